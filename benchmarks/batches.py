@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 
 from benchmarks.sizes import sized
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.plan import plan_runs
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.engine.events import BatchDone, BatchEvent, RunDone
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 
 CASES = sized(500, 5)
 SUITE = """

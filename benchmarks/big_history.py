@@ -27,12 +27,12 @@ from benchmarks.batches import CASE, SUITE
 from benchmarks.history import done_runs, planned, say
 from benchmarks.sizes import sized
 from workbench.history.database import open_for_writing, transaction
-from workbench.history.editing import remove_batches
+from workbench.history.edits import remove_batches
 from workbench.history.history import History
+from workbench.history.packing import PackedRun, RunPacker
 from workbench.history.records import NewBatch, NewRun
 from workbench.history.rows import begin_batch, end_batch, write_run
-from workbench.history.run_packing import PackedRun, RunPacker
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tui.comparing.sources import of_batch
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.history.batches_screen import FIRST_BATCHES

@@ -17,10 +17,10 @@ from typing import Any
 from benchmarks.sizes import sized
 from benchmarks.tui import EndlessRuntime
 from tests.tui.in_terminal import Terminal
-from workbench.batches.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
-from workbench.batches.plan import PlannedRun
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.engine.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
+from workbench.engine.plan import PlannedRun
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import Grade, RunResult, Status
@@ -34,8 +34,8 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Usage
+from workbench.trajectory.trajectory import fold
 from workbench.tui.terminal.environment import terminal_environment
 
 CASES = sized(2_000, 60)

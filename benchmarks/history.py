@@ -24,22 +24,21 @@ from pathlib import Path
 
 from benchmarks.batches import CASE, SUITE
 from benchmarks.sizes import sized
-from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.recorded import result_of_recording
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.engine.events import BatchDone, BatchEvent, HistorySaid, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
-from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, OpenHistory, WriteRun
+from workbench.history.packing import PackedRun, RunPacker
 from workbench.history.records import DoneRun, NewBatch, NewRun
 from workbench.history.rows import begin_batch, end_batch, write_run
-from workbench.history.run_packing import PackedRun, RunPacker
-from workbench.history.writing import HistoryWriter
-from workbench.suite.loading import parse_suite
+from workbench.history.writer import BatchHandle, BeginBatch, EndBatch, HistoryWriter, OpenHistory, WriteRun
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event
 
 BATCHES, RUNS = sized((1_000, 200), (3, 4))

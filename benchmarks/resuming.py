@@ -19,18 +19,18 @@ from pathlib import Path
 from benchmarks.batches import CASE, SUITE
 from benchmarks.history import done_runs, planned, say
 from benchmarks.sizes import sized
-from workbench.batches.events import RunDone
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.engine.events import RunDone
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import Resume, RunOptions
-from workbench.evaluation.planning import plan
+from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
 from workbench.history.database import open_for_writing, transaction
+from workbench.history.packing import RunPacker
 from workbench.history.records import NewBatch, NewRun
 from workbench.history.rows import begin_batch, write_run
-from workbench.history.run_packing import RunPacker
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.messages import JsonValue
 
 CASES, REPEATS, OVER = sized((300, 100, 23_776), (3, 4, 9))

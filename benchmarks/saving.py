@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from benchmarks.sizes import sized
 from benchmarks.suite_loading import big_suite
-from workbench.suite.saving import save, state_of
+from workbench.suite.files import save, state_of
 from workbench.suite.splice import SuiteText
 
 ROUNDS = sized(5, 1)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.sizes import sized
-from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.positions import scan
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 ROUNDS = sized(7, 1)
 

@@ -19,16 +19,15 @@ from statistics import median
 
 from benchmarks.sizes import sized
 from tests.tui.in_terminal import WORKBENCH, Terminal
-from workbench.batches.events import BatchListener, BatchStarted, RunEvent
-from workbench.batches.recordings import Recordings
-from workbench.batches.serving import Serving
-from workbench.config.folders import Folders
+from workbench.config.folders import Folders, bundled
 from workbench.config.program import program_in
-from workbench.config.resources import bundled
+from workbench.engine.agent_loop import Leave
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
-from workbench.engine.permission import Leave
-from workbench.engine.stepping import Until
+from workbench.engine.events import BatchListener, BatchStarted, RunEvent
+from workbench.engine.recordings import Recordings
+from workbench.engine.server_calls import Serving
+from workbench.engine.stepper import Until
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.trajectory.events import (

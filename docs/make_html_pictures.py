@@ -16,7 +16,7 @@ from pathlib import Path
 from scripted_models import scripted_models
 
 import workbench
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.cli.program import Program

@@ -15,10 +15,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from workbench.batches.events import BatchListener
-from workbench.config.folders import Folders
+from workbench.config.folders import Folders, bundled
 from workbench.config.program import program_in
-from workbench.config.resources import bundled
+from workbench.engine.events import BatchListener
 from workbench.evaluation.runtime import Runtime
 from workbench.tui.audit.screen import AuditScreen
 from workbench.tui.comparing.paired import PairedScreen

@@ -18,9 +18,8 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 
 STARTED = RunStarted("hash", "case", "Case", "m", None, (Message("user", "Go."),), ())
 

@@ -10,7 +10,6 @@ from tests.trajectory.scripts import stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Metric, RedactedPlace, StepGrade
 from workbench.grading.judgements import Judgement
 from workbench.grading.result_json import Outcome, outcome_to_json
-from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -38,7 +37,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
-from workbench.trajectory.recording import Header, RecordedSuite, header_line, result_line
+from workbench.trajectory.recording import Header, RecordedSuite, event_to_line, header_line, result_line
 
 JUNK: tuple[Any, ...] = (
     None,

@@ -6,22 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.batches.plan import PlannedRun
-from workbench.batches.recordings import Recordings
 from workbench.config.environment import Environment
 from workbench.config.folders import Folders
 from workbench.config.models import ConfigError
 from workbench.config.program import Program, program_in
-from workbench.engine.stepping import Until
+from workbench.engine.plan import PlannedRun
+from workbench.engine.recordings import Recordings
+from workbench.engine.stepper import Until
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
-from workbench.tools.code_files import find_code
-from workbench.tools.grant import Grant
-from workbench.tools.pool import ServerPool
-from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.pool import Grant, ServerPool
+from workbench.tools.python_code import PythonFunctions, find_code
 from workbench.tools.servers import McpServer
 
 

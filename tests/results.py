@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.trajectory.scripts import events_of
 from workbench.grading.grade import Grade, RunResult, Status
-from workbench.trajectory.fold import fold
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 
 _VERDICTS = {"passed", "warned", "failed"}
 

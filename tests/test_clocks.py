@@ -16,8 +16,7 @@ import pytest
 
 import workbench
 from tests.api.conftest import CLOCK
-from workbench.batches.events import BatchEvent, RunDone
-from workbench.config.steady_clock import steady_clock_ms
+from workbench.engine.events import BatchEvent, RunDone, steady_clock_ms
 from workbench.history.history import History
 from workbench.reports.when import took_s
 

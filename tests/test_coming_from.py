@@ -11,7 +11,7 @@ import yaml
 
 from tests.cli.program import Program
 from tests.grading.test_document import graded
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 ROOT = Path(__file__).parents[1]
 TOML = re.compile(r"^```toml\n(format = 1\n.*?)^```$", re.MULTILINE | re.DOTALL)

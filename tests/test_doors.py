@@ -32,21 +32,20 @@ from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import Opened, conversation, opened
-from workbench.attaching.viewing import Connection
-from workbench.authoring.accepting.redaction import proposal_without_secrets, table_without_secrets
-from workbench.authoring.accepting.run import accept_run
+from workbench.authoring.accept import accept_run
 from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.proposal import proposal_without_secrets, table_without_secrets
 from workbench.config.doors import DOORS
 from workbench.config.folders import Folders
 from workbench.config.secrets import Secrets
-from workbench.exporting.forms import FORMS as EXPORTED
-from workbench.suite.loading import load_suite
+from workbench.exchange.exporters.export import FORMS as EXPORTED
+from workbench.remote.attached.viewer import Connection
 from workbench.suite.render import Table
+from workbench.suite.suite_file import load_suite
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import Event, TextDelta
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, ToolCall
-from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
 ROOT = Path(__file__).parents[1] / "workbench"
 
@@ -568,7 +567,7 @@ def _is_handler(node: ast.AST) -> bool:
 def _writes(call: ast.Call) -> bool:
     called, text = ast.unparse(call.func), ast.unparse(call)
     name = called.rpartition(".")[2]
-    if called in ("write", "command.write"):  # of `cli.door`, and what passes lines on to it
+    if called in ("write", "command.write"):  # of `cli.redaction`, and what passes lines on to it
         return False
     if name in ("open", "fdopen") and called != "os.open":
         modes = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]

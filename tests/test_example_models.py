@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.example_models import EXAMPLE_MODELS
+from workbench.config.models import EXAMPLE_MODELS
 
 ROOT = Path(__file__).parents[1]
 NAMES = re.compile(

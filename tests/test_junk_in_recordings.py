@@ -14,11 +14,10 @@ import pytest
 from tests.cli.program import Program
 from tests.junk import JUNK, recording_lines, with_junk
 from tests.tui.apps import SMART_HOME, opened, suites_in
-from workbench.batches.recorded import result_of_recording, run_of_recording, suite_of_recording
 from workbench.config.secrets import NO_SECRETS
-from workbench.exporting.exported import exported_run
-from workbench.exporting.exporting import report_of, write_runs, write_table
-from workbench.exporting.forms import FORMS
+from workbench.engine.recordings import result_of_recording, run_of_recording, suite_of_recording
+from workbench.exchange.exporters.export import FORMS, report_of, write_runs, write_table
+from workbench.exchange.exporters.exported import exported_run
 from workbench.trajectory.recording import Recording, RecordingError, read_recording
 from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.stored import recalled

@@ -12,13 +12,13 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.plan import Execution, plan_runs
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
+from workbench.engine.events import BatchDone, BatchEvent, RunDone
+from workbench.engine.plan import Execution, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import load_suite
 from workbench.suite.model import Suite
+from workbench.suite.suite_file import load_suite
 
 SAMPLES = bundled("sample_suites")
 FILES = sorted(SAMPLES.glob("*.toml"))

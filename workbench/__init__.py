@@ -57,14 +57,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench.api.approving import ALL, TRUSTED
-    from workbench.api.cells import CellDone
-    from workbench.api.errors import ApprovalError, UsageError, WorkbenchError
-    from workbench.api.evaluating import Agent, evaluate, evaluate_async
-    from workbench.api.grading import Graded, call, grade, grade_calls
-    from workbench.api.importing import Imported, import_file
+    from workbench.api.approval import ALL, TRUSTED, ApprovalError, UsageError, WorkbenchError
+    from workbench.api.evaluate import Agent, CellDone, evaluate, evaluate_async
+    from workbench.api.grade import Graded, call, grade, grade_calls
+    from workbench.api.import_file import Imported, import_file
     from workbench.api.suites import Cell, LoadedSuite, SuiteCase, SuiteError, is_suite, load
-    from workbench.batches.events import RunDone, RunEvent
+    from workbench.engine.events import RunDone, RunEvent
     from workbench.evaluation.report import Report
     from workbench.grading.grade import Issue, RunResult
     from workbench.providers.function import AgentAnswer, AgentReply, AgentRequest
@@ -74,14 +72,12 @@ if TYPE_CHECKING:
     from workbench.trajectory.trajectory import Trajectory
 
 _MODULES = {
-    "workbench.api.approving": ("ALL", "TRUSTED"),
-    "workbench.api.cells": ("CellDone",),
-    "workbench.api.errors": ("ApprovalError", "UsageError", "WorkbenchError"),
-    "workbench.api.evaluating": ("Agent", "evaluate", "evaluate_async"),
-    "workbench.api.grading": ("Graded", "call", "grade", "grade_calls"),
-    "workbench.api.importing": ("Imported", "import_file"),
+    "workbench.api.approval": ("ALL", "ApprovalError", "TRUSTED", "UsageError", "WorkbenchError"),
+    "workbench.api.evaluate": ("Agent", "CellDone", "evaluate", "evaluate_async"),
+    "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
+    "workbench.api.import_file": ("Imported", "import_file"),
     "workbench.api.suites": ("Cell", "LoadedSuite", "SuiteCase", "SuiteError", "is_suite", "load"),
-    "workbench.batches.events": ("RunDone", "RunEvent"),
+    "workbench.engine.events": ("RunDone", "RunEvent"),
     "workbench.evaluation.report": ("Report",),
     "workbench.grading.grade": ("Issue", "RunResult"),
     "workbench.providers.function": ("AgentAnswer", "AgentReply", "AgentRequest"),

@@ -8,7 +8,7 @@ from random import Random
 
 from tests.analysis.cells import ran
 from workbench.analysis.batch_diff import batch_diff
-from workbench.analysis.confirming import Evidence, fewest_reruns
+from workbench.analysis.confirmation import Evidence, fewest_reruns
 from workbench.grading.run_summary import RunSummary
 
 Shares = Sequence[float]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.results import result
 from tests.trajectories import trajectory_of
-from workbench.analysis.aggregates import AggregateResult, aggregates_of, statistic
-from workbench.analysis.quality import quality_of
+from workbench.analysis.gates import AggregateResult, aggregates_of, quality_of, statistic
 from workbench.grading.grade import Grade, Metric, RunResult, Status, Verdict
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run

@@ -10,8 +10,12 @@ from hypothesis import given, settings
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
 from workbench.analysis import alignment
-from workbench.analysis.alignment import MAX_COMPARED, How, Part, Row, aligned
-from workbench.analysis.divergence import (
+from workbench.analysis.alignment import (
+    MAX_COMPARED,
+    How,
+    Part,
+    Row,
+    aligned,
     first_difference,
     identity_of_answer,
     identity_of_call,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.regressions import regression, told
-from workbench.analysis.confirming import (
+from workbench.analysis.confirmation import (
     MAX_RERUNS,
     Confirmation,
     ConfirmedCase,

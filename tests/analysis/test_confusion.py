@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.confusion import confusion_of
+from workbench.analysis.failures import confusion_of
 
 
 def test_equal_tools_belong_together_whatever_their_order() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
-from workbench.analysis.divergence import Difference, first_difference
+from workbench.analysis.alignment import Difference, first_difference
 from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

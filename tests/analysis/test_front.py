@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.front import Point, front
+from workbench.analysis.side_by_side import Point, front
 
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12).map(
     lambda pairs: [Point(str(name), takes, score / 6) for name, (takes, score) in enumerate(pairs)]

@@ -9,9 +9,9 @@ import pytest
 from tests.history.batches import HEAD, SUITE, run_kept
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.histories import BEGAN, Made, well, write_history
-from workbench.analysis.last_results import LastResult, last_results
+from workbench.analysis.over_time import LastResult, last_results
 from workbench.history.history import History
-from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.suite_file import SuiteFile, load_suite
 
 
 def read(history: Path, *suites: SuiteFile) -> dict[str, LastResult]:

@@ -16,8 +16,7 @@ from tests.analysis.cells import ran
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.intervals import Interval, bounded_interval, mean_difference_interval
 from workbench.analysis.paired import Paired, paired, together
-from workbench.analysis.sequential import GateEvidence
-from workbench.analysis.significance import LEVEL
+from workbench.analysis.significance import LEVEL, GateEvidence
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar, p_text
-from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.grade import GRADED, Status
+from workbench.grading.run_summary import ToolArguments
 from workbench.suite.model import ComparedBy
 from workbench.suite.settings import Grading
 

@@ -11,8 +11,7 @@ from tests.analysis.runs import graded
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.analysis.aggregates import AggregateGate, AggregateResult, aggregates_of
-from workbench.analysis.quality import gates_of, quality_of
+from workbench.analysis.gates import AggregateGate, AggregateResult, aggregates_of, gates_of, quality_of
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run_summary import summary_of

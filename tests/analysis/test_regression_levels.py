@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.analysis.regressions import Draw, Shares, agent, told
-from workbench.analysis.confirming import TYPICAL, WRONG
+from workbench.analysis.confirmation import TYPICAL, WRONG
 
 pytestmark = pytest.mark.slow
 

@@ -9,16 +9,17 @@ from itertools import repeat
 
 import pytest
 
-from workbench.analysis.sequential import (
+from workbench.analysis.significance import (
     ENOUGH,
+    LEVEL,
     MAX_LOOKS,
     GateEvidence,
     e_value,
     fewest_that_reach,
     level_of_look,
     looks_after,
+    mcnemar,
 )
-from workbench.analysis.significance import LEVEL, mcnemar
 
 CASES = 200
 TRIALS = 2_000

@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 
 from tests.analysis.cells import ran
-from workbench.analysis.sequential import e_value
-from workbench.analysis.stopping import Place, Watch
+from workbench.analysis.early_stop import Place, Watch
+from workbench.analysis.significance import e_value
 from workbench.analysis.watched import Until
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary
 from workbench.reports.gates import watched_text

@@ -16,7 +16,7 @@ from workbench.analysis.tool_lint import (
     offered_at_once,
 )
 from workbench.limits import MAX_OFFERED_TOOLS
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.json_schema import type_text
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 

@@ -21,7 +21,7 @@ import pytest
 import workbench
 from tests.providers.server import Call, Usage, base_url_of, said, serve
 from tests.tools.processes import servers_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.evaluation.options import RunOptions
 from workbench.history.history import History
 from workbench.providers.offline.model import OfflineModel

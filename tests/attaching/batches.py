@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.tui.histories import _SETTINGS, Does, _graded
-from workbench.attaching.records import Detached, address, claim_process
-from workbench.attaching.telling import Telling
-from workbench.batches.events import BatchDone, RunDone, RunEvent, in_turn, timed
-from workbench.batches.history_recorder import HistoryRecorder
-from workbench.batches.plan import plan_runs
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.engine.events import BatchDone, RunDone, RunEvent, in_turn, timed
+from workbench.engine.history_recorder import HistoryRecorder
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.plan import Plan
-from workbench.history.writing import HistoryWriter
-from workbench.suite.loading import load_suite
+from workbench.history.writer import HistoryWriter
+from workbench.remote.attached.records import Detached, address, claim_process
+from workbench.remote.attached.server import Telling
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.version import __version__
 

@@ -12,8 +12,12 @@ from typing import Any
 
 import pytest
 
-from workbench.attaching import finding, records, viewing
-from workbench.attaching.records import (
+from workbench.config.folders import Folders
+from workbench.limits import MAX_VIEWER_BACKLOG_BYTES
+from workbench.remote.attached import records
+from workbench.remote.attached import records as finding
+from workbench.remote.attached import viewer as viewing
+from workbench.remote.attached.records import (
     PROTOCOL,
     AttachError,
     Detached,
@@ -24,11 +28,9 @@ from workbench.attaching.records import (
     tidy,
     write_record,
 )
-from workbench.attaching.server import Server
-from workbench.attaching.viewing import Connection, GoneError
-from workbench.attaching.wire import packed
-from workbench.config.folders import Folders
-from workbench.limits import MAX_VIEWER_BACKLOG_BYTES
+from workbench.remote.attached.server import Server
+from workbench.remote.attached.viewer import Connection, GoneError
+from workbench.remote.attached.wire import packed
 from workbench.version import __version__
 
 LINE = packed(said="x" * 100_000)

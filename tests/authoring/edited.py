@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
+from workbench.suite.suite_file import parse_suite
 
 
 class EditedCase:

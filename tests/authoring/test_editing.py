@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.rereading import reread
 from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_file import SuiteFile, parse_suite, reread
 
 PATH = Path("suites/a.toml")
 
@@ -212,7 +211,7 @@ def test_reading_again_reads_only_the_case_that_changed(monkeypatch: pytest.Monk
         read.append(len(text))
         return parse_suite(text, path)
 
-    monkeypatch.setattr("workbench.suite.rereading.parse_suite", counting)
+    monkeypatch.setattr("workbench.suite.suite_file.parse_suite", counting)
     again = reread(file, before, now)
     assert again is not None
     assert said(again) == said(parse_suite(now.text, PATH))

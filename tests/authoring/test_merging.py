@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.authoring.document import Document
-from workbench.authoring.merging import Merged, Side, merge, news
-from workbench.suite.loading import parse_suite
+from workbench.authoring.merge import Merged, Side, merge, news
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
+from workbench.suite.suite_file import parse_suite
 
 SUITE = """\
 # The house.

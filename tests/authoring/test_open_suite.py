@@ -7,10 +7,9 @@ from pathlib import Path
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import CellKey, InvalidText, OpenSuite
-from workbench.authoring.open_suites import OpenSuites
-from workbench.authoring.workspace import Workspace
-from workbench.suite.loading import SuiteFile, load_suite, parse_suite
-from workbench.suite.saving import FileState
+from workbench.authoring.workspace import OpenSuites, Workspace
+from workbench.suite.files import FileState
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.case.form.page import form_source

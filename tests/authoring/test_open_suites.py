@@ -6,10 +6,9 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, SuitesChanged, redo, tie, undo
-from workbench.authoring.workspace import Workspace
-from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.saving import FileState
+from workbench.authoring.workspace import OpenSuites, SuitesChanged, Workspace, redo, tie, undo
+from workbench.suite.files import FileState
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 NAMES = ("journal", "tree", "grades", "screen")
 TEXT = 'format = 1\nname = "{}"\n\n[[cases]]\nid = "one"\nname = "One"\nuser = "Hello"\n'

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.authoring import watching
-from workbench.authoring.watching import FolderWatch
+from workbench.authoring import file_watch
+from workbench.authoring.file_watch import FolderWatch
 
 
 def test_files_that_come_go_and_change_are_seen(tmp_path: Path) -> None:
@@ -48,5 +48,5 @@ def test_a_folder_is_listed_again_only_after_a_change(tmp_path: Path, monkeypatc
     os.utime(tmp_path, (1, 1))
     watch = FolderWatch()
     found = watch.look([tmp_path])
-    monkeypatch.setattr(watching, "_entries", lambda folder: pytest.fail(f"{folder} was listed"))
+    monkeypatch.setattr(file_watch, "_entries", lambda folder: pytest.fail(f"{folder} was listed"))
     assert watch.look([tmp_path]) == found != {}

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.programs import begin
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
-from workbench.batches.plan import plan_runs
-from workbench.batches.recordings import Recordings
 from workbench.config.program import Program
 from workbench.engine.checkpoint import AnswerCall, Command, Regenerate, SkipCall
-from workbench.engine.stepping import Until
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.engine.plan import plan_runs
+from workbench.engine.recordings import Recordings
+from workbench.engine.stepper import Until
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import Event, Paused
 
 Does = Mapping[str, Sequence[Command]]

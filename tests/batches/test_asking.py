@@ -8,12 +8,12 @@ import shutil
 from pathlib import Path
 
 from tests.programs import begin, folders_in, program_of
-from workbench.batches.events import BatchDone, BatchEvent, ExecutionAsked, RunDone
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
+from workbench.engine.events import BatchDone, BatchEvent, ExecutionAsked, RunDone
+from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 SENDING = ["e-mail-with-given-words", "e-mail-only-the-subject-matters", "high-priority-task"]
 

@@ -15,18 +15,18 @@ import pytest
 
 from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
 from tests.programs import approval_of, program_of
-from workbench.batches.batch import Batch, LaneOf
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.single import RunContext
+from workbench.engine.batch import Batch, LaneOf
+from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.engine.planned_run import RunContext
 from workbench.grading.grade import RunResult
+from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun
-from workbench.history.run_packing import RunPacker
 from workbench.providers.model import Model, ModelError
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted
-from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import fold
 
 SUITE = """
 format = 1
@@ -165,7 +165,7 @@ async def test_a_pattern_that_takes_too_long_is_an_error_and_no_verdict(place: s
 async def test_grading_that_does_not_end_is_an_error_that_says_where_to_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.batches.single.GRADING_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("workbench.engine.planned_run.GRADING_TIMEOUT_S", 0.05)
     (tmp_path / "mine.py").write_text("import threading\ndef hangs(value):\n    threading.Event().wait(30)\n")
     file = suite(case("Oslo").replace('"Oslo" }', '{ python = "mine:hangs" } }'), path=str(tmp_path / "s.toml"))
     (result,) = await Watched({"good": scripted(RIGHT, DONE)}, trusted=True).run(file)

@@ -13,19 +13,17 @@ import pytest
 from tests.engine.scripted import Say, ScriptedModel
 from tests.programs import approval_of, program_of
 from tests.providers.server import MARK
-from workbench.batches.events import BatchEvent, RunDone, RunEvent
-from workbench.batches.judgement_cache import JudgementCache
-from workbench.batches.judging import Asking, RunJudge
-from workbench.batches.plan import plan_runs
-from workbench.batches.single import RunContext, RunGrading, make_run
-from workbench.batches.stepping import Steppers
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
-from workbench.engine.breakpoint_text import breakpoint_of
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import Breakpoint, breakpoint_of
 from workbench.engine.checkpoint import At, HoldPoint
+from workbench.engine.events import BatchEvent, RunDone, RunEvent
+from workbench.engine.judges import Asking, JudgementCache, RunJudge
+from workbench.engine.plan import plan_runs
+from workbench.engine.planned_run import RunContext, RunGrading, make_run
+from workbench.engine.stepper import Steppers
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import Paused
 from workbench.trajectory.messages import JsonValue, ToolCall

@@ -11,15 +11,15 @@ from tests.batches.test_batch import Watched, scripted, suite
 from tests.batches.test_judging import HEAD, Place, judging
 from tests.engine.scripted import Say
 from tests.providers.server import Server
-from workbench.batches.plan import PlannedRun, plan_runs, with_grader
-from workbench.batches.redacting import shown_result
-from workbench.batches.single import graded
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
+from workbench.engine.plan import PlannedRun, plan_runs, with_grader
+from workbench.engine.planned_run import graded
+from workbench.engine.redaction import shown_result
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 
 OSLO, ROME = Say(calls=[("get_weather", {"city": "Oslo"})]), Say(calls=[("get_weather", {"city": "Rome"})])
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.batches.cost import FREE, cost_of
 from workbench.config.models import Price
+from workbench.engine.cost import FREE, cost_of
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 

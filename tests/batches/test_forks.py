@@ -13,14 +13,14 @@ from tests.batches.stepped import Person
 from tests.batches.test_stepping_over_http import Said, conversation
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Answer, Api, Call, Request, Server, base_url_of, said
-from workbench.batches.events import BatchDone, RunDone
-from workbench.batches.plan import plan_fork, plan_runs
-from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.config.secrets import Secrets
 from workbench.engine.checkpoint import EditResult
+from workbench.engine.events import BatchDone, RunDone
 from workbench.engine.fork import Fork, ForkPoint
+from workbench.engine.plan import plan_fork, plan_runs
+from workbench.engine.recordings import RecordingLines, Recordings
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import read_recording
 from workbench.trajectory.trajectory import Trajectory

@@ -16,17 +16,17 @@ from tests.batches.stepped import Does, Person
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Api, Call, Server, base_url_of, said, serve
 from tests.tools.processes import servers_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
-from workbench.batches.plan import plan_runs
-from workbench.batches.recordings import RecordingLines, Recordings
-from workbench.batches.stepping import Steppers
+from workbench.config.folders import bundled
 from workbench.config.program import Program
-from workbench.config.resources import bundled
-from workbench.engine.breakpoint_text import breakpoint_of
+from workbench.engine.breakpoints import breakpoint_of
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, SkipCall
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
+from workbench.engine.plan import plan_runs
+from workbench.engine.recordings import RecordingLines, Recordings
+from workbench.engine.stepper import Steppers
 from workbench.grading.grade import RunResult
 from workbench.providers.replay import ReplayModel
-from workbench.suite.loading import SuiteFile, load_suite, parse_suite
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.trajectory.events import Event, Paused, RunFinished
 from workbench.trajectory.recording import read_recording
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from workbench.batches.events import Inbox
+from workbench.engine.events import Inbox
 
 
 def test_the_first_item_wakes_and_the_others_do_not() -> None:

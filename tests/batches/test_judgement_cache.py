@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.batches.judgement_cache import JudgementCache
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.engine.judges import JudgementCache
 
 SPEC = ModelSpec("mine", "openai", "m", "http://localhost:1/v1")
 

@@ -28,17 +28,21 @@ from tests.providers.server import (
     error_document,
     said,
 )
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.judgement_cache import JudgementCache
-from workbench.batches.judging import RunJudge
-from workbench.batches.plan import plan_runs
-from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
-from workbench.batches.recordings import RecordingLines, Recordings
-from workbench.batches.specs import Specs
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS
+from workbench.engine.events import BatchDone, BatchEvent, RunDone
+from workbench.engine.judges import JudgementCache, RunJudge
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import plan_runs
+from workbench.engine.recordings import (
+    RecordingLines,
+    Recordings,
+    case_of_recording,
+    result_of_recording,
+    suite_of_recording,
+)
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Needs, needs_of
 from workbench.evaluation.judges import judge_for
@@ -46,7 +50,7 @@ from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement, JudgeUse
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import read_recording, recordings_in
 

@@ -13,20 +13,19 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.providers.server import MARK, Call, Server, Signal, Tell, said
 from tests.trajectories import trajectory_of
-from workbench.batches.judgement_cache import JudgementCache
-from workbench.batches.judging import Asking, RunJudge
-from workbench.batches.plan import PlannedRun
-from workbench.batches.single import graded
 from workbench.checks.check import CheckContext, evaluate
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
+from workbench.engine.judges import Asking, JudgementCache, RunJudge
+from workbench.engine.plan import PlannedRun
+from workbench.engine.planned_run import graded
 from workbench.grading.judgements import Judgement, JudgementNeededError, judged_value
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.messages import JsonValue
 
 SPEC = ModelSpec("mine", "openai", "m", "http://localhost:1/v1")

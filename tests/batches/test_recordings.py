@@ -12,15 +12,20 @@ import pytest
 
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.recorded import result_of_recording, suite_of_recording
-from workbench.batches.recordings import RecordingLines, Recordings, save_recording
-from workbench.batches.single import result_of
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.engine.planned_run import result_of
+from workbench.engine.recordings import (
+    RecordingLines,
+    Recordings,
+    result_of_recording,
+    save_recording,
+    suite_of_recording,
+)
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     Event,
     EventPayload,

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from workbench.batches.plan import plan_runs
-from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
-from workbench.batches.recordings import save_recording
-from workbench.batches.single import graded
 from workbench.config.secrets import NO_SECRETS
-from workbench.suite.loading import parse_suite
+from workbench.engine.plan import plan_runs
+from workbench.engine.planned_run import graded
+from workbench.engine.recordings import case_of_recording, result_of_recording, save_recording, suite_of_recording
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,

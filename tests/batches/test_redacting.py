@@ -9,13 +9,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.batches.redacting import EventDoor, RunDoor, SuiteParts
 from workbench.config.secrets import Secrets
+from workbench.engine.redaction import EventDoor, RunDoor, SuiteParts
 from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun
-from workbench.history.run_packing import RunPacker
 from workbench.suite.model import Case
-from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -31,9 +30,9 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, ToolDefinition, Usage
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.recording import event_to_line
+from workbench.trajectory.trajectory import Trajectory, fold
 
 KEY = "sk-planted-4711"
 START = RunStarted("hash", "case", "Case", "model", None, (), ())

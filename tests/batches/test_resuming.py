@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from tests.programs import begin, folders_in, program_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.history_recorder import HistoryRecorder, settings_of_batch
-from workbench.batches.plan import AS_CASES_SAY, Execution, PlannedRun, plan_runs
-from workbench.batches.resuming import Resumption, claim_and_read, resumable
-from workbench.batches.specs import Specs
 from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, program_in
+from workbench.engine.events import BatchDone, BatchEvent, RunDone
+from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import AS_CASES_SAY, Execution, PlannedRun, plan_runs
+from workbench.engine.resume import Resumption, claim_and_read, resumable
 from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claimed
-from workbench.history.editing import add_grading
+from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.history.writing import HistoryWriter
-from workbench.suite.loading import load_suite
+from workbench.history.writer import HistoryWriter
+from workbench.suite.suite_file import load_suite
 
 SUITE = """\
 format = 1

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.batches.plan import plan_runs
-from workbench.batches.shards import PlannedShard, places_by_cost, places_in_turn, run_id_at
+from workbench.engine.plan import PlannedShard, places_by_cost, places_in_turn, plan_runs, run_id_at
 from workbench.history.outline import Outline, OutlinedRun
 from workbench.history.records import ShardRef
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 
 SUITE = """format = 1
 name = "Two"

@@ -12,11 +12,11 @@ import pytest
 from tests.programs import begin, program_of
 from tests.providers.server import said, serve
 from tests.tools.conftest import SERVERS
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, StartUp
-from workbench.batches.plan import plan_runs
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, StartUp
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 
 def suite(server: str = "", *, model: str = "offline", program: str = "", more: str = "", case: str = "") -> str:

@@ -27,11 +27,10 @@ from workbench.engine.checkpoint import (
     Regenerate,
     SkipCall,
 )
-from workbench.providers.wire.messages_api import NO_TEXT
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.providers.wire.messages import NO_TEXT
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.trajectory.events import Paused, Resumed
-from workbench.trajectory.fold import fold
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 
 OSLO = Call("get_weather", {"city": "Oslo"}, "call_1")
 ROME = Call("get_weather", {"city": "Rome"}, "call_2")

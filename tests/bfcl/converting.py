@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from workbench.importing.bfcl import json_schema_of
+from workbench.exchange.importers.bfcl import json_schema_of
 
 Row = Mapping[str, Any]
 Table = dict[str, Any]

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from workbench.analysis.audit.audit import audit_suite
-from workbench.analysis.audit.samples import other_values
+from workbench.analysis.audit.sample_values import other_values
 from workbench.authoring.form.argument_schemas import mark
-from workbench.authoring.form.cells import options_of, value_text, with_kind, with_option, with_value
+from workbench.authoring.form.cells import options_of, value_text, with_kind, with_option, with_text
 from workbench.authoring.form.completions import complete
 from workbench.checks.check import (
     CHECK_CLASSES,
@@ -29,8 +29,8 @@ from workbench.checks.check import (
     plain_verdict,
     read_check,
 )
-from workbench.suite.loading import parse_suite
-from workbench.suite.toml_data import to_toml_data
+from workbench.suite.render import to_toml_data
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.json_schema import Schema, is_number
 from workbench.trajectory.messages import JsonValue
 
@@ -113,7 +113,7 @@ sys.stdout.write(
             "offered": [offered(NUMBER), offered({"type": "string"})],
             "changed": [
                 with_kind(7, "multiple_of", NUMBER),
-                with_value({"multiple_of": 5}, "6", NUMBER),
+                with_text({"multiple_of": 5}, "6", NUMBER),
                 value_text({"multiple_of": 5}),
                 with_option({"multiple_of": 5}, "least", "10"),
                 [cell.name for cell in options_of({"multiple_of": 5})],

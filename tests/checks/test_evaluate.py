@@ -24,7 +24,7 @@ from workbench.checks.combined_kinds import AllOf, AnyOf, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal
-from workbench.grading.casting import by_arcade_casting, by_casting
+from workbench.grading.critics import by_arcade_casting, by_casting
 from workbench.trajectory.messages import JsonValue
 
 integers = st.builds(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator as Validator
 
 from workbench.checks.plain_schemas import is_plainly_valid
-from workbench.config.resources import bundled
-from workbench.suite.loading import load_suite
+from workbench.config.folders import bundled
 from workbench.suite.project import find_suites
+from workbench.suite.suite_file import load_suite
 
 _KEYWORDS = [
     *("type", "required", "title", "format", "deprecated", "uniqueItems", "enum", "examples", "const", "minimum"),

@@ -23,11 +23,11 @@ from tests.cli.program import Program, read_until, wait_until
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import Answer, Call, Request, Server, Signal, said
 from tests.tui.apps import conversation
-from workbench.attaching.records import Detached, is_running, record_file, records
-from workbench.attaching.viewing import Connection
-from workbench.attaching.wire import packed
-from workbench.batches.plan import PlannedRun
 from workbench.config.folders import APP_NAME, Folders
+from workbench.engine.plan import PlannedRun
+from workbench.remote.attached.records import Detached, is_running, record_file, records
+from workbench.remote.attached.viewer import Connection
+from workbench.remote.attached.wire import packed
 from workbench.tools.watched_start import MARK, end_marked
 from workbench.trajectory.events import EventPayload, ResultReceived
 

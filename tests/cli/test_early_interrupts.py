@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]["workbench"]
@@ -55,7 +55,7 @@ def ran(program: Program, code: str, *words: str) -> subprocess.CompletedProcess
         "workbench.cli.parser",
         "workbench.cli.models",  # the command is known
         "datetime",  # imported by the core of pydantic, which panics when that fails
-        "workbench.cli.door",  # the command has begun
+        "workbench.cli.redaction",  # the command has begun
         "workbench.evaluation.model_list",
         "workbench.config.model_book",
     ],
@@ -75,5 +75,5 @@ def test_an_interrupt_at_the_very_end_is_silent(program: Program) -> None:
 def test_an_interrupt_that_the_caller_ignores_stays_ignored(program: Program) -> None:
     sample = bundled("sample_suites") / "generic_tool.toml"
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED}"
-    done = ran(program, ignoring + ENTRIES["workbench"], "workbench.cli.door", "validate", str(sample))
+    done = ran(program, ignoring + ENTRIES["workbench"], "workbench.cli.redaction", "validate", str(sample))
     assert (done.returncode, done.stderr) == (0, "")

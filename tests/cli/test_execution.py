@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.test_tools import SERVERS, audited
-from workbench.config.resources import bundled
-from workbench.suite.loading import load_suite
+from workbench.config.folders import bundled
+from workbench.suite.suite_file import load_suite
 
 OFFICE = bundled("sample_suites") / "office.toml"
 

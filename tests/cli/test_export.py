@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from workbench.batches.recorded import result_of_recording
-from workbench.exporting.forms import FORMS
+from workbench.engine.recordings import result_of_recording
+from workbench.exchange.exporters.export import FORMS
 from workbench.trajectory.recording import read_recording, recordings_in
 
 SUITE = """

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from workbench.analysis.faults import FAULTS, VERDICT_WORDS, VERDICTS, faulty
 from workbench.cli.faults import FAULTS as OFFERED
+from workbench.lab.faults import FAULTS, VERDICT_WORDS, VERDICTS, faulty
 
 SUITE = """
 format = 1

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from workbench.analysis.flakiness import StoredStatus, flaky_cases
+from workbench.analysis.over_time import StoredStatus, flaky_cases
 from workbench.grading.grade import Status
 
 GOOD: Status = "passed"

@@ -13,10 +13,10 @@ import yaml
 from tests.cli.program import Program
 from tests.tools.conftest import SERVERS
 from tests.tools.web import hosted
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.evaluation.file_schemas import file_schema
-from workbench.suite.loading import load_suite
 from workbench.suite.model import Suite
+from workbench.suite.suite_file import load_suite
 
 TIME = f"{sys.executable} -m mcp_server_time --local-timezone Europe/Oslo"
 SECRET = "planted-7c1d90-secret"

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Server, said, serve
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 

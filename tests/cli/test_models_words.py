@@ -84,7 +84,7 @@ def test_what_can_be_reached_is_listed(program: Program) -> None:
     program = replace(program, variables={"NEAR_KEY": KEY})
     with serve() as server:
         presets = f"""
-import workbench.config.presets as presets
+import workbench.config.models as presets
 P = presets.Preset
 presets.PRESETS = (P("near", "Near", "{server.url}/v1"), P("far", "Far", "https://far.test/v1", "FAR_KEY"),
     P("keyed", "Keyed", "{server.url}/v1", "NEAR_KEY"))

@@ -12,13 +12,13 @@ import pytest
 
 from tests.providers.server import Answer, Server, Signal, said
 from tests.tui.in_terminal import Terminal
-from workbench.batches.events import RequestPutOff, RunEvent, StartUp
-from workbench.batches.plan import plan_runs
-from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, ProgressBar
+from workbench.cli.live import PROGRESS_POLL_S, REDRAW_INTERVAL_S, ProgressBar
+from workbench.engine.events import RequestPutOff, RunEvent, StartUp
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.progress import BatchProgress
 from workbench.reports.paint import Paint
 from workbench.reports.progress import Progress, progress_line, starting_text
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     Event,
     EventPayload,
@@ -87,11 +87,11 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     drawn = Drawn()
     drawn.bar.draw()
     drawn.written()
-    drawn.now_s += LOOK_INTERVAL_S
+    drawn.now_s += PROGRESS_POLL_S
     assert drawn.bar.wait_s() == 0.0
     drawn.bar.draw()
     assert drawn.written() == ""
-    assert drawn.bar.wait_s() == pytest.approx(LOOK_INTERVAL_S)
+    assert drawn.bar.wait_s() == pytest.approx(PROGRESS_POLL_S)
 
 
 def test_what_else_is_written_stands_above_it() -> None:
@@ -123,7 +123,7 @@ def test_it_is_gone_in_the_end_and_stays_so() -> None:
     drawn.bar.draw()
     drawn.written()
     drawn.bar.close()
-    drawn.now_s += LOOK_INTERVAL_S
+    drawn.now_s += PROGRESS_POLL_S
     drawn.bar.draw()
     assert drawn.written() == CLEAR
     assert drawn.bar.wait_s() is None

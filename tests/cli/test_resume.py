@@ -16,8 +16,8 @@ from tests.cli.batches import STUCK, WAITING, interrupted
 from tests.cli.program import Program, read_until
 from tests.cli.suites import WEATHER
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
-from workbench.cli.making import models_again
-from workbench.config.resources import bundled
+from workbench.cli.batch_command import models_again
+from workbench.config.folders import bundled
 from workbench.trajectory.messages import JsonValue
 
 

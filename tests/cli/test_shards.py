@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from workbench.cli.sharding import shard_in
+from workbench.cli.run_options import shard_in
 from workbench.evaluation.options import OptionsError
 
 

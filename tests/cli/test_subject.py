@@ -14,7 +14,7 @@ import workbench
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.suite.trust import needs_trust
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.cli.suites import WEATHER
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 
 SERVERS = Path(__file__).parents[1] / "tools" / "servers"
 WORKSHOP = f"""

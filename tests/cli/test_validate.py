@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 
 WITH_RULE = WEATHER.replace("format = 1", 'format = 1\ngrading.extra_calls = "allow_read_only"', 1)
 """A suite that says which surplus calls are free."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.history_file import folder_of_stored, stored_folder
+from workbench.config.folders import folder_of_stored, stored_folder
 
 BESIDE = Path("/there/project/.workbench/history.sqlite3")
 MOVED = Path("/moved/.workbench/history.sqlite3")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.folders import user_folders
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option, user_folders
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.finding import Pieces
-from workbench.config.secrets import Secrets
+from workbench.config.secrets import Pieces, Secrets
 
 MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5kL7n"
 BODY = f"{MIXED[:32]}\n{MIXED[:32]}\n"

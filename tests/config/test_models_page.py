@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.model_book import ModelBook, described
-from workbench.config.models import DEFAULT_READ_TIMEOUT_S, PROVIDERS, SET_BY_PROGRAM, ModelSpec
-from workbench.config.presets import PRESETS
+from workbench.config.models import DEFAULT_READ_TIMEOUT_S, PRESETS, PROVIDERS, SET_BY_PROGRAM, ModelSpec
 from workbench.config.settings_file import SETTINGS, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")

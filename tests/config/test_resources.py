@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 
 ROOT = Path(__file__).parents[2]
-FIND = "from workbench.config.resources import bundled; print(bundled('themes')); print(bundled('sample_suites'))"
+FIND = "from workbench.config.folders import bundled; print(bundled('themes')); print(bundled('sample_suites'))"
 
 
 @pytest.fixture(scope="module")

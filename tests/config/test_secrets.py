@@ -15,8 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from workbench.config.finding import Pieces
-from workbench.config.secrets import Secrets
+from workbench.config.secrets import Pieces, Secrets
 
 
 def secrets_of(**values: str) -> Secrets:

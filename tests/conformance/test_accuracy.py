@@ -14,7 +14,7 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.published.accuracy import flexible_details, score_metadata
 from workbench.checks.check import Check
 from workbench.grading.accuracy import grade_accuracy
-from workbench.grading.criteria import bound_to
+from workbench.grading.critics import bound_to
 from workbench.suite.model import Case, GradingTable, Suite
 from workbench.suite.settings import Grading, settings_of
 from workbench.trajectory.messages import ToolCall

@@ -14,9 +14,7 @@ from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.published.summary import published_reports
 from workbench.checks.check import NAMED_WEIGHTS, Check
-from workbench.grading.criteria import bound_to
-from workbench.grading.critic_pairing import judge
-from workbench.grading.critics import grade_critics
+from workbench.grading.critics import bound_to, grade_critics, judge
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, Status
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights

@@ -11,13 +11,13 @@ import pytest
 
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
+from workbench.analysis.gates import GateResult
 from workbench.analysis.published.decision import overall_score, printed_latency
-from workbench.analysis.quality import GateResult
 from workbench.grading.decision import grade_decision, judge_decision, judge_expected_arguments
 from workbench.grading.grade import Grade
-from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.messages import ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 

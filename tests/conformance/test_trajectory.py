@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
-from workbench.analysis.aggregates import gate_holds, statistic
+from workbench.analysis.gates import gate_holds, statistic
 from workbench.checks.check import CheckContext, CheckVerdict, Judge
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from workbench.engine.answer_size import AnswerSize
+from workbench.engine.agent_loop import AnswerSize
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
 from workbench.providers.model import TooMuchError
 from workbench.trajectory.events import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.engine.breakpoint_doubts import doubt_about
-from workbench.engine.breakpoint_text import breakpoint_of
+from workbench.engine.breakpoints import breakpoint_of, doubt_about
 from workbench.trajectory.messages import ToolDefinition
 
 LIGHTS = ToolDefinition(

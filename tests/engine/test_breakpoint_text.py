@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from tests.strategies import CHECK, checks
 from workbench.checks.check import Checks
 from workbench.checks.value_kinds import Range
-from workbench.engine.breakpoint_text import KINDS, BreakpointError, breakpoint_line, breakpoint_of
-from workbench.engine.breakpoints import BreakOn, Breakpoint
-from workbench.suite.loading import parse_suite
+from workbench.engine.breakpoints import KINDS, BreakOn, Breakpoint, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.suite.model import Mock
-from workbench.suite.render import suite_text
-from workbench.suite.toml_data import to_toml_data
+from workbench.suite.render import suite_text, to_toml_data
+from workbench.suite.suite_file import parse_suite
 
 BRIGHT = {"brightness": CHECK.validate_python({"range": [50, 100]})}
 

@@ -15,8 +15,7 @@ from tests.engine.making import Clock
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
-from workbench.engine.executing import Audit
-from workbench.engine.permission import ExecutionQuestion, Leave, Permission
+from workbench.engine.agent_loop import Audit, ExecutionQuestion, Leave, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.run import RunRequest, run_case
 from workbench.suite.model import Case, Suite

@@ -26,9 +26,8 @@ from workbench.engine.fork import Fork, ForkPoint, fork_refusal
 from workbench.engine.turns import turns_of
 from workbench.suite.model import Case
 from workbench.trajectory.events import Deviation, MessageAdded
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, ToolCall, Usage
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 
 SEND = ("send", {"to": "Ann"})
 STEPS = [{"user": "Weather?", "tool": "get_weather"}, {"tool": "send"}, {"user": "Thanks."}]

@@ -17,12 +17,12 @@ from workbench.engine.run import RunRequest, fail, run_case
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.mocks import Mocks
-from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.python_code import PythonFunctions
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.event_lines import event_from_line, event_to_line
 from workbench.trajectory.events import Event, ResultReceived, RunFinished
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.recording import event_from_line, event_to_line
+from workbench.trajectory.trajectory import fold
 
 
 async def test_results_go_back_to_the_model_until_it_answers_in_words() -> None:

@@ -22,8 +22,7 @@ from workbench.engine.checkpoint import (
 )
 from workbench.engine.fork import past_holds
 from workbench.trajectory.events import Event, Forked, Paused
-from workbench.trajectory.fold import fold
-from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.trajectory.trajectory import Round, Trajectory, fold
 
 SEND = ("send", {"to": "Ann"})
 ANSWERS = [Say("Looking.", calls=[CALL, SEND]), Say(calls=[CALL]), Say("Rain.")]

@@ -19,10 +19,10 @@ from workbench.engine.checkpoint import (
     Regenerate,
     SkipCall,
 )
-from workbench.engine.stepping import Stepper, Until
+from workbench.engine.stepper import Stepper, Until
 from workbench.reports.by_hand import unread_text
 from workbench.trajectory.events import Paused, Resumed, RunFinished
-from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import fold
 
 UNTIL: tuple[Until, ...] = ("stop", "round", "end")
 

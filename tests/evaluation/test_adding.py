@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.folders import Folders
-from workbench.config.models import ConfigError, ModelSpec, Price
-from workbench.config.presets import PRESETS, Preset
+from workbench.config.models import PRESETS, ConfigError, ModelSpec, Preset, Price
 from workbench.config.program import Program, program_in
 from workbench.config.settings_file import read_settings
-from workbench.evaluation.adding import (
+from workbench.evaluation.model_edit import (
     AddingError,
     TypedModel,
     add_model,

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.programs import folders_in, program_of
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.specs import Specs
 from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, program_in
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.approval import Needs, can_do_with_mocks, models_asked, needs_of
-from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustStore, needs_trust
 from workbench.tools.listings import Listings
 

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.evaluation.client_configs import servers_of_client, servers_on_machine
-from workbench.evaluation.client_servers import ClientConfigError, FoundServers, Reading, read_servers, typed_server
+from workbench.evaluation.client_servers import (
+    ClientConfigError,
+    FoundServers,
+    Reading,
+    read_servers,
+    servers_of_client,
+    servers_on_machine,
+    typed_server,
+)
 
 
 def read(folder: Path, text: str, name: str = "client.json") -> FoundServers:

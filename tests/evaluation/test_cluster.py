@@ -40,24 +40,23 @@ from tests.providers.server import (
     error_document,
     said,
 )
-from workbench.batches.events import ClusterSaid
-from workbench.batches.plan import plan_runs
+from workbench.engine.events import ClusterSaid
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs
-from workbench.evaluation.cluster import batch, dask, local
-from workbench.evaluation.cluster.crew import Crew
-from workbench.evaluation.cluster.lanes import Lane, group_of
-from workbench.evaluation.cluster.limits import EndpointLimits
+from workbench.evaluation.cluster import batch, dask
+from workbench.evaluation.cluster import dask as local
+from workbench.evaluation.cluster.batch import Crew
+from workbench.evaluation.cluster.endpoint_limits import EndpointLimits, Lane, group_of
 from workbench.evaluation.cluster.messages import Portion
-from workbench.evaluation.cluster_address import cluster_address
 from workbench.evaluation.cluster_worker import enlist
-from workbench.evaluation.options import OptionsError, RunOptions, Stop
+from workbench.evaluation.options import OptionsError, RunOptions, Stop, cluster_address
 from workbench.evaluation.plan import ClusterError, Plan
-from workbench.evaluation.planning import plan
+from workbench.evaluation.planner import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 KEY = "sk-of-the-workers-0123456789abcdef"

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.results import result
-from workbench.batches.events import BatchDone, RunDone
-from workbench.batches.plan import PlannedRun
+from workbench.engine.events import BatchDone, RunDone
+from workbench.engine.plan import PlannedRun
 from workbench.evaluation.cost_limit import CostLimit, Expected, Spending, Spent
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 
 FILE = parse_suite(
     'format = 1\nname = "s"\n[[cases]]\nname = "a"\nuser = "?"\nexpect_no_calls = true\n', Path("s.toml")

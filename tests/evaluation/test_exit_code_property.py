@@ -16,10 +16,10 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.repeats import case_results
 from workbench.history.records import ShardRef
-from workbench.suite.loading import parse_suite
 from workbench.suite.model import REPEAT_RULES, Suite
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import Grading
+from workbench.suite.suite_file import parse_suite
 
 STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "skipped", "not graded", "stopped", "error")
 _LIMITS = st.none() | st.sampled_from((0.0, 0.5, 1.0))

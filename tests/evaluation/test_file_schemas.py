@@ -19,8 +19,8 @@ from tests.suite.test_suite_format_page import EXAMPLES
 from workbench.checks.check import Check
 from workbench.evaluation.file_schemas import file_schema
 from workbench.suite.model import ExpectedCall
+from workbench.suite.render import to_toml_data
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
-from workbench.suite.toml_data import to_toml_data
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "sample_suites").glob("*.toml"))

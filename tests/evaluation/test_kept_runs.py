@@ -11,18 +11,18 @@ import pytest
 
 from tests.history.batches import SUITE
 from tests.programs import approval_of, program_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.plan import plan_runs
+from workbench.engine.events import BatchDone, BatchEvent, RunDone
+from workbench.engine.plan import plan_runs
 from workbench.evaluation import run
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Outcome
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.packed import PackedResult
-from workbench.history.open_file import BatchHandle
 from workbench.history.records import HistoryError
+from workbench.history.writer import BatchHandle
 from workbench.reports.forms import forms_of
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 FORMS = forms_of("run", beside=True)
 REPEATS = 4

@@ -11,10 +11,10 @@ import pytest
 import workbench
 from tests.cli.program import Program
 from tests.tui.apps import opened
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
-from workbench.suite.lines import lines_of
+from workbench.suite.suite_file import lines_of
 
 SAMPLES = bundled("sample_suites")
 MEASURED = ("started_at", "batch", "timing", "latency")

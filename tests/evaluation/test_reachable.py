@@ -9,9 +9,9 @@ import pytest
 
 from tests.providers.server import document, error_document, models_document, page, serve
 from workbench.config.folders import Folders
-from workbench.config.presets import PRESETS, Preset
+from workbench.config.models import PRESETS, Preset
 from workbench.config.program import Program, program_in
-from workbench.evaluation.reachable import known_endpoints, names_to_run, with_all_models
+from workbench.evaluation.model_list import known_endpoints, names_to_run, with_all_models
 
 KEY = "planted-key-4711"
 

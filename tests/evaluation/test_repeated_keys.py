@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.evaluation.calls_file import read_calls
-from workbench.evaluation.repeated_keys import repeated_keys
+from workbench.evaluation.calls_file import read_calls, repeated_keys
 from workbench.trajectory.recording import RecordingError
 
 

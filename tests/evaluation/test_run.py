@@ -10,12 +10,12 @@ import pytest
 
 from tests.cli.suites import SLOW, WEATHER
 from tests.programs import program_of
-from workbench.batches.events import BatchDone, BatchStarted, RunDone
 from workbench.config.program import Program
+from workbench.engine.events import BatchDone, BatchStarted, RunDone
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, RunOptions
 from workbench.evaluation.plan import Plan, PlanError
-from workbench.evaluation.planning import plan
+from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
 from workbench.evaluation.runtime import Runtime
 

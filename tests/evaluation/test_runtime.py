@@ -11,10 +11,10 @@ import pytest
 
 from tests.cli.suites import SLOW, WEATHER
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.batches.plan import plan_runs
+from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.runtime import Runtime
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import ResponseFinished
 
 SLOW_SUITE = WEATHER[: WEATHER.index("[[cases]]")] + SLOW

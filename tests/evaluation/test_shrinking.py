@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.causes import Cause
-from workbench.evaluation.shrinking import Document, shrink
+from workbench.lab.shrink import Document, shrink
 
 
 def document(words: list[str]) -> Document:

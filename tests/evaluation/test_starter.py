@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
-from workbench.evaluation.starter import ci_file, starter_suite, with_prefixes
-from workbench.suite.loading import parse_suite
+from workbench.evaluation.first_suite import ci_file, starter_suite, with_prefixes
 from workbench.suite.model import Suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 SERVER: dict[str, object] = {"name": "s", "command": ["x"]}

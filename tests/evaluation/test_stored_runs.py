@@ -20,12 +20,11 @@ from workbench.analysis.batch_diff import batch_diff
 from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
-from workbench.evaluation.stored_report import stored_report
-from workbench.evaluation.stored_runs import Columns, StoredResult
+from workbench.evaluation.stored_runs import Columns, StoredResult, stored_report
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_result, case_results, runs_by_case
 from workbench.grading.run_summary import RunSummary
-from workbench.history.editing import add_grading
+from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.history.run_table import RunTable
@@ -155,7 +154,7 @@ def test_comparing_batches_makes_no_row_and_the_figures_of_each_run_twice(
 
 
 def test_a_regrade_that_breaks_off_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.history.editing.RUNS_AT_ONCE", 2)
+    monkeypatch.setattr("workbench.history.edits.RUNS_AT_ONCE", 2)
     with History(kept) as history:
         rows = history.runs(1)
         results = [run.result for run in report_of(kept).runs]

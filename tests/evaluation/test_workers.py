@@ -18,22 +18,21 @@ from tests.evaluation.test_one_door import apart_from_times, shown
 from tests.history.unpacking import texts_in
 from tests.programs import program_of
 from tests.providers.server import Answer, Request, Server, Signal, base_url_of, document, error_document, said
-from workbench.batches.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
-from workbench.batches.history_recorder import done_run
-from workbench.batches.single import RunContext
+from workbench.engine.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
+from workbench.engine.history_recorder import done_run
+from workbench.engine.planned_run import RunContext
 from workbench.engine.retries import DEFAULT_RETRIES
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, RunOptions
-from workbench.evaluation.planning import plan
+from workbench.evaluation.planner import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.evaluation.runtime import Runtime
-from workbench.evaluation.worker_messages import Made, Setup
-from workbench.evaluation.worker_pool import WorkerPool, _Worker
+from workbench.evaluation.worker_pool import Made, Setup, WorkerPool, _Worker
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon, PackedResult
 from workbench.history.history import History
-from workbench.history.run_packing import RunPacker
+from workbench.history.packing import RunPacker
 from workbench.trajectory.events import EventPayload
 
 SECRET = "tok-9f8e7d6c5b4a3210"

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.results import result
 from tests.trajectory.scripts import stamped
 from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.exporting.exported import ExportedRun, exported_run
+from workbench.exchange.exporters.exported import ExportedRun, exported_run
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.trajectory.events import (
     CallFinished,
@@ -23,9 +23,9 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
+from workbench.trajectory.trajectory import fold
 
 SUITE = """
 format = 1

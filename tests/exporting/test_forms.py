@@ -12,8 +12,7 @@ from hypothesis import given, settings
 
 from tests.exporting.made import events_of, run_of, wrong_run
 from tests.trajectory.scripts import scripts
-from workbench.exporting.exporting import write_runs
-from workbench.exporting.forms import FORMS, files_of, lines_of
+from workbench.exchange.exporters.export import FORMS, files_of, lines_of, write_runs
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import Message, ToolCall
 

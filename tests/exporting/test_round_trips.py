@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.exporting.made import Said, events_of, run_of
 from tests.strategies import is_json, json_objects
 from workbench.config.secrets import Secrets
-from workbench.exporting.exported import ExportedRun
-from workbench.exporting.forms import FORMS, files_of, lines_of
-from workbench.importing.forms import format_of, forms_that_fit
-from workbench.importing.reading import source_of
-from workbench.importing.run_making import run_of as imported_run_of
-from workbench.importing.suite_making import made_suite
+from workbench.exchange.exporters.export import FORMS, files_of, lines_of
+from workbench.exchange.exporters.exported import ExportedRun
+from workbench.exchange.importers.forms import format_of, forms_that_fit
+from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.import_files import run_of as imported_run_of
+from workbench.exchange.importers.source_files import source_of
 from workbench.providers.wire.assembly import read_arguments
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
 

@@ -5,7 +5,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.assignment import best_pairing, clear_pairing, sure_pairs
+from workbench.grading.pairing import best_pairing, clear_pairing, sure_pairs
 
 NARROW, WIDE = st.integers(-3, 3), st.integers(-(10**40), 10**40)
 

@@ -8,7 +8,7 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext
 from workbench.grading.graders import GRADERS
-from workbench.grading.matching import paired_in_turn
+from workbench.grading.pairing import paired_in_turn
 from workbench.suite.model import GraderName, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.messages import JsonValue

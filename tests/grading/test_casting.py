@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.strategies import json_values
 from workbench.checks.check import EqualsRule, by_json, by_python, evaluate
 from workbench.checks.value_kinds import Equals
-from workbench.grading.casting import by_arcade_casting, by_casting
+from workbench.grading.critics import by_arcade_casting, by_casting
 from workbench.trajectory.messages import JsonValue
 
 # Expected, actual, and whether they match by our rule and by the peer's.

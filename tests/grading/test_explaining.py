@@ -13,21 +13,23 @@ from tests.chains import chain_run
 from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.dimensions import SHARES
-from workbench.grading.explaining import Explanation, disagreement, explain
-from workbench.grading.extra_calls import ALLOWED
-from workbench.grading.facets import facets
-from workbench.grading.formulas import (
+from workbench.grading.explanation import (
     Amount,
     Clamped,
     Difference,
+    Explanation,
     Product,
     Quotient,
     Rounded,
     Sum,
+    disagreement,
     evaluate,
+    explain,
+    facets,
     in_numbers,
     in_words,
 )
+from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.grade import Grade, GradingError, reason_of
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run

@@ -13,7 +13,7 @@ from tests.grading.cases import call
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.published.summary import published_reports
-from workbench.grading.explaining import explain
+from workbench.grading.explanation import explain
 from workbench.grading.grade import Grade
 from workbench.grading.graders import GRADERS
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json

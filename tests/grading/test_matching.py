@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.matching import paired_in_turn
+from workbench.grading.pairing import paired_in_turn
 
 Table = list[list[bool]]
 """For each member, whether each call fits it."""

@@ -15,9 +15,9 @@ from tests.reports.test_json_report import runs_made_up
 from tests.results import result
 from tests.trajectory.scripts import scripts
 from workbench.analysis.failures import failures_of
-from workbench.analysis.quality import quality_of
+from workbench.analysis.gates import quality_of
 from workbench.analysis.totals import totals_of
-from workbench.batches.events import RunDone
+from workbench.engine.events import RunDone
 from workbench.evaluation.run import WHOLE_RUNS, Outcome
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.packed import InCommon, PackedResult
@@ -27,8 +27,8 @@ from workbench.reports.paint import Paint
 from workbench.reports.text import text_report
 from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.events import Event
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.trajectory import fold
 
 MOST_BYTES = 1600
 """What a small run may take that nobody looks at; whole it takes five times as many."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from workbench.batches.plan import plan_runs
-from workbench.batches.redacting import SuiteParts, redacted_result, redacted_suite_text
-from workbench.batches.single import result_of
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
+from workbench.engine.plan import plan_runs
+from workbench.engine.planned_run import result_of
+from workbench.engine.redaction import SuiteParts, redacted_result, redacted_suite_text
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import RunFinished
 from workbench.trajectory.messages import ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

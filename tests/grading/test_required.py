@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.grading.test_steps import run_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.grading.explaining import explain
+from workbench.grading.explanation import explain
 from workbench.grading.grade import Grade, RunResult, Status, reason_of
 from workbench.grading.repeats import case_result
 from workbench.grading.run import grade_run, grade_run_and_steps

@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from workbench.grading.text_calls import TextCall, calls_after_thoughts, calls_in_text
-from workbench.grading.tool_residue import meant_tool
+from workbench.grading.text_calls import TextCall, calls_after_thoughts, calls_in_text, meant_tool
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 SCHEMA: dict[str, JsonValue] = {

@@ -9,9 +9,9 @@ import pytest
 
 from workbench.analysis.published.summary import system_of
 from workbench.analysis.published.system import System
+from workbench.grading.explanation import READINGS
 from workbench.grading.grade import Grade
 from workbench.grading.graders import GRADERS as GRADING
-from workbench.grading.readings import READINGS
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import GRADERS, GraderName
 from workbench.suite.rules import NUMBERS

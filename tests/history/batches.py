@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone
-from workbench.batches.plan import plan_runs
+from workbench.engine.events import BatchDone, BatchEvent, HistorySaid, RunDone
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 HEAD = """\
 format = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.history.batches import SUITE
 from tests.results import result
 from workbench.history.records import DoneRun, NewBatch, NewRun
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 FILE = parse_suite(SUITE, Path("/project/weather.toml"))
 
@@ -38,7 +38,7 @@ from pathlib import Path
 from tests.history.entries import batch_of, done
 from workbench.history.history import History
 from workbench.history.packing import grading_from
-from workbench.history.writing import HistoryWriter
+from workbench.history.writer import HistoryWriter
 grading_from("{}")  # loads what reading needs: as another user, the sources may be out of reach
 def say(said): print(said, flush=True)
 file = Path(sys.argv[1])

@@ -24,16 +24,16 @@ from typing import Any
 
 from tests.history.batches import HEAD
 from tests.programs import program_of
-from workbench.batches.events import BatchDone, BatchEvent, HistorySaid
-from workbench.batches.plan import plan_runs
-from workbench.batches.resuming import resumable
+from workbench.engine.events import BatchDone, BatchEvent, HistorySaid
+from workbench.engine.plan import plan_runs
+from workbench.engine.resume import resumable
 from workbench.evaluation.approval import needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import plan_of
 from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claimed
 from workbench.history.history import History
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import Recording
 from workbench.trajectory.typed_json import compact_json
 

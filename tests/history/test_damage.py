@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.history.batches import SUITE, run_kept
-from workbench.history.editing import name_batch, remove_batches
+from workbench.history.edits import name_batch, remove_batches
 from workbench.history.history import History
 from workbench.history.records import DamagedError, HistoryError
 

@@ -16,15 +16,14 @@ import pytest
 
 from tests.history.batches import run_kept
 from tests.history.entries import batch_of, done, lines_of
-from workbench.config.folders import APP_NAME, HISTORY_NAME
-from workbench.config.history_file import PROJECT_HISTORY
+from workbench.config.folders import APP_NAME, HISTORY_NAME, PROJECT_HISTORY
 from workbench.history import database
 from workbench.history.database import as_history_errors, open_for_reading, open_for_writing, transaction
 from workbench.history.history import History
+from workbench.history.packing import RunPacker
 from workbench.history.records import DamagedError, HistoryError
 from workbench.history.rows import begin_batch, write_run
-from workbench.history.run_packing import RunPacker
-from workbench.history.writing import HistoryWriter
+from workbench.history.writer import HistoryWriter
 
 NOBODY = 65534
 

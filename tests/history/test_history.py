@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 
 from tests.history.batches import SUITE, run_kept
-from workbench.analysis.trends import trends_of
-from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.analysis.over_time import trends_of
+from workbench.engine.recordings import result_of_recording, suite_of_recording
 from workbench.grading.run_summary import summary_of
 from workbench.history import columns, database
-from workbench.history.database import open_for_writing
-from workbench.history.editing import add_grading, name_batch, remove_batches
+from workbench.history.database import MIGRATIONS, open_for_writing
+from workbench.history.edits import add_grading, name_batch, remove_batches
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.history.schema import MIGRATIONS
 
 
 def nothing_said(said: str) -> None:

@@ -19,15 +19,15 @@ from workbench.grading.grade import Grade
 from workbench.grading.result_json import outcome_from_json
 from workbench.grading.run_summary import summary_of
 from workbench.history.database import open_for_writing, transaction
-from workbench.history.editing import add_grading, name_batch
+from workbench.history.edits import add_grading, name_batch
 from workbench.history.history import History
+from workbench.history.packing import RunPacker
 from workbench.history.records import NewRun
 from workbench.history.rows import begin_batch, write_run
-from workbench.history.run_packing import RunPacker
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import RunStarted
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.trajectory import fold
 
 any_text = st.text(
     st.one_of(

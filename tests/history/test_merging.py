@@ -19,17 +19,16 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.history.entries import FILE
 from tests.results import result
-from workbench.batches.shards import places_in_turn
+from workbench.engine.plan import places_in_turn
 from workbench.history.claims import claim
 from workbench.history.database import open_for_writing, transaction
-from workbench.history.editing import add_grading
+from workbench.history.edits import add_grading
 from workbench.history.history import History
-from workbench.history.merging import Merged, merge
+from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
 from workbench.history.outline import Outline, OutlinedRun
+from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun, HistoryError, NewBatch, NewRun, NewShard, ShardRef
 from workbench.history.rows import begin_batch, end_batch, write_run
-from workbench.history.run_packing import RunPacker
-from workbench.history.stored_shards import StoredShard, shards_in, what_differs
 
 SAID: list[str] = []
 

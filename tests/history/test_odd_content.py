@@ -18,14 +18,14 @@ from tests.cli.program import Program
 from tests.history.batches import SUITE, run_kept
 from tests.junk import recording_lines, with_junk
 from tests.limits import lower
-from workbench.batches.recorded import result_of_recording
+from workbench.engine.recordings import result_of_recording
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import packing
-from workbench.history.editing import add_grading
+from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.trajectory.event_lines import event_from_line
-from workbench.trajectory.fold import TrajectoryError, fold
+from workbench.trajectory.recording import event_from_line
+from workbench.trajectory.trajectory import TrajectoryError, fold
 
 ESCAPE = "\x1b]0;taken over\x07\x1b[31m\x9b31m"
 TABLES = ("suites", "batches", "parts", "runs", "details", "gradings", "regrades")

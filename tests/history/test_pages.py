@@ -14,17 +14,17 @@ import pytest
 from tests.history.batches import SUITE, run_kept
 from tests.history.entries import batch_of
 from tests.programs import program_of
-from workbench.analysis.trends import stored_trends, trends_of
-from workbench.batches.recorded import result_of_recording
-from workbench.batches.resuming import resumable
+from workbench.analysis.over_time import stored_trends, trends_of
+from workbench.engine.recordings import result_of_recording
+from workbench.engine.resume import resumable
 from workbench.grading.run_summary import summary_of
-from workbench.history import columns, editing, open_file, rows, stored_batches
+from workbench.history import columns, edits, rows, stored_batches, writer
 from workbench.history import history as reading
 from workbench.history.database import bytes_on_disk
-from workbench.history.editing import add_grading, remove_batches
+from workbench.history.edits import add_grading, remove_batches
 from workbench.history.history import History
-from workbench.history.open_file import BatchHandle, BeginBatch, OpenHistory
 from workbench.history.records import COUNTED, HistoryError
+from workbench.history.writer import BatchHandle, BeginBatch, OpenHistory
 
 
 def nothing_said(said: str) -> None:
@@ -96,7 +96,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
 ) -> None:
     run_kept(tmp_path, file)
     run_kept(tmp_path, file, repeats=2)
-    monkeypatch.setattr(editing, "RUNS_AT_ONCE", 3)
+    monkeypatch.setattr(edits, "RUNS_AT_ONCE", 3)
     steps = 0
 
     @contextmanager
@@ -108,7 +108,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(editing, "unhurried", killed)
+        patched.setattr(edits, "unhurried", killed)
         remove_batches(file, [2], nothing_said)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT count(*) FROM runs WHERE batch = 2").fetchone() == (1,)
@@ -127,7 +127,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
 def test_a_large_history_is_made_smaller_without_being_written_again(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(editing, "CHECKED_WHOLE_BYTES", 0)
+    monkeypatch.setattr(edits, "CHECKED_WHOLE_BYTES", 0)
     for _ in range(2):
         run_kept(tmp_path, file, repeats=50)
     with History(file) as history:
@@ -148,7 +148,7 @@ def test_a_large_history_is_made_smaller_without_being_written_again(
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_large_plan_is_written_in_steps(file: Path, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool) -> None:
-    monkeypatch.setattr(open_file, "PLANNED_AT_ONCE", 3)
+    monkeypatch.setattr(writer, "PLANNED_AT_ONCE", 3)
     write = rows.plan_runs
     fails = [False, True, False, False]
 
@@ -157,7 +157,7 @@ def test_a_large_plan_is_written_in_steps(file: Path, monkeypatch: pytest.Monkey
             raise KeyboardInterrupt if is_killed else sqlite3.OperationalError("database or disk is full")
         write(*values)
 
-    monkeypatch.setattr(open_file, "plan_runs", failing)
+    monkeypatch.setattr(writer, "plan_runs", failing)
     batch = batch_of(8)
     handle = BatchHandle(places={run.run_id: place for place, run in enumerate(batch.runs)})
     with closing(OpenHistory(file, nothing_said)) as going:
@@ -201,7 +201,7 @@ def test_of_many_batches_only_those_are_read_that_are_looked_at(
         read_rows.clear()
         trends = stored_trends(history, [(suite.key, "offline")], 5)
         assert trends == trends_of(reversed(history.batches()[3:]))
-        monkeypatch.setattr("workbench.analysis.trends.MAX_TREND", 2)
+        monkeypatch.setattr("workbench.analysis.over_time.MAX_TREND", 2)
         read_rows.clear()
         assert stored_trends(history, [(suite.key, "offline")], 7) == {(suite.key, "offline"): [(6, 0.5), (7, 0.5)]}
         assert read_rows.count("part") == 2

@@ -13,15 +13,15 @@ import pytest
 from tests.history.batches import SUITE
 from tests.history.unpacking import texts_in
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.recorded import suite_of_recording
-from workbench.batches.resuming import resumable
 from workbench.config.program import Program
-from workbench.evaluation.regrade_batch import plan_regrading
+from workbench.engine.events import BatchDone, BatchEvent
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.engine.recordings import suite_of_recording
+from workbench.engine.resume import resumable
+from workbench.evaluation.regrade import plan_regrading
 from workbench.evaluation.runtime import Runtime
 from workbench.history.history import History
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 SECRET = "sk-abc-123456789"
 NAMED = SUITE.replace('"Weather"', f'"Weather {SECRET}"').replace('"Paris"\nuser', f'"Paris {SECRET}"\nuser')

@@ -14,12 +14,13 @@ import pytest
 
 from tests.history.entries import batch_of, child, done, lines_of
 from workbench.config.logs import log_to
-from workbench.history import database, writing
+from workbench.history import database
+from workbench.history import writer as writing
 from workbench.history.claims import claimed
-from workbench.history.editing import remove_batches
+from workbench.history.edits import remove_batches
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.history.writing import BatchHandle, HistoryWriter
+from workbench.history.writer import BatchHandle, HistoryWriter
 
 
 def nothing_said(said: str) -> None:

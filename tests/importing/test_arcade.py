@@ -14,11 +14,10 @@ from tests.importing.samples import ARCADE, as_json
 from workbench.checks.check import CheckBase
 from workbench.checks.value_kinds import Equals, Near
 from workbench.config.secrets import Secrets
-from workbench.importing.arcade import executed
-from workbench.importing.bounds import RefusedError
-from workbench.importing.forms import format_of
-from workbench.importing.reading import source_of
-from workbench.importing.suite_making import made_suite
+from workbench.exchange.importers.arcade import executed
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.source_files import RefusedError, source_of
 
 PACKAGE = """
 import enum, functools

@@ -8,11 +8,9 @@ import pytest
 
 from tests.importing.samples import BFCL, as_lines
 from workbench.config.secrets import Secrets
-from workbench.importing.bounds import RefusedError
-from workbench.importing.forms import format_of
-from workbench.importing.importing import ImportOptions, import_file
-from workbench.importing.reading import source_of
-from workbench.importing.suite_making import MadeSuite, made_suite
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import ImportOptions, MadeSuite, import_file, made_suite
+from workbench.exchange.importers.source_files import RefusedError, source_of
 
 
 def made_of(*rows: object, name: str = "rows.jsonl") -> MadeSuite:

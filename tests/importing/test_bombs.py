@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.limits import lower
-from workbench.importing import bounds, inspect_archives, reading
-from workbench.importing.bounds import RefusedError
-from workbench.importing.reading import read_source
+from workbench.exchange.importers import source_files
+from workbench.exchange.importers.source_files import RefusedError, read_source
 
 MB = 1 << 20
 
@@ -41,7 +40,7 @@ def refusal(file: Path) -> str:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, inspect_archives, "MAX_FILE_BYTES", MB)
+    lower(monkeypatch, source_files, "MAX_FILE_BYTES", MB)
     file = archive(tmp_path, sample=b" " * (MB + 1))
     assert file.stat().st_size < 5_000
     assert refusal(file) == f"{file} unpacked is larger than 1 MiB: split it"
@@ -50,7 +49,7 @@ def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, mon
 def test_an_archive_that_says_less_than_it_unpacks_to_is_unpacked_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, inspect_archives, "MAX_FILE_BYTES", MB)
+    lower(monkeypatch, source_files, "MAX_FILE_BYTES", MB)
     file = archive(tmp_path, sample=b" " * (40 * MB + 7), said=70_001)
     tracemalloc.start()
     assert "is an archive that cannot be unpacked" in refusal(file)
@@ -71,8 +70,10 @@ def test_an_archive_that_is_packed_as_no_log_is_is_not_unpacked(tmp_path: Path, 
 def test_an_archive_of_too_many_values_is_not_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: bytes
 ) -> None:
-    lower(monkeypatch, bounds, "MAX_FILE_VALUES", 1_000)
-    monkeypatch.setattr(bounds, "parsed_json", lambda text: pytest.fail("was parsed") if len(text) > 1_000 else {})
+    lower(monkeypatch, source_files, "MAX_FILE_VALUES", 1_000)
+    monkeypatch.setattr(
+        source_files, "parsed_json", lambda text: pytest.fail("was parsed") if len(text) > 1_000 else {}
+    )
     file = archive(tmp_path, sample=sample)
     assert refusal(file) == f"{file} holds more than 1,000 values: split it"
 
@@ -110,7 +111,7 @@ WIDE = ",".join("abcdefghij") + "\n" + "1,2,3,4,5,6,7,8,9,0\n" * 200
 def test_a_text_that_stands_for_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, why: str
 ) -> None:
-    for module in (bounds, reading):
+    for module in (source_files, source_files):
         lower(monkeypatch, module, "MAX_FILE_VALUES", 1_000)
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
@@ -131,7 +132,7 @@ def test_merged_keys_are_merged_once(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, reading, "MAX_FILE_BYTES", MB)
+    lower(monkeypatch, source_files, "MAX_FILE_BYTES", MB)
     file = tmp_path / "x.json"
     file.write_bytes(b" " * (MB + 1))
     assert refusal(file) == f"{file} is larger than 1 MiB: split it"

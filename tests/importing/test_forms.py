@@ -13,15 +13,12 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.importing.samples import DIALECTS, FIELDS, SAMPLES
 from tests.strategies import json_values
-from workbench.batches.recorded import result_of_recording
 from workbench.config.secrets import Secrets
-from workbench.importing.bounds import RefusedError
-from workbench.importing.forms import FORMS, format_of, forms_that_fit
-from workbench.importing.importing import ImportOptions, import_file
-from workbench.importing.reading import source_of
-from workbench.importing.run_making import run_of
-from workbench.importing.suite_making import made_suite
-from workbench.suite.loading import load_suite
+from workbench.engine.recordings import result_of_recording
+from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
+from workbench.exchange.importers.import_files import ImportOptions, import_file, made_suite, run_of
+from workbench.exchange.importers.source_files import RefusedError, source_of
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import read_recording, recordings_in
 

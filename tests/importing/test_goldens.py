@@ -12,10 +12,9 @@ import pytest
 
 from tests.importing.samples import ADK, ADK_OLD, AGENTEVALS, GOLDEN, LANGSMITH, PLAIN_GOLDEN, as_json, as_lines
 from tests.importing.test_traces import made_of, trajectory_of
-from workbench.importing.bounds import RefusedError
-from workbench.importing.forms import forms_that_fit
-from workbench.importing.reading import source_of
-from workbench.importing.run_making import run_of
+from workbench.exchange.importers.forms import forms_that_fit
+from workbench.exchange.importers.import_files import run_of
+from workbench.exchange.importers.source_files import RefusedError, source_of
 
 
 def test_each_turn_of_an_adk_set_is_a_case() -> None:

@@ -13,13 +13,11 @@ from tests.importing.samples import ANTHROPIC, OPENAI, RESPONSES, as_json, as_li
 from tests.strategies import is_json, json_objects
 from workbench.config.models import ModelSpec, Provider
 from workbench.config.secrets import Secrets
-from workbench.importing.bounds import RefusedError
-from workbench.importing.forms import format_of, forms_that_fit
-from workbench.importing.imported import ImportedCase
-from workbench.importing.messages import conversation_of
-from workbench.importing.reading import Node, source_of
-from workbench.importing.run_making import run_of
-from workbench.importing.suite_making import MadeSuite, made_suite
+from workbench.exchange.importers.conversations import ImportedCase
+from workbench.exchange.importers.forms import format_of, forms_that_fit
+from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.messages import conversation_of
+from workbench.exchange.importers.source_files import Node, RefusedError, source_of
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.registry import wire_of
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage

@@ -14,12 +14,11 @@ import pytest
 from tests.cli.program import Program
 from tests.importing.samples import INSPECT, PROMPTFOO_RESULTS, TAU, TAU2, as_json
 from workbench.config.secrets import Secrets
+from workbench.exchange.importers.forms import FORMS, format_of
+from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.source_files import source_of
 from workbench.grading.agreement import agreements
 from workbench.grading.grade import RunResult
-from workbench.importing.forms import FORMS, format_of
-from workbench.importing.reading import source_of
-from workbench.importing.run_making import run_of
-from workbench.importing.suite_making import MadeSuite, made_suite
 from workbench.suite.model import Suite
 
 

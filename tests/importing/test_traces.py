@@ -29,11 +29,9 @@ from tests.importing.samples import (
     session_line,
 )
 from workbench.config.secrets import Secrets
-from workbench.importing.bounds import RefusedError
-from workbench.importing.forms import format_of
-from workbench.importing.reading import source_of
-from workbench.importing.run_making import run_of
-from workbench.importing.suite_making import MadeSuite, made_suite
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.trajectory import Trajectory

@@ -32,12 +32,20 @@ from tests.providers.server import (
     serve,
     whole_document,
 )
-from workbench.batches.recorded import result_of_recording
 from workbench.config.secrets import Secrets
-from workbench.observing.conversations import ConversationBegan, ConversationEnded, Observation, Observer, StepEnded
-from workbench.observing.proxy import ListenError, RecordingProxy, listen_at, upstream_at
-from workbench.observing.saving import Destination, Saved, save_observed
-from workbench.suite.loading import load_suite
+from workbench.engine.recordings import result_of_recording
+from workbench.exchange.observed.conversations import (
+    ConversationBegan,
+    ConversationEnded,
+    Destination,
+    Observation,
+    Observer,
+    Saved,
+    StepEnded,
+    save_observed,
+)
+from workbench.exchange.observed.proxy import ListenError, RecordingProxy, listen_at, upstream_at
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import read_recording, recordings_in
 
 KEY = "sk-planted-0123456789-abcdef"

@@ -12,7 +12,6 @@ from tests.trajectory.scripts import stamped
 from workbench.providers.built_in_models import BuiltInModels
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.providers.replay import ReplayModel
-from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -31,7 +30,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.messages import Usage
-from workbench.trajectory.recording import Header, RecordedSuite, header_line, read_recording
+from workbench.trajectory.recording import Header, RecordedSuite, event_to_line, header_line, read_recording
 
 START = RunStarted("hash", "case", "Case", "m", None, (), ())
 CALL: list[ModelEvent] = [

@@ -26,8 +26,8 @@ from tests.cli.by_chance import Booking, suite
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import _nothing
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, error_document, said
-from workbench.pytest_plugin.batch import Batch, Desk, RemoteBatch, SuiteTest
-from workbench.pytest_plugin.settings import Settings
+from workbench.integrations.pytest_plugin.fixtures import Settings
+from workbench.integrations.pytest_plugin.tests import Batch, Desk, RemoteBatch, SuiteTest
 from workbench.suite.trust import TrustStore, needs_trust
 
 GATED = CLOCK.replace('name = "Clock"', 'name = "Gated"\n\n[gate]\nmin_pass_rate = RATE', 1)
@@ -92,7 +92,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_the_entry_point_is_installed() -> None:
     assert [each.value for each in entry_points(group="pytest11", name="workbench")] == [
-        "workbench.pytest_plugin.entry"
+        "workbench.integrations.pytest_plugin.entry"
     ]
 
 
@@ -103,8 +103,8 @@ def test_without_the_option_nothing_is_collected_imported_or_written(tmp_path: P
         "def test_modules():\n"
         "    heavy = ('workbench', 'pydantic', 'aiohttp')\n"
         "    loaded = {name for name in sys.modules if name.partition('.')[0] in heavy}\n"
-        "    assert loaded == {'workbench', 'workbench.version', 'workbench.pytest_plugin',\n"
-        "                      'workbench.pytest_plugin.entry'}, loaded\n"
+        "    assert loaded == {'workbench', 'workbench.version', 'workbench.integrations.pytest_plugin',\n"
+        "                      'workbench.integrations.pytest_plugin.entry'}, loaded\n"
     )
     ran = session(tmp_path, "-p", "no:cacheprovider", "-q", starts=True)
     assert ran.code == 0 and ran.outcomes == {"passed": 1}, ran.output

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.results import result
-from workbench.analysis.quality import quality_of
+from workbench.analysis.gates import quality_of
 from workbench.grading.grade import Grade, RunResult
 from workbench.reports.cases import CaseReport, case_fields, deciders_line, grades_line
 from workbench.reports.paint import Paint

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.analysis.trends import is_whole, trends_of
+from workbench.analysis.over_time import is_whole, trends_of
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, MergedShards, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.paint import Paint

@@ -18,8 +18,7 @@ import workbench
 from tests.reports.html_page import HOSTILE, Page, evaluated, page_of
 from workbench.config.secrets import Secrets
 from workbench.evaluation.plan import FinishedRun
-from workbench.grading.explaining import explain
-from workbench.grading.formulas import in_numbers
+from workbench.grading.explanation import explain, in_numbers
 from workbench.reports.html.page import page_pieces
 from workbench.reports.html.records import PageHead, PageRun
 from workbench.reports.html.runs import page_of_runs, verdict_of

@@ -19,7 +19,7 @@ from tests.results import result
 from tests.strategies import is_finite, json_values
 from tests.trajectory.scripts import scripts, stamped
 from workbench.analysis.failures import failures_of
-from workbench.analysis.quality import quality_of
+from workbench.analysis.gates import quality_of
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
 from workbench.grading.repeats import case_result
@@ -33,7 +33,7 @@ from workbench.reports.json_report import (
 from workbench.reports.json_writing import document_pieces
 from workbench.reports.moves import RegradeReport
 from workbench.suite.model import Gate
-from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import fold
 from workbench.trajectory.typed_json import json_text
 
 CASE = case_of(call("t", {"city": "Oslo"}))

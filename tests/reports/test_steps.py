@@ -36,8 +36,8 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import ResultSource
+from workbench.trajectory.trajectory import fold
 
 RUN: list[EventPayload] = [
     RequestStarted(1),

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from tests.results import result
 from tests.trajectory.scripts import stamped
-from workbench.analysis.quality import quality_of
+from workbench.analysis.gates import quality_of
 from workbench.grading.grade import Grade, Issue, RunResult, Status, StepGrade
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
@@ -26,8 +26,8 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Usage
+from workbench.trajectory.trajectory import fold
 
 
 def lines_of(

@@ -19,13 +19,12 @@ import pytest
 
 from tests.cli.program import Program
 from tests.history.batches import run_kept
-from workbench.batches.recorded import result_of_recording
 from workbench.config.settings_file import read_settings
+from workbench.engine.recordings import result_of_recording
 from workbench.grading.result_json import outcome_of, outcome_to_json
 from workbench.history.history import History
-from workbench.suite.loading import load_suite
-from workbench.trajectory.event_lines import event_to_line
-from workbench.trajectory.recording import header_line, read_recording, result_line
+from workbench.suite.suite_file import load_suite
+from workbench.trajectory.recording import event_to_line, header_line, read_recording, result_line
 from workbench.tui.kit.memory import Memory, Place
 
 DATA = Path(__file__).parent / "data"

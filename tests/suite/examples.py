@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 PATH = Path("a.toml")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.suite.examples import PATH, WHOLE
-from workbench.suite.loading import SuiteFile, load_suite, parse_suite
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.trust import needs_trust
 
 QUICK = settings(

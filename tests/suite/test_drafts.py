@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.suite.drafts import DraftError, Drafts, LeftDraft
-from workbench.suite.saving import FileState, save, state_of
+from workbench.suite.files import FileState, save, state_of
 
 BASE = 'format = 1\nname = "Base"\n'
 TYPED = 'format = 1\nname = "Bäse 🎬"\n'

@@ -13,10 +13,10 @@ import pytest
 from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
 from workbench.checks.text_kinds import Contains, Similar
 from workbench.checks.value_kinds import Equals, Near, Range
-from workbench.suite.loading import load_suite, parse_suite
 from workbench.suite.model import AnyOrder, ExpectedCall
 from workbench.suite.problems import written
 from workbench.suite.settings import settings_of
+from workbench.suite.suite_file import load_suite, parse_suite
 
 
 def test_a_suite_that_uses_everything_has_no_errors() -> None:

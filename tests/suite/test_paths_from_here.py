@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 
 
 @pytest.fixture(autouse=True)

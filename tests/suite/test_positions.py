@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from tests.effort import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import Value, written_documents
-from workbench.suite.lines import lines_of
-from workbench.suite.loading import load_suite
 from workbench.suite.positions import _Scanner, scan
 from workbench.suite.problems import Place, written
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import lines_of, load_suite
 
 
 def places_in(value: object, place: Place = ()) -> set[Place]:

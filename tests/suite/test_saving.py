@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.suite.loading import load_suite
-from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save, state_of
+from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, save, state_of
+from workbench.suite.suite_file import load_suite
 
 OLD = "format = 1\r\nname = 'é'\r\n"
 NEW = "format = 1\nname = 'new'"
@@ -141,7 +141,7 @@ def test_a_failing_disk_leaves_the_old_file_and_nothing_else(
 
 
 def child(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    code = f"import os, sys\nfrom pathlib import Path\nfrom workbench.suite.saving import *\n{program}"
+    code = f"import os, sys\nfrom pathlib import Path\nfrom workbench.suite.files import *\n{program}"
     return subprocess.run([sys.executable, "-B", "-c", code, *arguments], capture_output=True, text=True, timeout=60)
 
 
@@ -202,7 +202,7 @@ while True:
 
 @pytest.mark.parametrize("readings", [1, 20, 100])
 def test_a_killed_writer_leaves_the_old_file_or_the_new_one(path: Path, readings: int) -> None:
-    code = f"import sys\nfrom pathlib import Path\nfrom workbench.suite.saving import *\n{WRITER}"
+    code = f"import sys\nfrom pathlib import Path\nfrom workbench.suite.files import *\n{WRITER}"
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "saving\n"

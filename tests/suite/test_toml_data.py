@@ -16,9 +16,8 @@ from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
 from workbench.checks.check import Check
 from workbench.checks.value_kinds import Equals, Near
 from workbench.suite.model import Case, ExpectedCall, Suite
-from workbench.suite.render import suite_text
+from workbench.suite.render import suite_text, to_toml_data
 from workbench.suite.sameness import same
-from workbench.suite.toml_data import to_toml_data
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_suites").glob("*.toml"))
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
-from workbench.suite.disk import locked
-from workbench.suite.loading import load_suite
+from workbench.suite.files import locked
+from workbench.suite.suite_file import load_suite
 from workbench.suite.trust import (
     Address,
     CodeFile,

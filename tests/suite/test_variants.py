@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.batches.plan import plan_runs, same_question
-from workbench.suite.added_variants import AddedVariantError, variants_in, with_variants
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.engine.plan import plan_runs, same_question
 from workbench.suite.model import AnyOrder, ExpectedCall
+from workbench.suite.suite_file import AddedVariantError, SuiteFile, parse_suite, variants_in, with_variants
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import UnknownVariantError, Variants, variant_of, varied_case, varied_suite
 

@@ -14,9 +14,9 @@ from tests.tools.processes import group_is_gone
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.tools.command import CommandConnection
 from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
+from workbench.tools.server_process import CommandConnection
 from workbench.tools.servers import McpServer
 
 SERVERS = Path(__file__).parent / "servers"

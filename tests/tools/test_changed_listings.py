@@ -14,7 +14,7 @@ from tests.programs import grant_of
 from tests.tools.conftest import QUICK, SERVERS
 from tests.tools.web import hosted
 from workbench.config.program import Program
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.tools import servers
 from workbench.tools.listings import ListingChange
 from workbench.tools.pool import ServerPool

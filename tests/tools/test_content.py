@@ -20,8 +20,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.content import answer_of, error_of
+from workbench.tools.answer import ToolAnswer, answer_of, error_of
 
 BLOB = base64.b64encode(b"12345").decode()
 LINK = ResourceLink(name="a", uri="file:///a.txt")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workbench.checks.references import environment_names
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.tools.environment import MissingVariableError, filled, learn_written
+from workbench.tools.connection import MissingVariableError, filled, learn_written
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
@@ -88,6 +88,6 @@ def test_what_a_suite_writes_out_for_a_server_is_secret_only_where_it_authorises
 def test_programs_inherit_what_the_sdk_lets_them_inherit() -> None:
     from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 
-    from workbench.tools.environment import INHERITED
+    from workbench.tools.connection import INHERITED
 
     assert list(INHERITED) == DEFAULT_INHERITED_ENV_VARS

@@ -16,7 +16,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.suite.model import Mock
 from workbench.tools.answer import PythonReferenceError, ToolAnswer, ToolsError, UntrustedError
 from workbench.tools.mocks import Mocks, default_answer, mock_answer
-from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.python_code import PythonFunctions
 from workbench.trajectory.messages import JsonValue, ToolCall
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.programs import functions_in
 from workbench.tools.answer import PythonReferenceError, UntrustedError
-from workbench.tools.python_reference import PythonFunctions, in_thread
+from workbench.tools.python_code import PythonFunctions, in_thread
 
 MODULES = ("mocks", "parts.mocks", "rules", "os.path", "absent_module", "broken", "leaves", "fine")
 
@@ -193,7 +193,7 @@ async def test_a_function_that_blocks_can_be_given_up() -> None:
 def test_a_function_that_never_returns_does_not_keep_the_program_alive(tmp_path: Path) -> None:
     program = """
 import asyncio, threading
-from workbench.tools.python_reference import in_thread
+from workbench.tools.python_code import in_thread
 async def main():
     try:
         await asyncio.wait_for(in_thread(threading.Event().wait), 0.05)

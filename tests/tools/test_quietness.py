@@ -18,8 +18,8 @@ from workbench.config.program import program_in
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ToolsError
 from workbench.suite.trust import needs_trust
-from workbench.tools.code_files import find_code
-from workbench.tools.grant import Grant
+from workbench.tools.python_code import find_code
+from workbench.tools.pool import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.messages import ToolCall
 

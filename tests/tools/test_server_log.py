@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench.config.secrets import Secrets
-from workbench.tools.server_log import MAX_LOG_BYTES, ServerLog
+from workbench.tools.server_process import MAX_LOG_BYTES, ServerLog
 
 LONG, SHORT = "abc-123-456", "abc-123"
 STARTED = datetime(2026, 11, 23, 10, 2, 11)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, scripts, stamped
-from workbench.trajectory.event_lines import EventLineError, event_from_line, event_to_line
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -32,8 +31,9 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.trajectory.fold import TrajectoryError, TrajectoryFold, fold
 from workbench.trajectory.messages import Usage
+from workbench.trajectory.recording import EventLineError, event_from_line, event_to_line
+from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
 
 
 @given(scripts())

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, json_values, scripts
-from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import Event
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import (
     Header,
     RecordedSuite,
     RecordingError,
+    event_to_line,
     header_line,
     read_recording,
     result_line,
 )
+from workbench.trajectory.trajectory import fold
 
 HEADER = Header("1.0", "run", "2026-11-21T09:30:00+00:00", RecordedSuite("a.toml", "f00", "format = 1\n"), "c", "m", 2)
 LINES = [header_line(HEADER), *map(event_to_line, events_of([("Hi", 1), ("Bye", 0)])), result_line("run", {"a": 1})]

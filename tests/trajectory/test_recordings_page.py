@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.trajectory.event_lines import EVENT_NAMES
 from workbench.trajectory.messages import Message, ToolDefinition, Usage
-from workbench.trajectory.recording import Header, RecordedSuite, read_recording
+from workbench.trajectory.recording import EVENT_NAMES, Header, RecordedSuite, read_recording
 from workbench.trajectory.typed_json import stored_name
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recordings.md").read_text(encoding="utf-8")

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from workbench.batches.cost import FREE, cost_of
-from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
-from workbench.batches.plan import PlannedRun
-from workbench.batches.recordings import Recordings
-from workbench.batches.serving import Serving
 from workbench.config.folders import Folders
 from workbench.config.program import Program, program_in
+from workbench.engine.agent_loop import ExecutionQuestion, Leave
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
-from workbench.engine.permission import ExecutionQuestion, Leave
-from workbench.engine.stepping import Until
+from workbench.engine.cost import FREE, cost_of
+from workbench.engine.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
+from workbench.engine.plan import PlannedRun
+from workbench.engine.recordings import Recordings
+from workbench.engine.server_calls import Serving
+from workbench.engine.stepper import Until
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.options import Begin
@@ -45,9 +45,8 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.saving import watch
 from workbench.tui.shell.workbench import Workbench

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.frames import spare_what_is_not_seen
 from tests.tui.settling import settle_by_the_loop
-from workbench.config import presets
+from workbench.config import models
 
 settle_by_the_loop()
 spare_what_is_not_seen()
@@ -15,5 +15,5 @@ spare_what_is_not_seen()
 @pytest.fixture(autouse=True)
 def no_servers_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what may run at the usual ports of local servers."""
-    remote = tuple(preset for preset in presets.PRESETS if not preset.is_local)
-    monkeypatch.setattr(presets, "PRESETS", remote)
+    remote = tuple(preset for preset in models.PRESETS if not preset.is_local)
+    monkeypatch.setattr(models, "PRESETS", remote)

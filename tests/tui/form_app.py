@@ -16,10 +16,10 @@ from textual.screen import Screen
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.known_tools import tools_of_suite
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config.resources import bundled
-from workbench.suite.loading import SuiteFile
+from workbench.config.folders import bundled
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
 from workbench.tui.case.form.actions import FormActions
 from workbench.tui.case.form.page import form_source, with_table

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.tui.apps import BROKEN, SMART_HOME
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 
 SERVERS = Path(__file__).parents[1] / "tools" / "servers"
 

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import Call, conversation
-from workbench.batches.events import BatchDone, BatchListener, RunDone, RunEvent, timed
-from workbench.batches.history_recorder import HistoryRecorder
-from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.config.secrets import Secrets
+from workbench.engine.events import BatchDone, BatchListener, RunDone, RunEvent, timed
+from workbench.engine.history_recorder import HistoryRecorder
+from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
-from workbench.history.writing import HistoryWriter
-from workbench.suite.loading import load_suite
+from workbench.history.writer import HistoryWriter
 from workbench.suite.model import GraderName
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import fold
 
 BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 GOOD: Mapping[str, Sequence[Call]] = {

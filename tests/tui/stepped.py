@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.events import Paste
 
 from tests.tui.apps import Opened, opening
-from workbench.batches.plan import PlannedRun
+from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,

@@ -16,7 +16,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.reports.browser import CHROMIUM, LONGEST_WAIT_S, Browser
 from tests.web.served import Served, served
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.tui.terminal.theming import load_themes
 
 PAPER = load_themes(bundled("themes"), Path()).by_name["paper"].colours["background"].removeprefix("#")

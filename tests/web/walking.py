@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from tests.tui.settling import wait_until_calm
 from tests.tui.walking import Walk
-from workbench.cli.door import begin_program
+from workbench.cli.redaction import begin_program
 from workbench.config.program import Program
 from workbench.config.read_only import WHY_NOT, become_read_only
 from workbench.tui.shell.all_actions import ALL_ACTIONS

@@ -9,8 +9,16 @@ from workbench.checks.patterns import SearchError
 from workbench.checks.plain_schemas import plainly_accepts
 from workbench.checks.schemas import validator_of
 from workbench.suite.render import Table, one_line
-from workbench.trajectory.json_schema import Schema, is_number, properties_of, required_names
-from workbench.trajectory.json_types import keyword, suggested_values, types_of, with_definitions
+from workbench.trajectory.json_schema import (
+    Schema,
+    is_number,
+    keyword,
+    properties_of,
+    required_names,
+    suggested_values,
+    types_of,
+    with_definitions,
+)
 
 
 def first_value(name: str, schema: Schema | None) -> object:

@@ -9,11 +9,16 @@ from collections.abc import Iterable, Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.grading.agreement import Agreement, AgreementFold
-from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
 from workbench.grading.grade import GRADED, RunResult, Status
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.grading.lazy import Chosen
-from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
+from workbench.grading.run_summary import (
+    NOTHING_CHECKED,
+    ArgumentsFold,
+    ValidArguments,
+    is_cost_limited,
+    is_endpoint_fault,
+)
 from workbench.grading.scoring import mean
 from workbench.trajectory.messages import Usage
 

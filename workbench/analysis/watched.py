@@ -7,8 +7,7 @@ from itertools import repeat
 from typing import Final, Literal
 
 from workbench.analysis.intervals import Interval
-from workbench.analysis.sequential import MAX_LOOKS, Decided, fewest_that_reach
-from workbench.analysis.significance import p_text
+from workbench.analysis.significance import MAX_LOOKS, Decided, fewest_that_reach, p_text
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals
 from workbench.suite.numerals import counted

@@ -9,16 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.api.errors import UsageError, WorkbenchError
+from workbench.api.approval import UsageError, WorkbenchError
 from workbench.dataclasses import dataclass
-from workbench.suite.disk import absolute
-from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.files import absolute
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem, did_you_mean
 from workbench.suite.project import find_suites, is_installed
 from workbench.suite.project import is_suite as is_suite_file
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import settings_of
+from workbench.suite.suite_file import SuiteFile, load_suite
 
 SuitePath = str | os.PathLike[str]
 

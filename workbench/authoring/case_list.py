@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.plan import PlannedRun, same_value
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun, same_value
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import ANY_TOOL, Case, Suite, derived_id
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import UnknownVariantError, variant_of, varied_case, varied_suite
 
 CaseKey = tuple[Path, str]

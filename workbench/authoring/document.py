@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
-from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import EXPECTATIONS, Case, derived_id
 from workbench.suite.problems import Problem, written
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from workbench.authoring.accepting.run import accept_call
+from workbench.authoring.accept import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
 from workbench.checks.check import OPTION_NAMES, check_names_in
 from workbench.checks.patterns import CheckError

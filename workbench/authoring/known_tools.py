@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server, Suite
 from workbench.suite.problems import tables
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import DamagedListingError, Listings, definition_of, with_listed_names
 from workbench.trajectory.messages import ToolDefinition
 

@@ -11,11 +11,10 @@ from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of
 from workbench.authoring.form.tables import place_in
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.files import FileState
 from workbench.suite.problems import Place, Problem, written
-from workbench.suite.rereading import reread
-from workbench.suite.saving import FileState
 from workbench.suite.splice import SuiteText
+from workbench.suite.suite_file import SuiteFile, parse_suite, reread
 
 _CASE = re.compile(r"cases\[(\d+)\]")
 _GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then saves it again")

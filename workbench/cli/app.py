@@ -63,7 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
     models = model_options(arguments)
     if models is None:
         return USAGE
-    from workbench.cli.door import begin_program
+    from workbench.cli.redaction import begin_program
 
     return show_app(app_options(arguments), begin_program(models))
 

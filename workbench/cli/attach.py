@@ -1,13 +1,41 @@
-"""`workbench attach`: its options. What it does is in `workbench.cli.attaching`, imported when it is done."""
+"""`workbench attach`: its options. What it does is in `workbench.cli.attach`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from workbench.cli.batch_command import show_of, way_to_go_on
+from workbench.cli.compare import pieces_of_comparison
+from workbench.cli.live import ProgressBar, StepPrinter
 from workbench.cli.parser import add_history_options, add_report_option, history_to_read
-from workbench.evaluation.exit_codes import USAGE
+from workbench.cli.redaction import begin_program, printing_to, warn
+from workbench.cli.report_output import Output
+from workbench.cli.run import pieces_of_runs
+from workbench.config.folders import history_option
+from workbench.config.program import Program
+from workbench.engine.events import JudgeAsked, RequestPutOff, RunDone, RunEvent, StartUp
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
+from workbench.evaluation.model_comparison import ModelComparison
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.progress import BatchProgress
+from workbench.evaluation.resume import CompleteBatch
+from workbench.evaluation.stored_runs import result_of_row, stored_report
+from workbench.history.history import History
+from workbench.history.records import BatchRow, HistoryError, RunRow
+from workbench.remote.attached.records import AttachError, Detached, Found, found, is_running, record_of
+from workbench.remote.attached.viewer import Ended, GoneError, Said, Seen, Viewing
 from workbench.reports.forms import forms_of
+from workbench.reports.history_list import called
+from workbench.suite.numerals import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Look on until the batch ends; returns its exit code."""
-    from workbench.cli.attaching import attach
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "run")
@@ -46,7 +73,262 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     history = history_to_read(arguments, ())
     if arguments.app:
-        from workbench.cli.attaching import attach_in_app
-
         return attach_in_app(arguments.batch, history)
     return attach(arguments.batch, history, output, from_start=arguments.from_start)
+
+
+# What `workbench attach` does: show a batch of another process as `workbench run` would, and end as that would.
+
+SHOWN_BEFORE = 20
+"""Of how many runs that were over before the steps are shown, the last ones."""
+
+_GONE_S = 2.0
+"""How long a process that has closed a connection may take to be gone."""
+
+_AGAIN_S = 0.05
+
+
+def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
+    """Look on until the batch ends, and report; returns its exit code."""
+    program = begin_program()
+    try:
+        batch = found(program.folders, history, which)
+        if batch.known is not None and batch.running:
+            forms = forms_of(batch.known.command, beside=True)
+            for each in (output, *output.beside):
+                if each.form is not None and each.form not in forms:
+                    warn(f"'workbench {batch.known.command}' has no {each.form} report; there are {', '.join(forms)}")
+                    return USAGE
+            return _Looking(batch.known, program, output, from_start).to_the_end()
+        return report_of_stored(batch, program, output)
+    except (AttachError, HistoryError) as error:
+        warn(str(error), program.secrets)
+        return USAGE
+
+
+def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
+    """Show a batch in the app, on the suites that it has; returns the app's exit code."""
+    from workbench.cli.app import AppOptions, show_app  # on use: a terminal needs no app
+
+    program = begin_program()
+    try:
+        batch, suites = batch_and_suites(which, history, program)
+    except (AttachError, HistoryError) as error:
+        warn(str(error), program.secrets)
+        return USAGE
+    paths = tuple(map(str, suites))
+    looks = AppOptions(paths, history=batch.history, look_on=batch.number, theme=theme, read_only=read_only)
+    return show_app(looks, program)
+
+
+def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[Found, tuple[Path, ...]]:
+    """The batch that is meant, and the files of its suites that are still there. Raises AttachError, HistoryError."""
+    batch = found(program.folders, history, which)
+    with History(batch.history) as opened:
+        files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
+        return batch, tuple(file for file in files if file.is_file())
+
+
+class _Looking:
+    """Shows one batch, attaching again where its process lets this viewer go."""
+
+    def __init__(self, known: Detached, program: Program, output: Output, from_start: bool) -> None:
+        self._known = known
+        self._program = program
+        self._output = output
+        self._all = from_start
+        self._shown: set[int] = set()
+        """The places of the runs whose ends were shown."""
+        self._last: dict[str, int] = {}
+        """The number of the last event that was shown, by the ids of runs."""
+        self._said: set[str] = set()
+
+    def to_the_end(self) -> int:
+        """Look on; returns the exit code of the batch."""
+        known = self._known
+        try:
+            while True:
+                try:
+                    return self._look()
+                except GoneError as error:
+                    if not _is_still_there(known, self._program):
+                        break
+                    warn(f"batch {known.batch}: {error}; attaching again")
+        except KeyboardInterrupt:
+            option = history_option(known.file)
+            warn(
+                f"batch {known.batch} goes on: 'workbench attach {known.batch}{option}' shows it again, "
+                f"'workbench batches --stop {known.batch}{option}' stops it"
+            )
+            return INTERRUPTED
+        last = record_of(self._program.folders, known.file, known.batch)
+        return report_of_stored(Found(known.file, known.batch, last), self._program, self._output)
+
+    def _look(self) -> int:
+        with Viewing(self._known) as viewing:
+            runs = viewing.plan
+            over = viewing.over
+            figures = [row.figures for row in over.values() if row.figures is not None]
+            progress = BatchProgress((run for place, run in runs.items() if place not in over), figures)
+            bar = ProgressBar(progress, sys.stderr, os.environ)
+            show = show_of(self._output, self._program)
+            steps = show.steps and (self._known.command == "run" or self._output.verbose)
+            show = replace(show, stream=bar.above(show.stream), steps=steps)
+            printer = StepPrinter(Plan.of(runs.values(), self._program), show)
+            try:
+                if show.steps:
+                    self._show_before([row for place, row in over.items() if place not in self._shown], printer)
+                with printing_to(bar.above(sys.stderr)):
+                    code = self._follow(viewing, printer, progress, bar)
+            finally:
+                bar.close()
+            self._output.deliver(lambda each: self._report(viewing, each))
+            return code
+
+    def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
+        """Show runs that are over."""
+        known = self._known
+        over.sort(key=lambda row: (row.figures.ended_ms or 0) if row.figures is not None else 0)
+        shown = over if self._all else over[-SHOWN_BEFORE:]
+        if left := len(over) - len(shown):
+            shows = f"'workbench attach {known.batch}{history_option(known.file)} --from-start' shows them"
+            warn(f"{counted(left, 'run')} of batch {known.batch} were over before: {shows}")
+        with History(known.file) as history:
+            for row, recording in history.recordings(shown, None, warn):
+                for event in recording.events:
+                    self._step(RunEvent(replace(event, run_id=str(row.place))), printer)
+                printer.done(replace(result_of_row(row, recording), run_id=str(row.place)))
+                self._shown.add(row.place)
+
+    def _follow(self, viewing: Viewing, printer: StepPrinter, progress: BatchProgress, bar: ProgressBar) -> int:
+        for seen in _as_they_come(viewing, bar):
+            if isinstance(seen, Ended):
+                return seen.exit_code
+            if isinstance(seen, Said):
+                if seen.text not in self._said:
+                    self._said.add(seen.text)
+                    warn(seen.text)
+                continue
+            if bar.enabled and self._counts(seen, viewing) and progress.take(seen, time.monotonic()):
+                bar.changed()
+            match seen:
+                case RunEvent():
+                    self._step(seen, printer)
+                case RunDone(result) if int(result.run_id) not in self._shown:
+                    printer.done(result)
+                    self._shown.add(int(result.run_id))
+                case StartUp():
+                    printer.start_up(seen)
+                case JudgeAsked():
+                    printer.judging(seen)
+                case RequestPutOff():
+                    printer.put_off(seen)
+                case _:
+                    pass
+        raise AssertionError("it ends with its end")
+
+    def _counts(self, seen: Seen, viewing: Viewing) -> bool:
+        """Whether something is not of a run that was over before."""
+        match seen:
+            case RunEvent(event=event):
+                return int(event.run_id) not in viewing.over
+            case RunDone(result=result):
+                return int(result.run_id) not in viewing.over
+            case _:
+                return True
+
+    def _step(self, happened: RunEvent, printer: StepPrinter) -> None:
+        event = happened.event
+        if int(event.run_id) not in self._shown and event.sequence > self._last.get(event.run_id, -1):
+            self._last[event.run_id] = event.sequence
+            printer.step(happened)
+
+    def _report(self, viewing: Viewing, output: Output) -> Iterator[str]:
+        return viewing.report(
+            form=None if output.is_text else output.form,
+            quiet=output.quiet,
+            verbose=output.verbose,
+            columns=output.width,
+            cut=output.cut_at is not None,
+            coloured=output.paint.enabled,
+        )
+
+
+def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
+    """What a batch says, while its progress is drawn. Raises what looking on raises."""
+    news: queue.SimpleQueue[Seen | Exception] = queue.SimpleQueue()
+
+    def read() -> None:
+        try:
+            for seen in viewing:
+                news.put(seen)
+        except Exception as error:  # noqa: BLE001 (raised below)
+            news.put(error)
+
+    threading.Thread(target=read, name="batch", daemon=True).start()
+    while True:
+        bar.draw()
+        try:
+            seen = news.get(timeout=bar.wait_s())
+        except queue.Empty:
+            continue
+        if isinstance(seen, Exception):
+            raise seen
+        yield seen
+        if isinstance(seen, Ended):
+            return
+
+
+def _is_still_there(known: Detached, program: Program) -> bool:
+    """Whether the process of a batch is there, and takes connections, after it has closed one."""
+    until = time.monotonic() + _GONE_S
+    while is_running(program.folders, known):
+        if time.monotonic() > until:
+            return True
+        time.sleep(_AGAIN_S)
+    return False
+
+
+def report_of_stored(batch: Found, program: Program, output: Output) -> int:
+    """Report on a batch that is over, or was cut off, from the history; returns the exit code it had."""
+    with History(batch.history) as history:
+        stored = history.batch(f"#{batch.number}")
+        known, option = batch.known, history_option(batch.history)
+        if batch.in_another_program:
+            warn(
+                f"batch {called(stored)} runs in another program, without --detach: it is shown there, and "
+                f"'workbench history show {stored.number}{option}' shows what is over of it"
+            )
+            return USAGE
+        said = list(known.said) if known is not None else []
+        code = known.exit_code if known is not None else None
+        if known is not None and code is None:
+            said.append(
+                f"the process of batch {called(stored)} ended without a word, killed or with the machine: "
+                f"{stored.planned - stored.missing:,} of {counted(stored.planned, 'run')} are in the history"
+            )
+        if stored.missing:
+            said.append(way_to_go_on(batch.history, stored.number, stored.resumed_by))
+        for line in dict.fromkeys(said):
+            warn(line)
+        had = _report_stored(history, stored, program, output)
+        if code is None:
+            code = INFRASTRUCTURE if known is not None and stored.missing else had
+        return code
+
+
+def _report_stored(history: History, batch: BatchRow, program: Program, output: Output) -> int:
+    """Report on a batch of the history as the command did that made it; returns the exit code that the runs have."""
+
+    def damaged(why: str) -> None:
+        warn(f"left out: {why}")
+
+    report = stored_report(history, batch, history.runs(batch.number), None, program.secrets, damaged)
+    if batch.resumed_by == "compare" and len(batch.models) > 1 and not batch.missing:
+        figures = (row.figures for row in history.runs(batch.number) if row.figures is not None)
+        complete = CompleteBatch(batch, tuple(figures), history.gates(batch, damaged))
+        comparison = ModelComparison.of_batch(complete, only_differences=False)
+        output.deliver(partial(pieces_of_comparison, comparison, lambda: report))
+        return comparison.exit_code
+    output.deliver(partial(pieces_of_runs, report))
+    return report.exit_code

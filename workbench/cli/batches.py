@@ -1,10 +1,31 @@
-"""`workbench batches`: its options. What it does is in `workbench.cli.running`, imported when it is done."""
+"""`workbench batches`: its options. What it does is in `workbench.cli.batches`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
+from workbench.cli.batch_command import way_to_go_on
 from workbench.cli.parser import add_history_options, history_to_read
+from workbench.cli.redaction import begin_program, warn, write, write_json
+from workbench.cli.report_output import report_width
+from workbench.config.folders import history_option
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.evaluation.exit_codes import OK, USAGE
+from workbench.history.history import History
+from workbench.history.records import BatchRow, HistoryError
+from workbench.remote.attached.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
+from workbench.remote.attached.viewer import Connection, GoneError
+from workbench.reports.history_list import batch_lines, called
+from workbench.reports.paint import paint_for
+from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +42,120 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """List what runs, or stop one of them; returns an exit code."""
-    from workbench.cli.running import list_running, stop
 
     history = history_to_read(arguments, ())
     if arguments.stop is not None:
         return stop(arguments.stop, history)
     return list_running(history, arguments.format)
+
+
+# What `workbench batches` does: list the batches that run, or stop one of them.
+
+_AGAIN_S = 0.05
+
+
+@dataclass(frozen=True)
+class Running:
+    """A batch that runs, as its history has it; `found` is there for one that others can attach to."""
+
+    history: Path
+    batch: BatchRow
+    found: Found | None = None
+
+
+def list_running(history: Path, form: str) -> int:
+    """List what runs without a terminal, and of the history what runs in other programs; returns an exit code."""
+    program = begin_program()
+    tidy(program.folders)
+    running = [*_running(program, history)]
+    if form == "json":
+        from workbench.reports.history_json import RunningBatch, RunningReport
+
+        write_json(
+            RunningReport(
+                batches=tuple(
+                    RunningBatch(
+                        number=each.batch.number,
+                        name=each.batch.name,
+                        history=str(each.history),
+                        command=each.batch.resumed_by,
+                        started_at=each.batch.started_at,
+                        planned=each.batch.planned,
+                        over=each.batch.planned - each.batch.missing,
+                        attachable=each.found is not None,
+                        process=each.found.known.pid if each.found is not None and each.found.known else None,
+                    )
+                    for each in running
+                )
+            )
+        )
+    else:
+        for line in _lines(running, history):
+            write(f"{line}\n")
+    return OK
+
+
+def _running(program: Program, history: Path) -> Iterator[Running]:
+    attachable = running_ones(program.folders)
+    for each in attachable:
+        try:
+            with History(each.history) as opened:
+                yield Running(each.history, opened.batch(f"#{each.number}"), each)
+        except HistoryError as error:
+            warn(str(error), program.secrets)
+    known = {(each.history, each.number) for each in attachable}
+    for batch in going_in(history):
+        if (history.resolve(), batch.number) not in known:
+            yield Running(history, batch)
+
+
+def _lines(running: list[Running], history: Path) -> Iterator[str]:
+    if not running:
+        yield "no batch runs: 'workbench run PATH --detach' begins one that goes on without a terminal"
+        return
+    paint, width, now = paint_for(sys.stdout, os.environ), report_width(sys.stdout), datetime.now(UTC)
+    for each in running:
+        number, option = each.batch.number, history_option(each.history)
+        yield from batch_lines([each.batch], {}, {number}, now=now, width=width, paint=paint)
+        gap = " " * (len(f"#{number}") + 2)
+        if each.found is not None and each.found.known is not None:
+            how = f"process {each.found.known.pid}: workbench attach {number}{option}"
+        else:
+            how = "in another program, which shows it"
+        yield gap + paint(one_line(how), "quiet")
+
+
+def stop(which: str, history: Path) -> int:
+    """Stop a batch that goes on without a terminal, and wait for its end; returns an exit code."""
+    program = begin_program()
+    try:
+        batch = found(program.folders, history, which)
+        known = batch.known
+        if known is None or not batch.running:
+            warn(_why_not_stopped(batch), program.secrets)
+            return USAGE
+        with Connection(known, "stop"):
+            while is_running(program.folders, known):
+                time.sleep(_AGAIN_S)
+        with History(known.file) as opened:
+            stored = opened.batch(f"#{known.batch}")
+    except GoneError as error:
+        warn(f"{error}; its process is {batch.known.pid if batch.known is not None else 'gone'}", program.secrets)
+        return USAGE
+    except (AttachError, HistoryError) as error:
+        warn(str(error), program.secrets)
+        return USAGE
+    write(f"batch {called(stored)} has stopped: {_over(stored)}\n")
+    if stored.missing:
+        write(f"{way_to_go_on(known.file, stored.number, stored.resumed_by)}\n")
+    return OK
+
+
+def _over(batch: BatchRow) -> str:
+    return f"{batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} are over"
+
+
+def _why_not_stopped(batch: Found) -> str:
+    if batch.in_another_program:
+        return f"batch {batch.number} runs in another program, without --detach: stop it there"
+    return f"batch {batch.number} does not run: 'workbench batches' lists what does"

@@ -1,11 +1,37 @@
-"""`workbench capture`: its options. What it does is in `workbench.cli.capturing`, imported when it is done."""
+"""`workbench capture`: its options. What it does is in `workbench.cli.capture`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
+from workbench.authoring.accept import CaseToCapture, RunToAccept, captured_suite, case_table, left_out, why_left_out
+from workbench.authoring.document import expects_something
+from workbench.cli.batch_command import make_runs, planned, show_of
+from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
+from workbench.cli.report_output import Output
 from workbench.cli.run_options import add_experiment_options, add_history_and_quiet, add_way_options, run_options
-from workbench.evaluation.exit_codes import USAGE
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import Plan, trust_store
+from workbench.grading.grade import RunResult
+from workbench.reports.capture import (
+    CapturedSuite,
+    json_of_capture,
+    markdown_of_capture,
+    text_of_capture,
+    toml_of_capture,
+)
+from workbench.reports.paint import paint_for
+from workbench.suite.files import FileState, SavingError, save
+from workbench.suite.model import Case
+from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 DEFAULT_REPEATS = 3
 
@@ -27,10 +53,118 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases and propose what they expect; returns an exit code."""
-    from workbench.cli.capturing import CaptureOptions, capture
 
     options = run_options(arguments, compares=False, command="capture")
     if options is None:
         return USAGE
     asked = CaptureOptions(arguments.only_empty, arguments.write, arguments.format, arguments.quiet)
     return capture(options, asked, trust=arguments.trust)
+
+
+# What `workbench capture` does: run cases, propose expectations from what their runs share, show them, write them.
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """Which cases are captured beside those that are chosen, and what is done with the proposals."""
+
+    only_empty: bool = False
+    write: bool = False
+    form: str | None = None
+    quiet: bool = False
+
+
+def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
+    """Run, propose, and write where that is asked for; returns an exit code."""
+    program = begin_program(options.model_options)
+    plan = planned(options, program, quiet=asked.quiet)
+    if plan is None:
+        return USAGE
+    plan = _chosen(plan, only_empty=asked.only_empty)
+    if not plan.runs:
+        warn("nothing was run: every chosen case expects something already; leave out --only-empty to capture it anew")
+        return OK
+    exempt = trust_store(program.folders).is_exempt
+    if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
+        warn(f"nothing was run: {bundled[0]} came with Workbench and is not written; capture a copy of it")
+        return USAGE
+    output = Output(asked.form, quiet=asked.quiet)
+    live = make_runs(plan, show_of(output, program), output, trust=trust, record=None, command="run")
+    if isinstance(live, int):
+        return live
+    if live.outcome.interrupted:
+        warn("interrupted: nothing was captured")
+        return INTERRUPTED
+    results = {result.run_id: result for result in live.outcome.results}
+    suites = [_captured(file, plan, results, program.secrets) for file in plan.files]
+    code = _exit_code(suites)
+    _show(suites, asked.form, code)
+    if not asked.write:
+        return code
+    written = [_written(file, suite) for file, suite in zip(plan.files, suites, strict=True) if suite.proposed]
+    return code if all(written) else USAGE
+
+
+def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
+    """The plan without cases that are not meant."""
+    runs = [run for run in plan.runs if not only_empty or not expects_something(case_table(run.file, run.case)[1])]
+    paths = {run.file.path for run in runs}
+    return replace(plan, runs=tuple(runs), files=tuple(file for file in plan.files if file.path in paths))
+
+
+def _captured(file: SuiteFile, plan: Plan, results: dict[str, RunResult], secrets: Secrets) -> CapturedSuite:
+    """Propose expectations for all cases of a suite that were run."""
+    by_case: dict[str, list[RunResult]] = {}
+    cases = {run.case.id: run.case for run in plan.runs if run.file.path == file.path}
+    for run in plan.runs:
+        if run.file.path == file.path and run.run_id in results:
+            by_case.setdefault(run.case.id, []).append(results[run.run_id])
+    return captured_suite(file, [_to_capture(case, by_case.get(case.id, [])) for case in cases.values()], secrets)
+
+
+def _to_capture(case: Case, results: Sequence[RunResult]) -> CaseToCapture:
+    reasons = [why_left_out(result) for result in results]
+    return CaseToCapture(
+        case,
+        tuple(
+            RunToAccept(run.trajectory, run.grade.pairings if run.grade is not None else ())
+            for run, why in zip(results, reasons, strict=True)
+            if why is None
+        ),
+        tuple(left_out(run, why) for run, why in zip(results, reasons, strict=True) if why is not None),
+    )
+
+
+def _exit_code(suites: Sequence[CapturedSuite]) -> int:
+    cases = [case for suite in suites for case in suite.cases]
+    if any(case.left_out for case in cases):
+        return INFRASTRUCTURE
+    return QUALITY_MISSED if any(case.outcome == "not agreed" for case in cases) else OK
+
+
+def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
+    if form == "json":
+        write_json(json_of_capture(suites, code))
+        return
+    if form == "toml":
+        pieces = toml_of_capture(suites)
+    elif form == "markdown":
+        pieces = markdown_of_capture(suites)
+    else:
+        pieces = text_of_capture(suites, paint_for(sys.stdout, os.environ))
+    write("".join(pieces))
+
+
+def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
+    """Write what is proposed into a suite; returns whether it is there now. Says so, or why not."""
+    broken = parse_suite(suite.after, file.path).errors
+    if broken:
+        warn(f"{suite.path} was not written: {broken[0]}")
+        return False
+    try:
+        save(file.path, suite.after, FileState(file.hash))
+    except SavingError as error:
+        warn(redacted(str(error)))
+        return False
+    write(f"wrote {counted(len(suite.proposed), 'case')} to {suite.path}\n")
+    return True

@@ -1,12 +1,33 @@
-"""`workbench compare`: its options. What it does is in `workbench.cli.comparing`, imported when it is done."""
+"""`workbench compare`: its options. What it does is in `workbench.cli.compare`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from workbench.analysis.side_by_side import Comparison
+from workbench.cli.app import AppOptions, show_app
+from workbench.cli.batch_command import (
+    BaselineOptions,
+    Record,
+    baseline_for,
+    make_runs,
+    planned,
+    show_notices,
+    way_to_go_on,
+)
+from workbench.cli.history_list import batches_text
+from workbench.cli.live import Live, Show
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
+from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
+from workbench.cli.report_output import Output, report_width
 from workbench.cli.run import add_by_option, add_detach_option, add_repeat_rule_option, add_resume_options
 from workbench.cli.run_options import (
     add_case_options,
@@ -19,8 +40,24 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.evaluation.exit_codes import USAGE
-from workbench.reports.forms import endings_of, forms_of
+from workbench.config.folders import history_option
+from workbench.config.program import Program
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.evaluation.model_comparison import ModelComparison
+from workbench.evaluation.options import Begin, RunOptions
+from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
+from workbench.evaluation.resume import complete_batch
+from workbench.history.history import History
+from workbench.history.records import BatchRow, HistoryError
+from workbench.reports.comparison import summary_lines
+from workbench.reports.forms import endings_of, forms_of, pieces_of
+from workbench.reports.history_list import called
+from workbench.reports.markdown import cut_markdown
+from workbench.reports.paint import Paint, paint_for
+
+if TYPE_CHECKING:
+    from workbench.evaluation.baseline import Baseline
+    from workbench.evaluation.report import Report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,9 +110,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Compare in the app, or without it; returns an exit code."""
     from workbench.cli.app import app_options
-    from workbench.cli.comparing import compare
-    from workbench.cli.door import warn
-    from workbench.cli.making import BaselineOptions, Record
     from workbench.cli.report_output import output_of
 
     for attribute, why in _NOT_AGAINST:
@@ -116,3 +150,202 @@ _NOT_AGAINST = (
     ),
 )
 """Options that do not go with --against, and why."""
+
+
+# What `workbench compare` does: in a terminal open the app on the comparison, else run all cases and report; or
+# report on a batch of the history, after what is missing in it was run.
+
+
+def compare(
+    options: RunOptions,
+    output: Output,
+    app: AppOptions,
+    *,
+    record: Record | None,
+    only_differences: bool,
+    compared_with: BaselineOptions | None = None,
+    detach: bool = False,
+) -> int:
+    """Compare in the app, or without it, as always with a batch of the history; with `detach`, in a process of its own
+    that goes on without this one. Returns an exit code."""
+    program = begin_program(options.model_options)
+    comparing = Comparing(program, options, output, only_differences, detach)
+    if options.resume is not None:
+        return comparing.resume(record, trust=app.trust)
+    plan = planned(options, program, quiet=output.quiet)
+    if plan is None:
+        return USAGE
+    if compared_with is not None:
+        baseline = baseline_for(compared_with, plan)
+        if baseline is not None and (why := baseline.why_no_test) is not None:
+            warn(f"nothing was run: {why}", program.secrets)
+            baseline = None
+        return comparing.run_and_report(plan, record, trust=app.trust, baseline=baseline) if baseline else USAGE
+    if len(plan.models) < 2:
+        ways = "give --model at least twice, or a stored batch with --against"
+        warn(f"nothing to compare: {plan.models[0]} is the only model; {ways}", program.secrets)
+        return USAGE
+    if options.until is None and not detach and _opens_app(output):
+        if options.cluster is not None:
+            warn("the app runs in one process: leave --cluster out, or ask for a report with --format or --output")
+            return USAGE
+        if options.processes > 1:
+            warn("the app runs in one process: leave --processes out, or ask for a report with --format or --output")
+            return USAGE
+        begin = Begin(options, opens="compare", only_differences=only_differences)
+        return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))
+    return comparing.run_and_report(plan, record, trust=app.trust)
+
+
+_MAX_NAMED = 3
+"""For how many unfinished batches, the latest ones, the command that resumes them is shown."""
+
+
+def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:
+    """Print the totals of a comparison that was shown in the app, and how its unfinished batches are resumed."""
+    lines = summary_lines(comparison, width=report_width(sys.stdout), paint=paint_for(sys.stdout, os.environ))
+    write("\n".join(lines) + "\n")
+    history = options.history
+    if not unfinished:
+        return
+    assert history is not None  # numbers are those of batches in it
+    with suppress(HistoryError), History(history) as stored:
+        for number in sorted(unfinished)[-_MAX_NAMED:]:
+            warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
+        if (more := len(unfinished) - _MAX_NAMED) > 0:
+            names_all = f"'workbench history list{history_option(history)}' lists all"
+            warn(f"runs are also missing in {batches_text(more)}: {names_all}", program.secrets)
+
+
+def _opens_app(output: Output) -> bool:
+    """Whether a person is there to look, and asked for no report."""
+    asked_for_report = output.form is not None or output.file is not None or output.beside
+    return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+class Comparing:
+    """A comparison that is reported without the app."""
+
+    def __init__(
+        self, program: Program, options: RunOptions, output: Output, only_differences: bool, detach: bool = False
+    ) -> None:
+        self._program = program
+        self._options = options
+        self._output = output
+        self._only_differences = only_differences
+        self._detach = detach
+
+    def resume(self, record: Record | None, *, trust: bool) -> int:
+        """Make the missing runs of a batch, if there are any, and report on all of it."""
+        quiet, program = self._output.quiet, self._program
+        try:
+            complete = complete_batch(self._options, program)
+        except PlanError as error:
+            show_notices(error.notices, program, quiet=quiet)
+            return USAGE
+        if complete is None:
+            plan = planned(self._options, program, quiet=quiet)
+            if plan is None or plan.resumed is None:
+                return USAGE
+            if self._compares_models(plan.resumed.batch):
+                return self.run_and_report(plan, record, trust=trust)
+            plan.abandon()
+            return USAGE
+        if not self._compares_models(complete.batch):
+            return USAGE
+        show_notices(complete.notices, program, quiet=quiet)
+        if not self._output.can_write():
+            return USAGE
+        if not quiet:
+            warn(f"batch {called(complete.batch)} is complete: nothing was run", program.secrets)
+        comparison = ModelComparison.of_batch(complete, only_differences=self._only_differences)
+        return self._report(comparison, partial(self._stored, complete.batch.number))
+
+    def run_and_report(
+        self, plan: Plan, record: Record | None, *, trust: bool, baseline: Baseline | None = None
+    ) -> int:
+        """Make the runs of a plan, and report on all of its batch."""
+        if self._detach:
+            from workbench.cli.detach import Job, detached  # on use: most batches stay
+
+            job = Job(plan, self._output, record, "compare", baseline, self._options, self._only_differences)
+            return detached(job, trust=trust)
+        show = Show(sys.stdout, False, False, report_width(sys.stdout), Paint(False), self._program.secrets)
+        live = make_runs(plan, show, self._output, trust=trust, record=record, command="compare")
+        return live if isinstance(live, int) else self.report(live, plan, baseline)
+
+    def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
+        """Report on what was run, and what of its batch was over before; returns an exit code."""
+        try:
+            return self._compared(live, plan, baseline)
+        except HistoryError as error:
+            warn(f"there is no report: {error}", self._program.secrets)
+            return INFRASTRUCTURE
+
+    def _compared(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
+        outcome = live.outcome
+        against = baseline.against(PlannedRuns(plan, outcome.results).results) if baseline else None
+        only_differences = self._only_differences
+        comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
+        resumed = plan.resumed  # of the runs that were over before, only figures are here
+        whole = (
+            partial(self._stored, resumed.batch.number)
+            if resumed is not None
+            else partial(outcome.report, plan, against)
+        )
+        code = self._report(comparison, whole)
+        return code if live.recorded else USAGE
+
+    def _stored(self, number: int) -> Report:
+        """The report on a batch of the history with all its runs."""
+        from workbench.evaluation.stored_runs import stored_report
+
+        assert self._options.history is not None  # the batch was read from it
+        with History(self._options.history) as history:
+            batch = history.batch(str(number))
+            secrets = self._program.secrets
+            return stored_report(
+                history, batch, history.runs(number), None, secrets, lambda damage: warn(damage, secrets)
+            )
+
+    def _compares_models(self, batch: BatchRow) -> bool:
+        """Whether a batch has several models. Reports it if not."""
+        if len(batch.models) < 2:
+            only = f"{batch.models[0]} is the only model of batch {batch.number}"
+            warn(f"nothing to compare: {only}", self._program.secrets)
+        return len(batch.models) > 1
+
+    def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
+        """Write the reports; `whole` gives all runs, for those that show them."""
+        output, recorded_as = self._output, batch.outcome.recorded_as
+        written = output.deliver(partial(pieces_of_comparison, batch, whole))
+        if output.summary and "GITHUB_STEP_SUMMARY" in os.environ:
+            from workbench.cli.github import write_summary
+
+            write_summary(lambda most: cut_markdown(redacted(batch.markdown()), most))
+        if not written:
+            return USAGE
+        if output.file is not None and not output.quiet:
+            where = f", {recorded_as}" if recorded_as is not None else ""
+            warn(f"the report is in {output.file}{where}", self._program.secrets)
+        return batch.exit_code
+
+
+def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], output: Output) -> Iterable[str]:
+    """The pieces of a comparison's report, as it is wanted."""
+    match output.form:
+        case "json":
+            return (json_report(batch.document()),)
+        case "markdown":
+            return (redacted(batch.markdown()),)
+        case "html":
+            from workbench.reports.html.runs import page_of_comparison
+
+            return page_of_comparison(whole(), batch.exit_code, only_differences=batch.only_differences)
+        case None | "text":
+            lines = [*batch.lines(width=output.width, paint=output.paint)]
+            if (recorded_as := batch.outcome.recorded_as) is not None and not output.quiet:
+                lines.append(output.paint(recorded_as, "quiet"))
+            return (redacted("\n".join(lines) + "\n"),)
+        case form:
+            return pieces_of(form, "compare", without_secrets(batch.document()))

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.exporting.forms import FORMS
+from workbench.exchange.exporters.export import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +43,9 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Export; returns an exit code."""
     # Imported here, so that `--help` answers at once.
-    from workbench.cli.door import begin_program, warn
-    from workbench.cli.exporting import Export, export_runs, read_runs
-    from workbench.exporting.exporting import report_of
+    from workbench.cli.export_output import Export, export_runs, read_runs
+    from workbench.cli.redaction import begin_program, warn
+    from workbench.exchange.exporters.export import report_of
 
     program = begin_program()
     export = Export(arguments.format, arguments.output, arguments.otlp, arguments.otlp_content, "name a folder with -o")

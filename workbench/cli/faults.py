@@ -1,11 +1,15 @@
-"""`workbench faults`: its options. What it does is in `workbench.cli.faulting`, imported when it is done."""
+"""`workbench faults`: its options. What it does is in `workbench.cli.faults`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
+from workbench.cli.batch_command import experiment
 from workbench.cli.parser import add_report_option
+from workbench.cli.redaction import begin_program, json_report, redacted, warn
+from workbench.cli.report_output import Output
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -13,8 +17,12 @@ from workbench.cli.run_options import (
     add_way_options,
     run_options,
 )
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.options import RunOptions
+from workbench.lab.faults import FaultMatrix, FaultOptions, plan_faults
+from workbench.lab.faults_report import json_of_faults, text_of_faults
 from workbench.reports.forms import endings_of, forms_of
+from workbench.suite.numerals import counted
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
 """Every fault by name. They are not asked themselves: `--help` answers at once."""
@@ -48,11 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases, then again with each fault; returns an exit code."""
-    from workbench.analysis.faults import FAULTS as ALL_FAULTS
-    from workbench.analysis.faults import LASTS
-    from workbench.cli.faulting import try_faults
     from workbench.cli.report_output import output_of
-    from workbench.evaluation.faulting import FaultOptions
+    from workbench.lab.faults import FAULTS as ALL_FAULTS
+    from workbench.lab.faults import LASTS
 
     output = output_of(arguments, "faults")
     options = run_options(arguments, compares=True, command="faults") if output is not None else None
@@ -62,3 +68,46 @@ def execute(arguments: argparse.Namespace) -> int:
     lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
     faults = FaultOptions(meant, frozenset(arguments.tool), lasts)
     return try_faults(options, faults, output, trust=arguments.trust)
+
+
+# What `workbench faults` does: run cases, fork them at results made faulty, and report what came of it.
+
+
+def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
+    """Run, fork and report; returns an exit code: 0 if everything tried is ok."""
+    program = begin_program(options.model_options)
+    trying = experiment(options, program, output, trust=trust)
+    if trying is None:
+        return USAGE
+    first = trying.run(trying.plan, "no fault was tried")
+    if first is None:
+        return INTERRUPTED
+    trials = plan_faults(trying.plan, first, faults)
+    if not trials.plan.runs:
+        for each in trials.untried:
+            warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)
+        warn("no fault was tried: no run called a tool that is meant")
+        return INFRASTRUCTURE if trials.untried else USAGE
+    if not output.quiet:
+        warn(f"trying {counted(len(trials.plan.runs), 'fault')}, each forked from a run at the result of a call")
+    second = trying.run(trials.plan, "not every fault was tried")
+    if second is None:
+        return INTERRUPTED
+    matrix = program.secrets.redacted(trials.matrix(second))
+    code = QUALITY_MISSED if matrix.weak else OK
+    if any(result.status == "error" for result in first):
+        code = INFRASTRUCTURE
+    return code if output.deliver(lambda each: _pieces(matrix, code, each)) else USAGE
+
+
+def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:
+    """Return the pieces of the report in the form of an output."""
+    match output.form:
+        case "json":
+            return (json_report(json_of_faults(matrix, code)),)
+        case "html":
+            from workbench.lab.faults_report import page_of_faults
+
+            return map(redacted, page_of_faults(matrix, code))
+        case _:
+            return map(redacted, text_of_faults(matrix, output.paint))

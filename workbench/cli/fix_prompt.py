@@ -15,8 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the prompt; returns an exit code."""
-    from workbench.cli.door import begin_program, redacted, warn, write
     from workbench.cli.named_run import named_run
+    from workbench.cli.redaction import begin_program, redacted, warn, write
     from workbench.config.models import ConfigError
     from workbench.history.records import HistoryError
     from workbench.reports.fix_prompt import fix_prompt

@@ -60,7 +60,7 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
     """Append a report to the summary of the job, if there is one; `pieces` are called with how many bytes it may have.
     That it cannot be written is said, and changes nothing else."""
-    from workbench.cli.door import warn
+    from workbench.cli.redaction import warn
     from workbench.reports.runs_markdown import SUMMARY_MAX
 
     name = os.environ.get(_SUMMARY)

@@ -1,15 +1,24 @@
-"""`workbench grade`: its options. What it does is in `workbench.cli.regrading`, imported when it is done."""
+"""`workbench grade`: its options. What it does is in `workbench.cli.grade`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from functools import partial
 from pathlib import Path
 
+from workbench.cli.batch_command import approved, judge_is_known
 from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import add_report_option, add_summary_option
-from workbench.cli.run import add_by_option, add_min_score_option, add_repeat_rule_option
+from workbench.cli.redaction import begin_program, know_suites, printing_to, warn
+from workbench.cli.report_output import Output
+from workbench.cli.run import add_by_option, add_min_score_option, add_repeat_rule_option, pieces_of_runs, tell_github
+from workbench.config.model_book import ModelOptions
+from workbench.config.models import ConfigError
 from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.regrade import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
 from workbench.reports.forms import endings_of, forms_of
+from workbench.trajectory.recording import RecordingError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,10 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Grade and report; returns an exit code."""
-    from workbench.cli.door import warn
-    from workbench.cli.regrading import regrade_and_report
     from workbench.cli.report_output import output_of
-    from workbench.evaluation.regrade import GradeOptions
 
     if not (arguments.recordings or arguments.calls):
         warn("name recordings to grade, or a file of calls: workbench grade --suite FILE --calls FILE")
@@ -81,3 +87,38 @@ def execute(arguments: argparse.Namespace) -> int:
         judge=arguments.judge,
     )
     return regrade_and_report(options, output, trust=arguments.trust)
+
+
+# What `workbench grade` does: grade recorded runs again without asking a model, and say what moved.
+
+
+def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) -> int:
+    """Grade and report; returns an exit code."""
+    try:
+        program = begin_program(ModelOptions(judge=options.judge))
+    except ConfigError as error:
+        warn(f"nothing was graded: {error}")
+        return USAGE
+    try:
+        plan = plan_grading(options, program)
+    except RecordingError as error:
+        for each in error.problems if isinstance(error, BrokenSuiteError) else ():
+            warn(str(each), program.secrets)
+        warn(f"nothing was graded: {error}", program.secrets)
+        return USAGE
+    for problem in plan.problems:
+        decides = problem.severity == "error" and not plan.runs
+        warn(f"nothing was graded: {problem.text}" if decides else problem.text, program.secrets)
+    if not plan.runs:
+        return USAGE
+    know_suites(program, plan.files)
+    if not judge_is_known(options.judge, plan.files, program):
+        return USAGE
+    approval = approved(plan.needs(), program, all_of_them=trust, together=True)
+    if approval is None:
+        return USAGE
+    with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
+        report = grade_recordings(plan, approval)
+    written = output.deliver(partial(pieces_of_runs, report))
+    tell_github(report, output)
+    return report.exit_code if written else USAGE

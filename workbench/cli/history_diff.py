@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import batch_diff
-from workbench.cli.door import json_report, lines_redacted, without_secrets
-from workbench.cli.history_command import HistoryCommand, grading_of, newest
+from workbench.cli.history import HistoryCommand, grading_of, newest
+from workbench.cli.redaction import json_report, lines_redacted, without_secrets
 from workbench.cli.report_output import Output
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
+from workbench.evaluation.baseline import notes_on_tools, offered_in
 from workbench.evaluation.exit_codes import USAGE
-from workbench.evaluation.tool_changes import notes_on_tools, offered_in
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
 from workbench.history.run_table import RunTable
@@ -84,7 +84,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     title = title_of(before, after)
 
     def page() -> Iterator[str]:
-        from workbench.evaluation.stored_report import report_beside, stored_report
+        from workbench.evaluation.stored_runs import report_beside, stored_report
         from workbench.reports.baseline import AgainstBaseline
         from workbench.reports.html.runs import page_of_changes
 
@@ -139,8 +139,7 @@ def _side(
     grading = grading_of(history, batch, wanted)
     runs = history.runs(batch.number, grading)
     if by is not None:
-        from workbench.evaluation.stored_report import as_graded_by
-        from workbench.evaluation.stored_runs import result_of_row
+        from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
         def graded_by_it(run: RunRow) -> RunRow:
             for _, recording in history.recordings((run,), grading, damaged.append) if run.figures is not None else ():
@@ -155,6 +154,6 @@ def _side(
 
 
 def _by(report: Report, by: GraderName) -> Report:
-    from workbench.evaluation.stored_report import as_graded_by
+    from workbench.evaluation.stored_runs import as_graded_by
 
     return replace(report, runs=tuple(replace(run, result=as_graded_by(run.result, by)) for run in report.runs))

@@ -7,18 +7,17 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.batches.known_secrets import keep_stored
-from workbench.batches.recordings import export_recording
-from workbench.cli.exporting import Export, export_runs
-from workbench.cli.history_command import HistoryCommand, grading_of
+from workbench.cli.export_output import Export, export_runs
+from workbench.cli.history import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
+from workbench.engine.known_secrets import keep_stored
+from workbench.engine.recordings import export_recording
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.evaluation.stored_report import stored_report
-from workbench.evaluation.stored_runs import result_of_row
-from workbench.exporting.exported import exported_run
-from workbench.exporting.forms import FORMS
+from workbench.evaluation.stored_runs import result_of_row, stored_report
+from workbench.exchange.exporters.export import FORMS
+from workbench.exchange.exporters.exported import exported_run
 from workbench.grading.lazy import Chosen
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow

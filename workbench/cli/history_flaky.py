@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from workbench.analysis.flakiness import FlakyCase, StoredStatus, flaky_cases
-from workbench.cli.history_command import HistoryCommand
+from workbench.analysis.over_time import FlakyCase, StoredStatus, flaky_cases
+from workbench.cli.history import HistoryCommand
 from workbench.cli.history_list import batches_text, is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
-from workbench.history.contents import Contents
-from workbench.history.history import History
+from workbench.history.history import Contents, History
 from workbench.reports.history_json import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time

@@ -6,24 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.batches.known_secrets import keep_stored
-from workbench.cli.batch import deliver_report
-from workbench.cli.history_command import HistoryCommand
-from workbench.cli.making import models_again
+from workbench.cli.batch_command import models_again
+from workbench.cli.history import HistoryCommand
 from workbench.cli.report_output import Output
-from workbench.config.history_file import history_option
-from workbench.config.project import project_folder
+from workbench.cli.run import deliver_report
+from workbench.config.folders import history_option, project_folder
 from workbench.dataclasses import dataclass
+from workbench.engine.known_secrets import keep_stored
 from workbench.evaluation.baseline import baseline_of_batch
-from workbench.evaluation.confirming import confirming
+from workbench.evaluation.confirmation import confirming
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.report import Report
-from workbench.evaluation.stored_report import stored_report
-from workbench.history.editing import check_name, name_batch
+from workbench.evaluation.stored_runs import stored_report
+from workbench.history.edits import check_name, name_batch
 from workbench.history.history import History
-from workbench.history.merging import Merged, merge
+from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
-from workbench.history.stored_shards import StoredShard, shards_in, what_differs
 from workbench.reports.baseline import Confirm, FailOn
 from workbench.reports.history_batch import shard_lines
 from workbench.reports.history_list import merge_hint

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.cli.history_command import HistoryCommand
+from workbench.cli.history import HistoryCommand
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK
-from workbench.history.editing import name_batch
+from workbench.history.edits import name_batch
 from workbench.reports.visible import one_line
 
 

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from workbench.cli.door import ask
-from workbench.cli.history_command import HistoryCommand
+from workbench.cli.history import HistoryCommand
 from workbench.cli.history_list import batches_text, bytes_text
+from workbench.cli.redaction import ask
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
-from workbench.history.editing import remove_batches
+from workbench.history.edits import remove_batches
 from workbench.history.history import History
 from workbench.history.records import BatchRow
 from workbench.reports.history_list import batch_lines

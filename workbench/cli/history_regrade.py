@@ -9,14 +9,20 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from workbench.cli.door import printing_to, warn_of_problems
-from workbench.cli.history_command import HistoryCommand
-from workbench.cli.trust import approved, judge_is_known
+from workbench.cli.batch_command import approved, judge_is_known
+from workbench.cli.history import HistoryCommand
+from workbench.cli.redaction import printing_to, warn_of_problems
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
-from workbench.evaluation.regrade import RegradingJudges
-from workbench.evaluation.regrade_batch import GradedAgain, RegradingPlan, grade_again, plan_regrading, store_grades
+from workbench.evaluation.regrade import (
+    GradedAgain,
+    RegradingJudges,
+    RegradingPlan,
+    grade_again,
+    plan_regrading,
+    store_grades,
+)
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.forms import why_too_many
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
@@ -24,9 +30,9 @@ from workbench.reports.history_list import called
 from workbench.reports.history_run import MovedRuns
 from workbench.reports.move_kinds import Move
 from workbench.reports.moves import VerdictReport
-from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import GraderName
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile, load_suite
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
-from workbench.batches.known_secrets import keep_stored
-from workbench.batches.recorded import result_of_recording
-from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
-from workbench.cli.door import json_report, lines_redacted
-from workbench.cli.history_command import HistoryCommand, grading_of, newest
-from workbench.cli.making import models_again
+from workbench.cli.batch_command import models_again
+from workbench.cli.history import HistoryCommand, grading_of, newest
+from workbench.cli.redaction import json_report, lines_redacted
 from workbench.cli.report_output import Output
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
+from workbench.engine.known_secrets import keep_stored
+from workbench.engine.recordings import result_of_recording
+from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
@@ -32,7 +32,7 @@ from workbench.reports.history_batch import (
 from workbench.reports.history_list import called
 from workbench.reports.history_run import titled_case_lines, told_lines
 from workbench.reports.visible import one_line
-from workbench.trajectory.event_lines import event_to_line
+from workbench.trajectory.recording import event_to_line
 from workbench.trajectory.typed_json import parsed_json
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _show_batch(
 
     @cache
     def report() -> Report:
-        from workbench.evaluation.stored_report import stored_report
+        from workbench.evaluation.stored_runs import stored_report
 
         found = stored_report(history, batch, runs, grading, command.program.secrets, missing.append)
         command.warn_of_damage(each for each in missing if each not in damaged)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.importing.forms import FORMS
+from workbench.exchange.importers.forms import FORMS
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
-    from workbench.importing.reading import Source
+    from workbench.exchange.importers.source_files import Source
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,10 +55,10 @@ def execute(arguments: argparse.Namespace) -> int:
     # Imported here, so that `--help` answers at once.
     from dataclasses import replace
 
-    from workbench.cli.door import begin_program, warn, write
-    from workbench.importing.bounds import RefusedError
-    from workbench.importing.importing import ImportOptions, import_file, is_code, must_be_free
-    from workbench.importing.tables import fields_of
+    from workbench.cli.redaction import begin_program, warn, write
+    from workbench.exchange.importers.import_files import ImportOptions, import_file, is_code, must_be_free
+    from workbench.exchange.importers.source_files import RefusedError
+    from workbench.exchange.importers.tables import fields_of
     from workbench.reports.visible import one_line
 
     program = begin_program()
@@ -100,9 +100,9 @@ def _executed(file: Path, python: str | None, program: Program, *, trusted: bool
     was read before the question."""
     import sys
 
-    from workbench.cli.door import ask, warn
-    from workbench.importing.arcade import executed
-    from workbench.importing.bounds import RefusedError
+    from workbench.cli.redaction import ask, warn
+    from workbench.exchange.importers.arcade import executed
+    from workbench.exchange.importers.source_files import RefusedError
     from workbench.reports.visible import one_line
 
     try:

@@ -1,13 +1,72 @@
-"""`workbench init`: its options. What it does is in `workbench.cli.starting`, imported when it is done."""
+"""`workbench init`: its options. What it does is in `workbench.cli.init`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import unified_diff
+from functools import partial
+from itertools import count
 from pathlib import Path
 
+from workbench.authoring.case_list import with_new_cases
+from workbench.authoring.document import Document
+from workbench.cli.batch_command import approved, make_runs, show_notices, show_of
 from workbench.cli.parser import options_as
+from workbench.cli.redaction import ask, begin_program, know_suites, printing_to, warn, warn_of_problems, write
+from workbench.cli.report_output import Output
 from workbench.cli.run import GRADERS
 from workbench.cli.run_options import repeats_of
+from workbench.cli.tools import until_signalled
+from workbench.config.folders import SETTINGS_NAME, bundled, project_file
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.evaluation.approval import Approval, Needs
+from workbench.evaluation.case_drafts import (
+    Draft,
+    DraftOptions,
+    asking_suite,
+    checked,
+    checking_suite,
+    draftable,
+    drafts_in,
+    expected_use,
+    plan_of_asking,
+    plan_of_checking,
+    told,
+    use_text,
+)
+from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.first_suite import (
+    CI_FILES,
+    SCHEMA_NAME,
+    SETTINGS,
+    CiSystem,
+    ci_file,
+    servers_to_ask,
+    with_prefixes,
+)
+from workbench.evaluation.plan import Plan, PlanError, trust_store
+from workbench.evaluation.tool_list import tools_of
+from workbench.grading.grade import RunResult
+from workbench.reports.paint import Paint
+from workbench.reports.server_output import output_lines
+from workbench.reports.visible import one_line, visible
+from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
+from workbench.suite.model import GraderName, Suite
+from workbench.suite.numerals import counted
+from workbench.suite.problems import did_you_mean
+from workbench.suite.render import Table
+from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+from workbench.tools.pool import ServerPool
+from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.typed_json import json_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +125,504 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write the suite; returns an exit code."""
-    from workbench.cli.starting import StartOptions, start_suite
 
     return start_suite(options_as(StartOptions, arguments))
+
+
+# What `workbench init` does: list the tools of servers and write a first suite for them, or copy a sample.
+
+_USUAL_SAMPLE = "generic_tool"
+
+
+class RefusedError(Exception):
+    """Nothing was written; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Where the tools come from, or which sample is copied; what is made of them, and where it goes."""
+
+    command: str | None
+    url: str | None
+    module: str | None
+    from_config: Path | None
+    example: str | None
+    server: Sequence[str]
+    tools: str | None
+    by: GraderName | None
+    output: Path | None
+    ci: CiSystem | None
+    force: bool
+    trust: bool
+    draft: str | None = None
+    add_to: Path | None = None
+    draft_check: str | None = None
+    repeats: int | None = None
+    yes: bool = False
+
+    @property
+    def of_servers(self) -> bool:
+        """Whether servers are asked for their tools."""
+        return any(each is not None for each in (self.command, self.url, self.module, self.from_config))
+
+
+def start_suite(options: StartOptions) -> int:
+    """Write a suite and what belongs beside it; returns an exit code."""
+    program = begin_program()
+    try:
+        _check(options)
+        if options.add_to is not None:
+            return _add_to(options.add_to, options, program)
+        if options.of_servers:
+            return _of_servers(options, program)
+        if options.example is not None:
+            return _of_sample(options, options.example, program)
+    except (RefusedError, ClientConfigError, ConfigError, SavingError) as error:
+        warn(str(error), program.secrets)
+        return USAGE
+    write(_WHAT_FOR, sys.stderr)
+    return USAGE
+
+
+_WHAT_FOR = f"""\
+nothing was written: say what the suite is for
+  workbench init --command "uvx mcp-server-time"  a suite with a case for each tool of this MCP server
+  workbench init --example                        a copy of the sample {_USUAL_SAMPLE}.toml
+Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SETTINGS_NAME}.
+'workbench init --help' lists other servers, other samples and the CI jobs
+"""
+
+
+def _check(options: StartOptions) -> None:
+    if options.server and options.from_config is None:
+        raise RefusedError("--server chooses among the servers of --from-config: leave it out")
+    if options.add_to is not None:
+        given = (options.example, options.by, options.output, options.ci)
+        if options.draft is None or options.of_servers or options.force or any(each is not None for each in given):
+            raise RefusedError(
+                "--add-to adds drafts to a suite that has its tools: give it --draft, and perhaps --tools"
+            )
+    elif not options.of_servers and (options.tools is not None or options.by is not None):
+        raise RefusedError(
+            "--tools and --by are for the suite of a server: give --command, --url, --module or --from-config"
+        )
+    elif options.draft is not None and not options.of_servers:
+        raise RefusedError(
+            "--draft is for the tools of a server: give --command, --url, --module or --from-config, or --add-to SUITE"
+        )
+    if options.draft is None and (options.draft_check is not None or options.repeats is not None or options.yes):
+        raise RefusedError("--draft-check, --repeats and --yes are about drafts: give --draft MODEL too")
+    if options.draft is not None and not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise RefusedError("nothing was asked: --draft costs what the model costs; give --yes, or use a terminal")
+    if options.output is not None:
+        if options.output.suffix != ".toml":
+            raise RefusedError(f"a suite is a TOML file: end the name {options.output} with .toml")
+        if options.output.name == SETTINGS_NAME:
+            raise RefusedError(f"{SETTINGS_NAME} holds settings: give the suite another name")
+
+
+def _of_servers(options: StartOptions, program: Program) -> int:
+    folder = resolved(options.output.parent if options.output is not None else Path())
+    found = _found(options, folder)
+    names = [str(server["name"]) for server in found.tables]
+    name = names[0] if len(names) == 1 else "servers"
+    stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
+    path = options.output or Path(f"{stem or 'suite'}.toml")
+    _check_files(path, folder, options)
+    asked = servers_to_ask(found, name, path, folder, program)
+    program, file = asked.program, asked.file
+    know_suites(program, [file])
+    approval = approved(Needs.of_servers([file], program), program, all_of_them=options.trust)
+    if approval is None:
+        return USAGE
+    pool = ServerPool(program)
+    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the output
+        listed: list[list[ToolDefinition]] = []
+        code = asyncio.run(until_signalled(pool, _list(file, approval, pool, program, listed)))
+    if code != OK:
+        return code
+    for note in found.notes:
+        warn(note, program.secrets)
+    chosen = _chosen(with_prefixes(found.tables, listed)[1], options.tools)
+    drafted = _drafted(chosen, resolved(path), options, program)
+    if isinstance(drafted, int):
+        return drafted
+    drafts, code = drafted
+    made = asked.suite(name, listed, [tool.name for tool in chosen], options.by, drafts)
+    if made.suite is None:
+        warn_of_problems(made.errors, program.secrets)
+        raise RefusedError(f"{path} was not written: what the servers listed cannot be a suite")
+    if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
+        keep(made.text, path, program)
+        return code if code == INTERRUPTED else USAGE
+    written = _write(path, folder, made.text, options, program, found.variables)
+    cases, of = counted(len(made.suite.cases), "case"), counted(len(chosen), "tool")
+    if drafts:
+        how = f"{len(drafts)} drafted by {options.draft}, with the tag draft; read them"
+    else:
+        how = "each skipped until its request is written"
+    _tell(path, f"{cases} for {of} of {', '.join(names)}, {how}", written, asked.missing)
+    return code
+
+
+def _drafted(
+    tools: Sequence[ToolDefinition], path: Path, options: StartOptions, program: Program
+) -> tuple[Sequence[Draft], int] | int:
+    """Return what a model drafted, where that is asked for, and the exit code once it is written; only an exit code
+    where there is nothing to write."""
+    if options.draft is None:
+        return (), OK
+
+    made = drafted(
+        tools,
+        path,
+        _draft_options(options.draft, options),
+        program,
+        by=options.by,
+        trust=options.trust,
+        yes=options.yes,
+    )
+    return made if isinstance(made, int) else (made.drafts, made.code)
+
+
+def _draft_options(model: str, options: StartOptions) -> DraftOptions:
+    from workbench.evaluation.case_drafts import DEFAULT_REPEATS, DraftOptions
+
+    return DraftOptions(model, options.draft_check or model, options.repeats or DEFAULT_REPEATS)
+
+
+def _add_to(path: Path, options: StartOptions, program: Program) -> int:
+
+    assert options.draft is not None
+    asked = _draft_options(options.draft, options)
+    choose = partial(_chosen, wanted=options.tools)
+    return add_drafts(path, choose, asked, program, trust=options.trust, yes=options.yes)
+
+
+def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
+    """Show what is to be written; returns whether it may be."""
+
+    write("".join(f"{visible(line)}\n" for line in text.splitlines()))
+    return confirmed(f"Write {one_line(path.name)}?", yes=options.yes)
+
+
+async def _list(
+    file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[list[ToolDefinition]]
+) -> int:
+    """Add the tools of each server, without secrets; returns an exit code."""
+    suite = await tools_of(file, None, pool, approval)
+    failed = [source for source in suite.sources if source.error is not None]
+    for source in failed:
+        warn(str(source.error), program.secrets)
+        for line in output_lines(source.output, Paint(enabled=False), 2) if source.output is not None else ():
+            warn(line, program.secrets)
+    if failed:
+        warn("nothing was written: a suite is made of the tools that its servers list now")
+        return INFRASTRUCTURE
+    listed += [[program.secrets.redacted(tool) for tool in source.tools] for source in suite.sources]
+    return OK
+
+
+def _found(options: StartOptions, folder: Path) -> FoundServers:
+    if options.from_config is not None:
+        return servers_of_client(options.from_config, folder, options.server)
+    if options.module is not None:
+        return FoundServers((_module(options.module, folder),), {})
+    return typed_server(options.command, options.url)
+
+
+def _module(text: str, folder: Path) -> Table:
+    """Return the server in a Python file, which suites name from their own folder."""
+    file, _, name = text.partition(":")
+    path = resolved(Path(file if file.endswith(".py") else f"{file.replace('.', '/')}.py"))
+    if not path.is_file():
+        raise RefusedError(f"--module: there is no file {path}; give FILE:OBJECT, such as server.py:mcp")
+    if not path.is_relative_to(folder):
+        raise RefusedError(f"--module: {path} is not below {folder}: write the suite beside it, with -o FILE")
+    module = ".".join(path.relative_to(folder).with_suffix("").parts)
+    return {"name": path.stem, "module": module, **({"object": name} if name else {})}
+
+
+def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDefinition]:
+    if not tools:
+        raise RefusedError("nothing was written: the servers list no tools")
+    if wanted is None:
+        return list(tools)
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    known = [tool.name for tool in tools]
+    if unknown := [name for name in names if name not in known]:
+        hint = did_you_mean(unknown[0], known) or f"there are {', '.join(known)}"
+        raise RefusedError(f"nothing was written: there is no tool {unknown[0]!r}: {hint}")
+    return [tool for tool in tools if tool.name in names]
+
+
+def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
+    samples = {file.stem: file for file in sorted(bundled("sample_suites").glob("*.toml"))}
+    name = (wanted or _USUAL_SAMPLE).removesuffix(".toml")
+    if name not in samples:
+        hint = did_you_mean(name, samples) or f"there are {', '.join(samples)}"
+        raise RefusedError(f"there is no sample {name!r}: {hint}")
+    source = samples[name]
+    text = source.read_text(encoding="utf-8")
+    path = options.output or Path(source.name)
+    folder = resolved(path.parent)
+    # Modules and programs beside a sample are named by it without their folder.
+    beside = [
+        file for file in sorted(source.parent.glob("*.py")) if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text)
+    ]
+    _check_files(path, folder, options, (folder / file.name for file in beside))
+    codes = {folder / file.name: file.read_text(encoding="utf-8") for file in beside}
+    written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, beside=codes)
+    suite = load_suite(path).suite
+    assert suite is not None
+    _tell(path, f"a copy of the sample {suite.name!r}, {counted(len(suite.cases), 'case')}", written, ())
+    return OK
+
+
+def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
+    """Raises RefusedError where something would be overwritten."""
+    if not folder.is_dir():
+        raise RefusedError(f"there is no folder {folder} for {path.name}: make it first")
+    for file in (path, *beside):
+        if file.exists() and not options.force:
+            raise RefusedError(f"{file} exists: give --force to replace it, or -o FILE for another one")
+    if options.ci is not None and (job := _root(folder) / CI_FILES[options.ci]).exists():
+        raise RefusedError(f"{job} exists, and is never replaced: leave --ci out, and add a job as in docs/ci.md")
+
+
+def _write(
+    path: Path,
+    folder: Path,
+    text: str,
+    options: StartOptions,
+    program: Program,
+    variables: Iterable[str] = (),
+    beside: Mapping[Path, str] | None = None,
+) -> list[Path]:
+    """Write the suite and all that belongs to it; returns the files."""
+    from workbench.evaluation.file_schemas import file_schema  # needs the models of suites
+
+    files = {path: text, **(beside or {})}
+    schema = folder / SCHEMA_NAME
+    if options.force or not schema.exists():
+        files[schema] = json_text(file_schema("suite"), indent=2) + "\n"
+    if project_file(folder, program.environment.home) is None:
+        files[folder / SETTINGS_NAME] = SETTINGS
+    if options.ci is not None:
+        root = _root(folder)
+        job = root / CI_FILES[options.ci]
+        job.parent.mkdir(parents=True, exist_ok=True)
+        files[job] = ci_file(options.ci, resolved(path).relative_to(root).as_posix(), variables)
+    for file, content in files.items():
+        save(file, content, state_of(file) if options.force else None)
+    return list(files)
+
+
+def _root(folder: Path) -> Path:
+    return repository_of(folder) or folder
+
+
+def _tell(path: Path, what: str, written: Sequence[Path], missing: Sequence[str]) -> None:
+    others = ", ".join(file.name for file in written[1:])
+    write(f"{path}: {what}\n")
+    if others:
+        write(f"beside it: {others}\n")
+    if missing:
+        write(f"set before it runs, in the environment or in a .env beside it: {', '.join(missing)}\n")
+    write(f"next: workbench {path} to edit it, workbench run {path} to run it\n")
+
+
+# What `workbench init --draft` does beside writing: ask a model for cases, run them, and say what came of each.
+
+
+class _StopError(Exception):
+    """There are no drafts, which has been reported; `code` is the exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class DraftsToWrite:
+    """The drafts that hold, and the exit code once they are written. After an interruption they are not written, but
+    kept (`keep`)."""
+
+    drafts: tuple[Draft, ...]
+    code: int
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.code == INTERRUPTED
+
+
+def keep(text: str, path: Path, program: Program) -> None:
+    """Keep a suite that is not written to `path`, since its drafts were paid for, and say where. Raises SavingError."""
+    folder = program.folders.drafts
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
+    kept = next(name for name in names if not name.exists())
+    save(kept, text, None)
+    warn(f"nothing was written to {path}; the suite with its drafts is in {kept}", program.secrets)
+
+
+def confirmed(question: str, *, yes: bool) -> bool:
+    """Whether a person on the terminal agrees; with `yes`, nobody is asked."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    ask(f"{question} [yes/no]")
+    return sys.stdin.readline().strip().lower() in ("yes", "y")
+
+
+def drafted(
+    tools: Sequence[ToolDefinition],
+    path: Path,
+    options: DraftOptions,
+    program: Program,
+    *,
+    by: GraderName | None = None,
+    about: Sequence[ToolDefinition] | None = None,
+    like: Suite | None = None,
+    trust: bool,
+    yes: bool,
+) -> DraftsToWrite | int:
+    """Have a model draft cases `about` tools, about all of them without. `path` is the suite's, `like` the suite itself
+    where there is one. Returns an exit code where there are none, which has been reported."""
+    try:
+        wanted = tools if about is None else about
+        return _drafting_drafted(tools, path, options, program, by=by, about=wanted, like=like, trust=trust, yes=yes)
+    except _StopError as error:
+        return error.code
+
+
+def _drafting_drafted(
+    tools: Sequence[ToolDefinition],
+    path: Path,
+    options: DraftOptions,
+    program: Program,
+    *,
+    by: GraderName | None,
+    about: Sequence[ToolDefinition],
+    like: Suite | None,
+    trust: bool,
+    yes: bool,
+) -> DraftsToWrite:
+    by_name = draftable(tools)
+    names = [tool.name for tool in about if tool.name in by_name]
+    for tool in about:
+        if tool.name not in by_name:
+            warn(f"not drafted: {tool.name}: a suite cannot hold its definition", program.secrets)
+    system = like.system if like is not None else None
+    if not names:
+        raise _StopError(QUALITY_MISSED)
+    try:
+        asking = plan_of_asking(asking_suite(names, by_name, path, system=system), options, program)
+        use = expected_use(asking, by_name, options)
+    except PlanError as error:
+        show_notices(error.notices, program, quiet=False)
+        raise _StopError(USAGE) from error
+    except ConfigError as error:
+        warn(f"nothing was asked: {error}", program.secrets)
+        raise _StopError(USAGE) from error
+    warn(use_text(options, len(names), use), program.secrets)
+    if not confirmed("Ask?", yes=yes):
+        warn("nothing was asked and nothing was written: answer 'yes' on a terminal, or give --yes")
+        raise _StopError(USAGE)
+    before = [case.user for case in like.cases if case.user] if like is not None else ()
+    results, is_interrupted = _results(asking, trust=trust)
+    found = drafts_in(results, names, by_name, before, program.secrets)
+    for line in told(found):
+        warn(line, program.secrets)
+    code = INFRASTRUCTURE if found.failed else OK
+    if not found.kept:
+        warn("nothing was written: there is no draft")
+        raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
+    if is_interrupted:
+        return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
+    warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
+    checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
+    results, is_interrupted = _results(checking, trust=trust)
+    held = checked(found.kept, results, options.repeats)
+    for line in told(held):
+        warn(line, program.secrets)
+    if not held.kept:
+        warn("nothing was written: no draft is left")
+        raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
+    if is_interrupted:
+        return DraftsToWrite(held.kept, INTERRUPTED)
+    if unchecked := [draft for draft in held.kept if draft.unchecked is not None]:
+        code = INFRASTRUCTURE
+        warn(f"{counted(len(unchecked), 'draft')} could not be checked, and will be skipped: {unchecked[0].unchecked}")
+    return DraftsToWrite(held.kept, code)
+
+
+def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
+    """Make the runs of a plan; returns their results and whether somebody interrupted. There are none where they may
+    not be made, which has been reported."""
+    quiet = Output(None, quiet=True)
+    live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")
+    if isinstance(live, int):
+        return (), False
+    if live.outcome.interrupted:
+        warn("interrupted")
+    return live.outcome.results, live.outcome.interrupted
+
+
+# What `workbench init --draft --add-to` does: put the cases that a model drafts for a suite's tools at its end.
+
+Choose = Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinition]]
+
+
+def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
+    """Draft cases for the tools of a suite that `choose` leaves, show what changes, and write it; returns an exit code.
+    Raises SavingError."""
+    file = load_suite(path)
+    if file.suite is None:
+        warn_of_problems(file.errors, program.secrets)
+        return USAGE
+    if trust_store(program.folders).is_exempt(file):
+        warn(f"nothing was asked: {path} came with Workbench and is not written; add to a copy of it")
+        return USAGE
+    know_suites(program, [file])
+    approval = approved(Needs.of_servers([file], program), program, all_of_them=trust)
+    if approval is None:
+        return USAGE
+    pool, listed = ServerPool(program), list[ToolDefinition]()
+    with printing_to(sys.stderr):
+        code = asyncio.run(until_signalled(pool, _adding_drafts_list(file, approval, pool, program, listed)))
+    if code != OK:
+        return code
+    made = drafted(listed, file.path, options, program, about=choose(listed), like=file.suite, trust=trust, yes=yes)
+    if isinstance(made, int):
+        return made
+    try:
+        document = with_new_cases(Document.of(file.text), [draft.table() for draft in made.drafts], "").document
+    except SpliceError as error:
+        warn(f"nothing was written: {error}", program.secrets)
+        return USAGE
+    name = one_line(path.name)
+    lines = unified_diff(file.text.splitlines(), document.text.splitlines(), name, name, lineterm="")
+    write("".join(f"{visible(line)}\n" for line in lines))
+    if made.is_interrupted or not confirmed(f"Write {name}?", yes=yes):
+        keep(document.text, path, program)
+        return made.code if made.is_interrupted else USAGE
+    if broken := parse_suite(document.text, path).errors:
+        warn(f"{path} was not written: {broken[0]}", program.secrets)
+        return USAGE
+    save(file.path, document.text, FileState(file.hash))
+    write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
+    return made.code
+
+
+async def _adding_drafts_list(
+    file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
+) -> int:
+    """Add the tools that are offered in all cases of a suite; returns an exit code."""
+    sources = [source for source in (await tools_of(file, None, pool, approval)).sources if source.case is None]
+    failed = [source.error for source in sources if source.error is not None]
+    for error in failed:
+        warn(error, program.secrets)
+    listed += [program.secrets.redacted(tool) for source in sources for tool in source.tools]
+    return INFRASTRUCTURE if failed else OK

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field, replace
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, TextIO, cast
 
-from workbench.batches.events import (
+from rich.cells import cell_len
+
+from workbench.cli.redaction import printing_to, warn, write, write_json_text
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.events import (
     BatchDone,
     BatchEvent,
     ClusterSaid,
@@ -25,18 +32,300 @@ from workbench.batches.events import (
     RunEvent,
     StartUp,
 )
-from workbench.batches.recordings import RecordingLines, Recordings
-from workbench.cli.door import printing_to, warn
-from workbench.cli.progress import ProgressBar
-from workbench.cli.step_printer import EventStream, Show, StepPrinter
-from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun
+from workbench.engine.recordings import RecordingLines, Recordings
+from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.progress import BatchProgress
 from workbench.evaluation.run import Outcome
 from workbench.evaluation.runtime import Runtime
+from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import is_not_needed
+from workbench.reports.grade_text import result_text, step_lines
+from workbench.reports.paint import Paint, paint_for
+from workbench.reports.progress import Progress, progress_line, starting_text
+from workbench.reports.steps import StepLines
+from workbench.reports.values import seconds
+from workbench.reports.visible import fit, one_line
+from workbench.suite.numerals import counted
+from workbench.trajectory.recording import event_to_line
 
-LOOK_INTERVAL_S = 0.02
+# What is shown of the runs of a batch while they go on: their steps for a person, or their events as JSON lines.
+
+MAX_TITLE_CELLS = 32
+
+
+@dataclass(frozen=True)
+class Show:
+    """What of the steps is shown, where, and how."""
+
+    stream: TextIO
+    steps: bool
+    verbose: bool
+    width: int
+    paint: Paint
+    secrets: Secrets = NO_SECRETS
+
+
+class StepPrinter:
+    """Prints each step behind the title of its run."""
+
+    def __init__(self, plan: Plan, show: Show) -> None:
+        self._show = show
+        several_models = len({run.model for run in plan.runs}) > 1
+        names = plan.suite_names
+        self._titles = {run.run_id: _title(run, names, with_model=several_models) for run in plan.runs}
+        widest = max((cell_len(title) for title in self._titles.values()), default=0)
+        self._title_width = min(widest, MAX_TITLE_CELLS, max(show.width // 3, 8))
+        self._room = max(show.width - self._title_width - 2, 20)
+        self._steps: dict[str, StepLines] = {}
+        self._parts = SuiteParts(show.secrets)
+        self._doors: dict[str, EventDoor] = {}
+
+    def step(self, happened: RunEvent) -> None:
+        if not self._show.steps:
+            return
+        event = happened.event
+        steps = self._steps.get(event.run_id)
+        if steps is None:
+            steps = StepLines(self._show.paint, verbose=self._show.verbose, width=self._room)
+            self._steps[event.run_id] = steps
+        for shown in self._doors.setdefault(event.run_id, EventDoor(self._parts)).take(event):
+            for line in steps.lines(shown):
+                self._print(event.run_id, line)
+
+    def start_up(self, event: StartUp) -> None:
+        """One line where something starts up. A run that needs what failed says so itself."""
+        if self._show.steps and event.took_ms is None:
+            line = self._show.paint(starting_text((event.what,)), "quiet")
+            write(f"{line}\n", self._show.stream)
+
+    def judging(self, asked: JudgeAsked) -> None:
+        if not self._show.steps:
+            return
+        judge = f"the judge {one_line(asked.judge)}"
+        if asked.again is not None:
+            failed = f"{judge}: {one_line(asked.again.reason)}"
+            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {seconds(asked.again.wait_ms)}"]
+        else:
+            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
+        for line in lines:
+            self._print(asked.run_id, line)
+
+    def put_off(self, event: RequestPutOff) -> None:
+        if self._show.steps:
+            self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint asked another run to wait")
+
+    def done(self, result: RunResult) -> None:
+        steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)
+        if not self._show.steps or is_not_needed(result):
+            return
+        for shown in door.rest() if door is not None else ():
+            for line in steps.lines(shown) if steps is not None else ():
+                self._print(result.run_id, line)
+        result = shown_result(result, self._show.secrets)
+        for line in step_lines(result.steps, self._show.paint, sys.maxsize if self._show.verbose else self._room):
+            self._print(result.run_id, line)
+        self._print(result.run_id, self._show.paint(result_text(result), result.status))
+
+    def _print(self, run_id: str, line: str) -> None:
+        title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
+        write(f"{title}  {line}\n", self._show.stream)
+
+
+def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool) -> str:
+    model = f" · {run.model}" if with_model else ""
+    repeat = f" #{run.repeat + 1}" if run.repeat else ""
+    return one_line(f"{run.case.name}{repeat}{model}") or suite_names[str(run.file.path)]
+
+
+class EventStream:
+    """Writes each line as soon as it is known; a run's header comes before its first line."""
+
+    def __init__(self, runs: Sequence[PlannedRun], lines: RecordingLines, stream: TextIO) -> None:
+        self._runs = {run.run_id: run for run in runs}
+        self._waiting = dict(self._runs)
+        self._doors: dict[str, EventDoor] = {}
+        self._lines = lines
+        self._stream = stream
+
+    def step(self, happened: RunEvent) -> None:
+        """Write an event."""
+        self._begin(happened.event.run_id)
+        run_id = happened.event.run_id
+        door = self._doors.get(run_id) or self._doors.setdefault(run_id, self._lines.door())
+        for shown in door.take(happened.event):
+            self._write(partial(event_to_line, shown))
+
+    def done(self, result: RunResult) -> None:
+        """Write what became of a run; for one that never began, that is all there is beside its header."""
+        self._begin(result.run_id)
+        for shown in self._doors.pop(result.run_id, self._lines.door()).rest():
+            self._write(partial(event_to_line, shown))
+        self._write(lambda: self._lines.result(self._runs[result.run_id], result))
+
+    def _begin(self, run_id: str) -> None:
+        run = self._waiting.pop(run_id, None)
+        if run is not None:
+            self._write(lambda: self._lines.header(run))
+
+    def _write(self, line: Callable[[], str]) -> None:
+        try:
+            text = line()
+        except (ValueError, TypeError, RecursionError) as error:
+            warn(f"a line is missing in the stream, because it cannot be written as JSON: {error}")
+        else:
+            write_json_text(f"{text}\n", self._stream)
+
+
+# The progress of a batch on the last line of a terminal, below the steps that stream by.
+
+REDRAW_INTERVAL_S = 0.1
+"""The shortest time between two drawings after something happened."""
+
+PROGRESS_POLL_S = 1.0
+"""The time between two drawings while nothing happens: estimates change as time goes by."""
+
+_CLEAR = "\r\x1b[2K"
+
+_REWRAPS = (
+    *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION"),
+    *("ALACRITTY_WINDOW_ID", "WT_SESSION", "TERM_PROGRAM"),
+)
+"""Variables of terminals that rewrap lines when they become narrower; others, such as xterm, do not."""
+
+
+class ProgressBar:
+    """Draws the progress line on a stream that is a terminal; on any other stream, nothing.
+
+    Write everything else for the terminal through `above`: that removes the line first, and the next drawing restores
+    it. Draw on one thread only; other threads may write at the same time.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        stream: TextIO,
+        environment: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._progress = progress
+        self._stream = stream
+        self.enabled = stream.isatty() and environment.get("TERM") != "dumb"
+        self._paint = paint_for(stream, environment)
+        self._only_ascii = bool(environment.get("WORKBENCH_ASCII")) or not _can_encode(stream, "█░·✓✗▲■–")
+        self._rewraps = any(environment.get(name) for name in _REWRAPS)
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._shown = ""
+        """The line on the terminal, empty when there is none."""
+        self._mid_line = False
+        """Whether text above the line has not ended with a newline yet."""
+        self._changed = False
+        self._looked_at_s = -math.inf
+
+    def changed(self) -> None:
+        """Note that the progress has changed."""
+        self._changed = True
+
+    def wait_s(self) -> float | None:
+        """Return the seconds until the line has to be drawn again; `None` where it never is."""
+        return max(self._due_s() - self._clock(), 0.0) if self.enabled else None
+
+    def draw(self) -> None:
+        """Draw the line if it is due and differs from what is shown."""
+        if not self.enabled or self._clock() < self._due_s():
+            return
+        with self._lock:
+            now = self._clock()
+            self._looked_at_s, self._changed = now, False
+            if self._mid_line:
+                return
+            # The last column stays free: written to, many terminals go on to the next line. So do two more, for the
+            # ^C that a terminal shows after the line.
+            width = max(self._columns() - 3, 1)
+            line = progress_line(self._progress, now, width=width, paint=self._paint, only_ascii=self._only_ascii)
+            if line != self._shown:
+                self._write(self._removal() + line)
+                self._shown = line
+
+    def _due_s(self) -> float:
+        soon = self._changed or not self._shown
+        return self._looked_at_s + (REDRAW_INTERVAL_S if soon else PROGRESS_POLL_S)
+
+    def close(self) -> None:
+        """Remove the line for good."""
+        with self._lock:
+            self._clear()
+            self.enabled = False
+
+    def above(self, stream: TextIO) -> TextIO:
+        """Return a stream that writes to `stream`, above the line where that is a terminal."""
+        return cast(TextIO, _Above(self, stream)) if self.enabled and stream.isatty() else stream
+
+    def write_above(self, stream: TextIO, text: str) -> int:
+        """Remove the line, and write to a stream of the terminal."""
+        with self._lock:
+            self._clear()
+            if text:
+                self._mid_line = not text.endswith("\n")
+            written = stream.write(text)
+            if self.enabled:
+                stream.flush()
+            return written
+
+    def _clear(self) -> None:
+        if self._shown:
+            self._write(self._removal())
+            self._shown = ""
+
+    def _removal(self) -> str:
+        """Return what removes the line, with all rows into which a terminal that became narrower has broken it."""
+        if not self._shown or not self._rewraps:
+            return _CLEAR if self._shown else ""
+        from rich.text import Text  # on use: only where a terminal has become narrower
+
+        rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
+        return _CLEAR if rows <= 1 else f"{_CLEAR}\x1b[{rows - 1}A\x1b[J"
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+    def _columns(self) -> int:
+        try:
+            return max(os.get_terminal_size(self._stream.fileno()).columns, 1)
+        except OSError:
+            return 80
+
+
+class _Above:
+    """A stream whose text appears above the line."""
+
+    def __init__(self, bar: ProgressBar, stream: TextIO) -> None:
+        self._bar = bar
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._bar.write_above(self._stream, text)
+
+    def writelines(self, lines: list[str]) -> None:
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _can_encode(stream: TextIO, text: str) -> bool:
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+STOP_POLL_S = 0.02
 """The time between bursts of events: waking up for each of them would cost the engine a third of its time."""
 
 
@@ -172,7 +461,7 @@ def _watch(
     while True:
         bar.draw()
         if events.empty():
-            never.wait(LOOK_INTERVAL_S)
+            never.wait(STOP_POLL_S)
         try:
             event = events.get(timeout=bar.wait_s())
         except queue.Empty:

@@ -92,7 +92,7 @@ def _answer_to_no_command(word: str) -> str:
 
 
 def _refuse(message: str) -> int:
-    from workbench.cli.door import warn
+    from workbench.cli.redaction import warn
 
     warn(message)
     return USAGE

@@ -41,10 +41,10 @@ def execute(arguments: argparse.Namespace) -> int:
     """Serve until the client is gone; returns an exit code."""
     if sys.path and sys.path[0] in ("", str(Path.cwd())):
         del sys.path[0]  # `python -m` puts it there: what a client writes into its folder must not be imported
-    from workbench.cli.door import begin_program, warn
+    from workbench.cli.redaction import begin_program, warn
 
     begin_program()  # with its log, so that the SDK says nothing on standard error
-    from workbench.mcp_server.server import Allowed, NotStartedError, server_for
+    from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 
     allowed = Allowed(
         paths=tuple(arguments.paths),

@@ -65,7 +65,7 @@ def _models(text: str) -> list[str]:
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
     """Whether what is said of models is said of any; if not, that has been reported."""
-    from workbench.cli.door import warn
+    from workbench.cli.redaction import warn
 
     about_models = (
         ("--base-url", arguments.base_url),
@@ -81,7 +81,7 @@ def says_for_which_model(arguments: argparse.Namespace) -> bool:
 
 def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
     """What is said of models; `None` when that cannot be meant, which has then been reported."""
-    from workbench.cli.door import warn
+    from workbench.cli.redaction import warn
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError
 

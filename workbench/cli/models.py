@@ -1,11 +1,32 @@
-"""`workbench models`: its options. What it does is in `workbench.cli.model_list`, imported when it is done."""
+"""`workbench models`: its options. What it does is in `workbench.cli.models`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from workbench.cli.model_options import add_model_options, model_options
-from workbench.evaluation.exit_codes import USAGE
+from workbench.cli.redaction import ask, know_suites, shown_search, warn, write, write_json
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.evaluation.model_list import (
+    FoundModels,
+    ListedModel,
+    ProbeResult,
+    advice_of,
+    check_models,
+    chosen_models,
+    named_models,
+    untrusted,
+)
+from workbench.providers.built_in import built_in_models
+from workbench.reports.paint import Paint, Tone, paint_for
+from workbench.reports.visible import one_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +61,7 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """List, and check if that is wanted; returns an exit code."""
-    from workbench.cli.door import begin_program
-    from workbench.cli.model_list import ModelList, list_models
+    from workbench.cli.redaction import begin_program
 
     models = model_options(arguments)
     if models is None:
@@ -49,3 +69,130 @@ def execute(arguments: argparse.Namespace) -> int:
     check = arguments.check or arguments.tools
     wanted = ModelList(arguments.paths, arguments.model, check, arguments.tools, arguments.trust, arguments.format)
     return list_models(wanted, begin_program(models))
+
+
+# What `workbench models` does: find the models, show how each is reached, and ask whether they answer.
+
+_NOT_USED = {
+    "OPENAI_BASE_URL": "write base_url in workbench.toml, or give --base-url",
+    "ANTHROPIC_BASE_URL": "write base_url in workbench.toml, or give --base-url",
+    "ANTHROPIC_PROFILE": "write base_url and api_key_env in workbench.toml",
+    "ANTHROPIC_AUTH_TOKEN": "name it in api_key_env",
+}
+"""Variables that the vendors' SDKs would follow, and what to do instead."""
+
+_TONES: Mapping[str, Tone] = {"works": "good", "repaired": "warn", "wrong": "bad", "unclear": "warn"}
+
+
+@dataclass(frozen=True)
+class ModelList:
+    """Which models are listed: those of `model`, else those that settings and suites at the paths name. With `check`,
+    each is asked whether it answers; with `tools`, it is sent the probes of tool calling."""
+
+    paths: Sequence[str]
+    model: Sequence[str]
+    check: bool
+    tools: bool
+    trust: bool
+    format: str
+
+
+def list_models(options: ModelList, program: Program) -> int:
+    """List, and check if that is wanted; returns an exit code."""
+    paths = [Path(path) for path in options.paths or ["."]]
+    missing = [path for path in paths if not path.exists()]
+    if missing or "" in options.paths:
+        there = f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME"
+        warn(there if missing else "an empty path is not allowed: write '.'")
+        return USAGE
+    with shown_search() as search:
+        if options.model:
+            found = chosen_models(options.model, paths, program, search)
+        else:
+            found = named_models(paths, program, search)
+    know_suites(program, found.files)
+    for problem in found.problems:
+        warn(problem, program.secrets)
+    if options.check:
+        if not (options.trust or _may_ask(found, program)):
+            return USAGE
+        asyncio.run(_check(found.models, program, tools=options.tools))
+    notes = [f"{name} is set but not used: {hint}" for name, hint in _NOT_USED.items() if os.environ.get(name)]
+    if options.format == "json":
+        write_json(_as_json(found.models, notes))
+    else:
+        write("\n".join([*_lines(found.models, notes, paint_for(sys.stdout, os.environ)), ""]))
+    silent = any(listed.check is not None and not listed.check.ok for listed in found.models)
+    wrong = any(probe.state == "wrong" for listed in found.models for probe in listed.probes)
+    if silent or wrong:
+        return INFRASTRUCTURE
+    return USAGE if found.problems else OK
+
+
+async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:
+    await check_models(models, program)
+    if tools:
+        from workbench.evaluation.tool_probes import probe_models  # on use: the other lists run nothing
+
+        def tell(listed: ListedModel, result: ProbeResult) -> None:
+            if sys.stderr.isatty():
+                warn(f"{listed.spec.name}: {result.sign} {result.probe}")
+
+        await probe_models(models, program, tell)
+
+
+def _may_ask(found: FoundModels, program: Program) -> bool:
+    """Whether every model may be asked: those that the user does not trust only after a yes."""
+    asking = untrusted(found, program)
+    if not asking:
+        return True
+    warn("trusting the suites and the workbench.toml next to them allows this, for this command:")
+    for need in dict.fromkeys(asking):
+        warn(f"  ask the model {need}", program.secrets)
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        ask("Ask them? [yes/no]")
+        if sys.stdin.readline().strip().lower() in ("yes", "y"):
+            return True
+    warn("not trusted, nothing was asked: answer 'yes' on a terminal, or give --trust")
+    return False
+
+
+def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) -> Iterator[str]:
+    for built_in in built_in_models():
+        yield f"{paint(built_in.name, 'strong')}  {built_in.description}"
+    for listed in models:
+        spec = listed.spec
+        set_ = f", which is {'set' if listed.key_is_set else 'not set'}" if spec.api_key_env else ""
+        yield ""
+        yield f"{paint(one_line(spec.name), 'strong')}  {spec.provider}: {one_line(spec.description)}{set_}"
+        for fact in listed.facts:
+            yield paint(f"  {one_line(fact)}", "quiet")
+        if listed.check is not None:
+            checked = f"{listed.check.mark} {one_line(listed.check.sentence)}"
+            yield "  " + paint(checked, "good" if listed.check.ok else "warn" if listed.check.answers else "bad")
+        yield from _probe_lines(listed, paint)
+    if notes:
+        yield ""
+    for note in notes:
+        yield paint(f"▲ {note}", "warn")
+
+
+def _probe_lines(listed: ListedModel, paint: Paint) -> Iterator[str]:
+    if not listed.probes:
+        return
+    width = max(len(result.probe) for result in listed.probes)
+    for result in listed.probes:
+        head = f"{result.sign} {result.probe:<{width}}"
+        yield f"  {paint(head, _TONES[result.state])}  {one_line(result.finding)}"
+    for advice in advice_of(listed.probes):
+        yield "  " + paint(f"→ {one_line(advice)}", "quiet")
+
+
+def _as_json(models: Sequence[ListedModel], notes: Sequence[str]) -> dict[str, object]:
+    return {
+        "report": "workbench models",
+        "version": 1,
+        "built_in": [{"name": model.name, "description": model.description} for model in built_in_models()],
+        "models": [listed.document() for listed in models],
+        "notes": list(notes),
+    }

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.config.presets import PRESETS
+from workbench.config.models import PRESETS
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 
 
@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check, ask and write; returns an exit code."""
-    from workbench.cli.door import begin_program, warn, write
+    from workbench.cli.redaction import begin_program, warn, write
     from workbench.config.models import ConfigError
-    from workbench.evaluation.adding import (
+    from workbench.evaluation.model_edit import (
         AddingError,
         TypedModel,
         add_model,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
-    from workbench.evaluation.reachable import KnownEndpoint
+    from workbench.evaluation.model_list import KnownEndpoint
     from workbench.reports.paint import Paint
 
 
@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Ask every known endpoint that may be reached, and list; returns an exit code."""
-    from workbench.cli.door import begin_program, warn, write, write_json
-    from workbench.config.presets import PRESETS
-    from workbench.evaluation.reachable import known_endpoints, with_all_models
+    from workbench.cli.redaction import begin_program, warn, write, write_json
+    from workbench.config.models import PRESETS
+    from workbench.evaluation.model_list import known_endpoints, with_all_models
     from workbench.reports.paint import paint_for
 
     program = begin_program()
@@ -54,7 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
-    from workbench.evaluation.reachable import names_to_run
+    from workbench.evaluation.model_list import names_to_run
     from workbench.providers.built_in import REPLAY, built_in_models
     from workbench.reports.visible import one_line
 
@@ -86,7 +86,7 @@ def _why_not(endpoint: KnownEndpoint) -> str:
 
 
 def _document(endpoint: KnownEndpoint) -> dict[str, object]:
-    from workbench.evaluation.reachable import names_to_run
+    from workbench.evaluation.model_list import names_to_run
 
     preset = endpoint.preset
     return {

@@ -1,9 +1,14 @@
-"""`workbench mutate`: its options. What it does is in `workbench.cli.mutating`, imported when it is done."""
+"""`workbench mutate`: its options. What it does is in `workbench.cli.mutate`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
+from workbench.cli.batch_command import experiment
+from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
+from workbench.cli.report_output import Output
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -11,7 +16,11 @@ from workbench.cli.run_options import (
     add_way_options,
     run_options,
 )
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.options import RunOptions
+from workbench.lab.mutation import Mutation, MutationOptions
+from workbench.lab.mutation_report import json_of_mutation, text_of_mutation
+from workbench.reports.paint import paint_for
 
 KINDS = (
     "no description",
@@ -38,9 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases, then again with each mutant; returns an exit code."""
-    from workbench.analysis.mutants import MUTANT_KINDS
-    from workbench.cli.mutating import mutate
-    from workbench.evaluation.mutating import MutationOptions
+    from workbench.lab.mutation import MUTANT_KINDS
 
     options = run_options(arguments, compares=False, command="mutate")
     if options is None:
@@ -48,3 +55,37 @@ def execute(arguments: argparse.Namespace) -> int:
     kinds = tuple(kind for kind in MUTANT_KINDS if kind in arguments.kind) or MUTANT_KINDS
     asked = MutationOptions(kinds, tuple(arguments.tool), arguments.all_cases)
     return mutate(options, asked, form=arguments.format, quiet=arguments.quiet, trust=arguments.trust)
+
+
+# What `workbench mutate` does: run cases, run them again with changed tools, and report what nobody noticed.
+
+
+def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
+    """Run, mutate and report; returns an exit code: 0 if every mutant is noticed."""
+    program = begin_program(options.model_options)
+    trying = experiment(options, program, Output(form, quiet=quiet), trust=trust)
+    if trying is None:
+        return USAGE
+    first = trying.run(trying.plan, "nothing was mutated")
+    if first is None:
+        return INTERRUPTED
+    mutation = Mutation.of(trying.plan, first, asked)
+    while (wave := mutation.wave()) is not None:
+        results = trying.run(wave, "not every mutant was run")
+        if results is None:
+            return INTERRUPTED
+        mutation.take(results)
+    report = mutation.report()
+    if not report.results:
+        for title, why in report.left_out.items():
+            warn(f"{title}: {why}", program.secrets)
+        warn("nothing was mutated: no case that passes offers a tool that is meant")
+        return INFRASTRUCTURE if any(result.status == "error" for result in first) else USAGE
+    code = QUALITY_MISSED if report.survivors else OK
+    if any(result.unclear for result in report.results):
+        code = INFRASTRUCTURE
+    if form == "json":
+        write_json(program.secrets.redacted(json_of_mutation(report, code)))
+    else:
+        write(redacted("".join(text_of_mutation(report, paint_for(sys.stdout, os.environ)))))
+    return code

@@ -6,17 +6,17 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.batches.plan import grader_named
-from workbench.batches.recorded import case_of_recording, result_of_recording, suite_of_recording
-from workbench.cli.door import know_suites
 from workbench.cli.parser import history_to_read
+from workbench.cli.redaction import know_suites
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import grader_named
+from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
 from workbench.grading.grade import RunResult
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import variant_of, varied_case
 from workbench.trajectory.recording import RecordingError, read_recording
 

@@ -159,7 +159,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the paths that arguments name, and the samples if they are wanted."""
     if not arguments.samples:
         return tuple(arguments.paths)
-    from workbench.config.resources import bundled  # on use: --help answers at once
+    from workbench.config.folders import bundled  # on use: --help answers at once
 
     return (*arguments.paths, str(bundled("sample_suites")))
 
@@ -185,8 +185,7 @@ def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Pa
 
 def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
     """The history that is named, else the one of the project in which the first of the paths is."""
-    from workbench.config.folders import home_in, user_folders
-    from workbench.config.history_file import history_file
+    from workbench.config.folders import history_file, home_in, user_folders
 
     if arguments.history is not None:
         named: Path = arguments.history

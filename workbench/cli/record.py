@@ -13,9 +13,7 @@ from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
-    from workbench.observing.conversations import Observation, Observer
-    from workbench.observing.keeping import Keeper
-    from workbench.observing.merging import ServerLog
+    from workbench.exchange.observed.conversations import Keeper, Observation, Observer, ServerLog
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -64,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Record until Ctrl+C, or until the server ends; returns an exit code."""
     # Imported here, so that `--help` answers at once.
-    from workbench.batches.known_secrets import learn_secrets
-    from workbench.cli.door import begin_program, warn
+    from workbench.cli.redaction import begin_program, warn
     from workbench.config.models import ConfigError
+    from workbench.engine.known_secrets import learn_secrets
 
     if (why := _misused(arguments)) is not None:
         warn(why)
@@ -76,7 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with suppress(ConfigError):  # what is wrong with settings, commands that use them say
             learn_secrets(program, folder)
     if arguments.server:
-        from workbench.observing.tee import run_tee
+        from workbench.exchange.observed.tee import run_tee
 
         return run_tee(arguments.command, arguments.to, program.secrets, warn)
     return _proxy(arguments, program)
@@ -104,13 +102,17 @@ def _misused(arguments: argparse.Namespace) -> str | None:
 def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     import asyncio
 
-    from workbench.cli.door import warn, write
-    from workbench.importing.bounds import RefusedError
-    from workbench.observing.conversations import Observer
-    from workbench.observing.keeping import Keeper, read_kept
-    from workbench.observing.merging import read_server_log
-    from workbench.observing.proxy import ListenError
-    from workbench.observing.saving import Destination, save_observed
+    from workbench.cli.redaction import warn, write
+    from workbench.exchange.importers.source_files import RefusedError
+    from workbench.exchange.observed.conversations import (
+        Destination,
+        Keeper,
+        Observer,
+        read_kept,
+        read_server_log,
+        save_observed,
+    )
+    from workbench.exchange.observed.proxy import ListenError
     from workbench.reports.visible import one_line
 
     destination = Destination(arguments.suite, arguments.recordings, arguments.force)
@@ -146,8 +148,8 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
     """Serve until a signal comes. Raises ListenError."""
     import asyncio
 
-    from workbench.cli.door import warn
-    from workbench.observing.proxy import RecordingProxy, listen_at, upstream_at
+    from workbench.cli.redaction import warn
+    from workbench.exchange.observed.proxy import RecordingProxy, listen_at, upstream_at
 
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -176,8 +178,8 @@ class _Lines:
         self._models: dict[int, str] = {}
 
     def __call__(self, seen: Observation) -> None:
-        from workbench.cli.door import warn
-        from workbench.observing.conversations import ConversationBegan, StepEnded
+        from workbench.cli.redaction import warn
+        from workbench.exchange.observed.conversations import ConversationBegan, StepEnded
 
         if isinstance(seen, ConversationBegan):
             self._models[seen.number] = f"{seen.wire} {seen.model}"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.cli.door import warn, write_json_text, write_redacted
+from workbench.cli.redaction import warn, write_json_text, write_redacted
 from workbench.dataclasses import dataclass
 from workbench.reports.forms import (
     PLAIN_WIDTH,
@@ -25,7 +25,7 @@ from workbench.reports.forms import (
     why_too_many,
 )
 from workbench.reports.report_files import why_not_writable, write_report
-from workbench.suite.disk import resolved
+from workbench.suite.files import resolved
 
 if TYPE_CHECKING:
     from workbench.reports.paint import Paint

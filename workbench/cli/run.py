@@ -1,14 +1,24 @@
-"""`workbench run`: its options. What it does is in `workbench.cli.batch`, imported when it is done."""
+"""`workbench run`: its options. What it does is in `workbench.cli.run`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.app import AppOptions, show_app
+from workbench.cli.batch_command import BaselineOptions, Record, allowed, baseline_for, make_allowed, planned, show_of
+from workbench.cli.live import Live, Show, run_live, signals_interrupt
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
+from workbench.cli.redaction import begin_program, redacted, warn
+from workbench.cli.report_output import Output
 from workbench.cli.run_options import (
     add_case_options,
     add_cluster_option,
@@ -21,11 +31,23 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.evaluation.exit_codes import USAGE
+from workbench.config.folders import history_option
+from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, doubt_about
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.evaluation.options import Begin, RunOptions
+from workbench.evaluation.plan import Plan
+from workbench.history.records import HistoryError
 from workbench.reports.forms import endings_of, forms_of
+from workbench.suite.suite_file import SuiteFile
+from workbench.tools.listings import Listings, definition_of
+from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
-    from workbench.reports.baseline import Confirm
+    from workbench.evaluation.baseline import Baseline
+    from workbench.evaluation.report import Report
+    from workbench.reports.baseline import AgainstBaseline, Confirm
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
 """Every grader by name. They are not asked themselves: `--help` answers at once."""
@@ -95,9 +117,6 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run and report, or with breakpoints open the app; returns an exit code."""
     if arguments.breakpoints and arguments.resume is None:
         return _open_at_breakpoints(arguments)
-    from workbench.cli.batch import run_and_report
-    from workbench.cli.door import warn
-    from workbench.cli.making import BaselineOptions, Record
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "run")
@@ -162,8 +181,6 @@ _WITHOUT_APP = (
 
 def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
     from workbench.cli.app import app_options
-    from workbench.cli.breaking import open_at_breakpoints
-    from workbench.cli.door import warn
 
     for attribute, name in _WITHOUT_APP:
         if getattr(arguments, attribute) not in (None, False, []):
@@ -257,7 +274,7 @@ class _ScoreToReach(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if values == 0:
-            from workbench.cli.door import warn  # on use: `--help` answers at once
+            from workbench.cli.redaction import warn  # on use: `--help` answers at once
 
             warn("--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach")
         setattr(namespace, self.dest, values)
@@ -271,3 +288,176 @@ def _unit(text: str) -> float:
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
     return number
+
+
+# What `workbench run` does: run the cases of suites, stream the steps, report, and answer with an exit code.
+
+MANY_RUNS = 2_000
+"""Reading this many stored runs takes a second."""
+
+
+def run_and_report(
+    options: RunOptions,
+    output: Output,
+    *,
+    trust: bool,
+    record: Record | None,
+    compared_with: BaselineOptions | None,
+    frozen: bool = False,
+    detach: bool = False,
+) -> int:
+    """Run and report; with `detach`, in a process of its own that goes on without this one. Returns an exit code."""
+    program = begin_program(options.model_options)
+    plan = planned(options, program, quiet=output.quiet)
+    if plan is None:
+        return USAGE
+    if plan.shard_ref is not None and compared_with is not None:
+        plan.abandon()
+        warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
+        return USAGE
+    baseline = baseline_for(compared_with, plan) if compared_with is not None else None
+    if baseline is None and compared_with is not None:
+        return USAGE
+    if detach:
+        from workbench.cli.detach import Job, detached  # on use: most batches stay
+
+        job = Job(plan, output, record, "run", baseline)
+        return detached(job, trust=trust, frozen=frozen)
+    show = show_of(output, program)
+    approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
+    if isinstance(approval, int):
+        return approval
+    live = make_allowed(plan, approval, show, output, record, "run", from_history=True)
+    if isinstance(live, int):
+        return live
+    return report_on_runs(live, plan, approval, baseline, output, show)
+
+
+def report_on_runs(
+    live: Live, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
+) -> int:
+    """Report on what was run, after cases that broke since the baseline were made again, with the same approval;
+    returns an exit code."""
+    resumed = plan.resumed
+    if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
+        warn(f"reading the {resumed.before.count:,} runs that were over before, for the report")
+    try:
+        with signals_interrupt():
+            report = live.outcome.report(plan)
+        for why in live.outcome.left_out:
+            warn(f"left out of the report: {why}", plan.program.secrets)
+        if baseline is not None:
+            against = baseline.against(report.results)
+            report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
+        return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
+    except (HistoryError, RecordingError) as error:  # of a large batch, what was written is read from there
+        warn(f"there is no report: {error}", plan.program.secrets)
+        return INFRASTRUCTURE
+    except KeyboardInterrupt:
+        if live.outcome.batch is not None and plan.history is not None:
+            stored = f"workbench history show {live.outcome.batch}{history_option(plan.history)}"
+            warn(f"stopping; there is no report, but the runs are in the history: {stored}")
+        raise
+
+
+def _confirmed(
+    against: AgainstBaseline,
+    report: Report,
+    live: Live,
+    plan: Plan,
+    approval: Approval,
+    baseline: Baseline,
+    show: Show,
+) -> AgainstBaseline:
+    """The comparison after it was made sure which cases broke, which makes runs."""
+    from workbench.evaluation.confirmation import confirming  # on use, as in `baseline_for`
+
+    confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
+    if confirms is None:
+        return against
+    if confirms.plan is None:
+        return confirms.done()
+    assert confirms.announcement is not None
+    warn(confirms.announcement)
+    again = run_live(confirms.plan, approval, show)
+    if confirms.plan.needs_history and again.outcome.unrecorded:
+        live.recorded = False
+    outcome = again.outcome
+    return confirms.done(outcome.results, batch=outcome.batch, interrupted=outcome.interrupted)
+
+
+def deliver_report(report: Report, output: Output) -> bool:
+    """Write a report wherever it is wanted, and tell GitHub; returns whether all files could be written."""
+    against = report.against
+    if against is not None and against.failed and (not output.is_text or output.file is not None):
+        warn(against.verdict, report.secrets)
+    if report.nothing_graded is not None and (not output.is_text or output.file is not None):
+        warn(report.nothing_graded, report.secrets)
+    written = output.deliver(partial(pieces_of_runs, report))
+    tell_github(report, output)
+    return written
+
+
+def pieces_of_runs(report: Report, output: Output) -> Iterable[str]:
+    """The pieces of a report on runs, as it is wanted."""
+    if not output.is_text:
+        return report.pieces(str(output.form))
+    text = report.text(width=output.width, cut_at=output.cut_at, paint=output.paint, amount=output.amount)
+    return (redacted(text),)
+
+
+def tell_github(report: Report, output: Output) -> None:
+    """In a job of GitHub Actions, annotate what did not pass, and put the report into the summary."""
+    if output.form != "github" and not any(name in os.environ for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")):
+        return
+    from workbench.cli.github import in_github, write_commands, write_summary
+    from workbench.reports.github import annotation_lines
+    from workbench.reports.runs_markdown import markdown_pieces
+
+    if output.form == "github" or in_github():
+        apart = output.file is None and not output.is_text  # standard output is a report for a program
+        write_commands(annotation_lines(report), sys.stderr if apart else sys.stdout)
+    if output.summary:
+        write_summary(partial(markdown_pieces, report))
+
+
+# `workbench run --break`: the app is opened, where the selected cases are run and held at the breakpoints.
+
+
+def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptions) -> int:
+    """Open the app with runs that are held at the breakpoints that lines describe; returns its exit code."""
+    breakpoints = _breakpoints(lines)
+    if breakpoints is None:
+        return USAGE
+    program = begin_program(options.model_options)
+    plan = planned(options, program, quiet=False)
+    if plan is None:
+        return USAGE
+    tools = _known_tools(plan.files, Listings(program.folders.listings))
+    for line, point in zip(lines, breakpoints, strict=True):
+        if (doubt := doubt_about(point, tools)) is not None:
+            warn(f"--break {line!r}: {doubt}", program.secrets)
+    return show_app(app, program, begin=Begin(options, breakpoints))
+
+
+def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
+    """The tools of suites, as far as they are written out or were listed before."""
+    tools: list[ToolDefinition] = []
+    for file in files:
+        if file.suite is not None:
+            tools += map(definition_of, file.suite.tools)
+            tools += (definition_of(tool) for case in file.suite.cases for tool in case.tools)
+            for listing in listings.of(file.suite, file.path).values():
+                tools += listing.tools
+    return tools
+
+
+def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
+    """The breakpoints that lines are; `None` when some are none, which has then been said."""
+    found: list[Breakpoint] = []
+    for line in lines:
+        try:
+            found.append(breakpoint_of(line))
+        except BreakpointError as error:
+            warn(f"--break {line!r}: {error}")
+    return tuple(found) if len(found) == len(lines) else None

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print a schema; returns an exit code."""
-    from workbench.cli.door import write_json
+    from workbench.cli.redaction import write_json
     from workbench.evaluation.file_schemas import file_schema
 
     write_json(file_schema(arguments.kind))

@@ -21,8 +21,8 @@ from workbench.evaluation.exit_codes import OK, USAGE
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions
     from workbench.config.program import Program
-    from workbench.suite.loading import SuiteFile
-    from workbench.web.server import Settings
+    from workbench.remote.web.server import Settings
+    from workbench.suite.suite_file import SuiteFile
 
 PORT = 8765
 VISITORS = 4
@@ -83,15 +83,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
     if SERVED in os.environ:
         return _open_app(arguments)
-    from workbench.cli.door import warn
+    from workbench.cli.redaction import warn
 
     reason = _obstacle(arguments)
     if reason is not None:
         warn(reason)
         return USAGE
     try:
-        from workbench.web.server import AppServer
-        from workbench.web.visitor import app_for
+        from workbench.remote.web.server import AppServer, app_for
     except ImportError as error:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
@@ -104,7 +103,7 @@ def execute(arguments: argparse.Namespace) -> int:
     app = app_for(sys.argv[1:], os.environ, read_only=arguments.read_only)
 
     def ready(address: str) -> None:
-        from workbench.cli.door import write
+        from workbench.cli.redaction import write
 
         what = "Showing, read-only, what is here" if settings.read_only else "Serving Workbench"
         write(f"{what} at\n\n    {address}/?token={settings.gate.token}\n\n")
@@ -123,7 +122,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _open_app(arguments: argparse.Namespace) -> int:
     if arguments.attach is None:
         return open_app(arguments)
-    from workbench.cli.attaching import attach_in_app
+    from workbench.cli.attach import attach_in_app
 
     history = history_to_read(arguments, arguments.paths)
     return attach_in_app(arguments.attach, history, theme=arguments.theme, read_only=arguments.read_only)
@@ -132,15 +131,15 @@ def _open_app(arguments: argparse.Namespace) -> int:
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     """Whether there is the batch that is asked for, and no secret in what visitors read who only look; if not, that has
     been reported. The app of such a visitor knows no secret, so it could not take one out."""
-    from workbench.attaching.records import AttachError
     from workbench.authoring.workspace import is_recording
-    from workbench.batches.known_secrets import learn_secrets, written_out
-    from workbench.cli.attaching import batch_and_suites
-    from workbench.cli.door import warn
+    from workbench.cli.attach import batch_and_suites
+    from workbench.cli.redaction import warn
     from workbench.config.folders import user_folders
     from workbench.config.models import ConfigError
     from workbench.config.program import program_in
+    from workbench.engine.known_secrets import learn_secrets, written_out
     from workbench.history.records import HistoryError
+    from workbench.remote.attached.records import AttachError
     from workbench.suite.numerals import counted
 
     program = program_in(user_folders(), os.environ, models)
@@ -171,7 +170,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
 
 def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteFile, ...]:
     from workbench.authoring.workspace import open_workspace
-    from workbench.cli.searching import shown_search
+    from workbench.cli.redaction import shown_search
 
     with shown_search() as search:
         return open_workspace(paths, program.models, search).files
@@ -197,14 +196,14 @@ def _obstacle(arguments: argparse.Namespace) -> str | None:
 
 
 def _only_here(arguments: argparse.Namespace) -> bool:
-    from workbench.web.gate import is_loopback
+    from workbench.remote.web.gate import is_loopback
 
     return is_loopback(arguments.host)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    from workbench.web.gate import Gate
-    from workbench.web.server import Settings
+    from workbench.remote.web.gate import Gate
+    from workbench.remote.web.server import Settings
 
     only_here = _only_here(arguments)
     names = () if only_here else (arguments.host, socket.gethostname(), socket.getfqdn())

@@ -1,13 +1,43 @@
-"""`workbench shrink`: its options. What it does is in `workbench.cli.shrinking`, imported when it is done."""
+"""`workbench shrink`: its options. What it does is in `workbench.cli.shrink`, imported when it is done."""
 
 from __future__ import annotations
 
 import argparse
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import unified_diff
 from pathlib import Path
+from shlex import quote
 
+from workbench.analysis.estimate import estimate
+from workbench.cli.batch_command import Experiment, experiment
 from workbench.cli.model_options import add_models_option
+from workbench.cli.named_run import NamedRun, named_run
 from workbench.cli.parser import add_history_options, add_named_run, natural
-from workbench.evaluation.exit_codes import USAGE
+from workbench.cli.redaction import begin_program, redacted, warn, write
+from workbench.cli.report_output import Output
+from workbench.config.models import ConfigError
+from workbench.config.secrets import Secrets
+from workbench.engine.plan import plan_runs
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import Plan
+from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import summary_of
+from workbench.history.records import HistoryError
+from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
+from workbench.providers.built_in import is_built_in
+from workbench.reports.report_files import why_not_writable, write_report
+from workbench.reports.values import estimate_text
+from workbench.reports.visible import one_line, visible
+from workbench.suite.model import Case
+from workbench.suite.numerals import counted
+from workbench.suite.render import suite_text
+from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.variants import Variants, model_of, variant_name_of
+from workbench.trajectory.recording import RecordingError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Shrink; returns an exit code."""
-    from workbench.cli.door import warn
-    from workbench.cli.shrinking import shrink_run
 
     if len(arguments.model) > 1:
         warn("a case is shrunk on one model: give --model once")
@@ -60,3 +88,173 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"--fails {arguments.fails} cannot be reached with --runs {arguments.votes}")
         return USAGE
     return shrink_run(arguments)
+
+
+# What `workbench shrink` does: runs a failing case again and again with less in it.
+
+OFTEN_ENOUGH = 0.8
+"""What share of the first runs has to fail in one way: otherwise attempts would say little."""
+
+_MAX_SHOWN = 12
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+def shrink_run(arguments: argparse.Namespace) -> int:
+    """Shrink the case of a run; returns an exit code."""
+    try:
+        program = begin_program()
+        run = named_run(arguments, program)
+    except (ConfigError, HistoryError, RecordingError) as error:
+        warn(str(error))
+        return USAGE
+    if arguments.output is not None and (why := why_not_writable(arguments.output)) is not None:
+        warn(f"cannot write {arguments.output}: {why}")
+        return USAGE
+    document = _only_case(run)
+    file = parse_suite(suite_text(document), run.file.path)
+    variant = variant_name_of(run.result.model)
+    options = RunOptions(
+        suites=(file,),
+        models=tuple(arguments.model) or (model_of(run.result.model),),
+        cases=(run.written.id,),
+        repeats=min(arguments.first, arguments.most_runs),
+        variants=Variants(frozenset([variant])) if variant is not None else Variants(),
+        by=run.by,
+    )
+    if variant is not None:
+        options = replace(options, variants=replace(options.variants, plain=False))
+    trying = experiment(options, program, Output(None, quiet=True), trust=arguments.trust)
+    if trying is None:
+        return USAGE
+    try:
+        return _Shrinking(arguments, trying).shrink(document)
+    except _InterruptedError:
+        return INTERRUPTED
+
+
+def _only_case(run: NamedRun) -> Document:
+    """The content of the suite as it was, with the one case alone, and no variant but that of the run."""
+    document: Document = tomllib.loads(run.file.text)
+    assert run.file.suite is not None
+    at = [case.id for case in run.file.suite.cases].index(run.written.id)
+    document["cases"] = [{**document["cases"][at], "id": run.written.id}]
+    variants = [each for each in document.pop("variants", ()) if each["name"] == variant_name_of(run.result.model)]
+    if variants:
+        document["variants"] = variants
+    return document
+
+
+class _Shrinking:
+    """Makes the runs, and counts them."""
+
+    def __init__(self, arguments: argparse.Namespace, trying: Experiment) -> None:
+        self._arguments = arguments
+        self._plan = trying.plan
+        self._trying = trying
+        self._made = 0
+        self._way: Way | None = None
+
+    def shrink(self, document: Document) -> int:
+        """Shrink a suite of one case, and write what is left; returns an exit code."""
+        first = self._run(self._plan)
+        case, model = self._plan.runs[0].case, self._plan.runs[0].model
+        ways = Counter(way_of(result, case) for result in first if result.status == "failed")
+        self._way, often = ways.most_common(1)[0] if ways else (None, 0)
+        if self._way is None or often < OFTEN_ENOUGH * len(first):
+            others = Counter(result.status for result in first)
+            came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
+            warn(
+                f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
+                f"and at least {OFTEN_ENOUGH:.0%} have to"
+            )
+            return INFRASTRUCTURE if others["error"] else QUALITY_MISSED
+        cell = "", case.id, model
+        left = max(self._arguments.most_runs - self._made, 0)
+        took = estimate_text(
+            estimate([(cell, left)], {cell: [summary_of(result) for result in first]}, is_free=is_built_in)
+        )
+        subject = f" ({one_line(str(self._way[1]))})" if self._way[1] is not None else ""
+        warn(f"{case.name} fails in {often} of {counted(len(first), 'run')}: {self._way[0]}{subject}", self._secrets)
+        warn(f"at most {counted(left, 'further run')}{f': {took}' if took else ''}; none of them is in the history")
+        if self._arguments.estimate:
+            return OK
+        start = first[0].trajectory.start
+        offered = [tool.name for tool in start.tools] if start is not None else []
+        return self._report(document, shrink(document, self._way, offered, self._fails))
+
+    @property
+    def _secrets(self) -> Secrets:
+        return self._plan.program.secrets
+
+    def _fails(self, document: Document) -> bool:
+        """Whether enough runs of a document fail in the same way. What is no suite any more does not."""
+        try:
+            file = parse_suite(suite_text(document), self._plan.files[0].path)
+        except ValueError:
+            return False
+        if file.suite is None:
+            return False
+        votes: int = self._arguments.votes
+        wanted: int = self._arguments.fails
+        if self._made + votes > self._arguments.most_runs:
+            raise OutOfRunsError
+        results = self._run(self._attempt(file, votes))
+        case: Case = file.suite.cases[0]
+        failed = [result for result in results if result.status == "failed" and way_of(result, case) == self._way]
+        return len(failed) >= wanted
+
+    def _attempt(self, file: SuiteFile, votes: int) -> Plan:
+        origin = self._plan.runs[0]
+        variant = variant_name_of(origin.model)
+        runs = plan_runs(
+            [file],
+            models=[origin.asked_model],
+            repeats=votes,
+            by=origin.by,
+            variants=Variants(frozenset([variant] if variant else ()), plain=variant is None),
+        )
+        return replace(self._plan, runs=runs, files=(file,))
+
+    def _run(self, plan: Plan) -> Sequence[RunResult]:
+        results = self._trying.run(replace(plan, history=None), "nothing was shrunk")
+        if results is None:
+            raise _InterruptedError
+        self._made += len(plan.runs)
+        return results
+
+    def _report(self, document: Document, shrunk: Shrunk) -> int:
+        text = redacted(suite_text(shrunk.document))
+        write(redacted("".join(f"{line}\n" for line in self._lines(document, shrunk))))
+        file = self._arguments.output
+        if file is None:
+            write(f"\n{visible(text)}")
+            return OK
+        try:
+            write_report(file, (text,))
+        except OSError as error:
+            warn(f"cannot write {file}: {error.strerror}")
+            return USAGE
+        return OK
+
+    def _lines(self, document: Document, shrunk: Shrunk) -> Iterator[str]:
+        if not shrunk.dropped:
+            yield "nothing can be left out"
+        for each in shrunk.dropped:
+            shown = ", ".join(map(one_line, each.pieces[:_MAX_SHOWN]))
+            more = ", …" if len(each.pieces) > _MAX_SHOWN else ""
+            yield f"left out {len(each.pieces):,} of {each.of:,} {each.kind}: {shown}{more}"
+        if not shrunk.complete:
+            yield f"stopped by --most-runs {self._arguments.most_runs}: more could perhaps be left out"
+        yield f"{counted(self._made, 'run')} made"
+        if (file := self._arguments.output) is not None:
+            model = self._plan.runs[0].model
+            variant = variant_name_of(model)
+            tried = f" --variant {quote(variant)}" if variant is not None else ""
+            yield one_line(f"to run it: workbench run {quote(str(file))} --model {quote(model_of(model))}{tried}")
+        if shrunk.dropped:
+            yield ""
+            before, after = (suite_text(each).splitlines() for each in (document, shrunk.document))
+            yield from map(visible, unified_diff(before, after, "as it was", "shrunk", lineterm=""))

@@ -36,10 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check what there is, run it and write the table; returns an exit code."""
-    from workbench.cli.batch import tell_github
-    from workbench.cli.door import begin_program, warn
-    from workbench.cli.making import make_runs, planned, show_of
+    from workbench.cli.batch_command import make_runs, planned, show_of
+    from workbench.cli.redaction import begin_program, warn
     from workbench.cli.report_output import output_of
+    from workbench.cli.run import tell_github
     from workbench.reports.submission import what_is_missing
 
     output = output_of(arguments, "submission")

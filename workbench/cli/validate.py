@@ -15,13 +15,13 @@ from workbench.evaluation.exit_codes import OK, QUALITY_MISSED, USAGE
 from workbench.reports.forms import forms_of
 
 if TYPE_CHECKING:
-    from workbench.analysis.audit.coverage import Coverage
+    from workbench.analysis.audit.audit import Coverage
     from workbench.analysis.audit.finding import AuditFinding
     from workbench.cli.report_output import Output
     from workbench.config.program import Program
     from workbench.reports.paint import Paint
     from workbench.reports.static_findings import StaticFinding
-    from workbench.suite.loading import SuiteFile
+    from workbench.suite.suite_file import SuiteFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """0 when no suite and no `workbench.toml` has an error, else 2; 1 where `--fail-on` asks for it."""
     # Imported here, so that `--help` answers at once.
-    from workbench.cli.door import begin_program, know_suites, lines_redacted, warn, warn_of_problems
+    from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
-    from workbench.cli.searching import shown_search
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.reports.forms import pieces_of
     from workbench.suite.numerals import counted

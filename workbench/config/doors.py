@@ -22,23 +22,23 @@ DOORS: tuple[Door, ...] = (
     Door(
         "terminal",
         "Reports, steps, event streams, progress, messages and questions of the command line. Results and events are"
-        " redacted before they become lines, texts once more in `cli.door`; JSON by its values.",
+        " redacted before they become lines, texts once more in `cli.redaction`; JSON by its values.",
         (
-            *("cli/door.py:write", "cli/door.py:write_redacted", "cli/door.py:warn"),
-            *("cli/door.py:write_json_text", "standard_streams.py:_Dispensable.write"),
+            *("cli/redaction.py:write", "cli/redaction.py:write_redacted", "cli/redaction.py:warn"),
+            *("cli/redaction.py:write_json_text", "standard_streams.py:_Dispensable.write"),
             *(
                 "cli/github.py:InertStream.write",
                 "cli/github.py:InertStream.writelines",
                 "cli/github.py:write_commands",
             ),
             *(
-                "cli/door.py:ask",
-                "cli/door.py:Outlet.write",
-                "cli/door.py:Outlet.writelines",
-                "cli/door.py:Outlet.finish",
+                "cli/redaction.py:ask",
+                "cli/redaction.py:Outlet.write",
+                "cli/redaction.py:Outlet.writelines",
+                "cli/redaction.py:Outlet.finish",
             ),
-            *("cli/progress.py:ProgressBar.write_above", "cli/progress.py:ProgressBar._write"),
-            *("cli/progress.py:_Above.writelines", "tui/app.py:_warn"),
+            *("cli/live.py:ProgressBar.write_above", "cli/live.py:ProgressBar._write"),
+            *("cli/live.py:_Above.writelines", "tui/app.py:_warn"),
         ),
     ),
     Door(
@@ -49,22 +49,24 @@ DOORS: tuple[Door, ...] = (
     Door(
         "report files",
         "Reports of the command line and of `Report.write`: the same texts as on the terminal, and those of the writers"
-        " in `reports.forms` and `exporting.forms`, which are given values without secrets (`exporting.exported`).",
+        " in `reports.forms` and `exchange.exporters.export`, which are given values without secrets "
+        "(`exchange.exporters.exported`).",
         (
             *("reports/report_files.py:write_report", "cli/report_output.py:Output.stream"),
-            *("cli/history_export.py:_report", "exporting/inspect_log.py:_add"),
+            *("cli/history_export.py:_report", "exchange/exporters/inspect_log.py:_add"),
         ),
     ),
     Door(
         "collectors",
-        "Runs sent as traces: without secrets (`exporting.exported`), and without all that was said unless it is asked"
+        "Runs sent as traces: without secrets (`exchange.exporters.exported`), and without all that was said unless "
+        "it is asked"
         " for. What headers the environment says goes to the collector as it is.",
         (),
     ),
     Door(
         "workers of a cluster",
         "What they need to make runs goes through a scheduler: suites as they are written and names of variables. A"
-        " batch is refused that holds a secret (`evaluation.cluster.crew`). What happened in runs comes back redacted"
+        " batch is refused that holds a secret (`evaluation.cluster.batch`). What happened in runs comes back redacted"
         " by the worker (`evaluation.cluster_worker`), and passes this program's doors.",
         (),
     ),
@@ -73,29 +75,29 @@ DOORS: tuple[Door, ...] = (
         "The texts of a report for a Python caller, that of a failed assertion too, and what a refusal says: redacted"
         " by `Report` and the API. The objects are what really happened. What a test of pytest says is such a text, and"
         " reports of its sessions are written by `Report.write`.",
-        ("pytest_plugin/batch.py:Batch._evaluate",),
+        ("integrations/pytest_plugin/tests.py:Batch._evaluate",),
     ),
     Door(
         "recordings",
-        "Runs as files, while they go on and afterwards: `batches.redacting` redacts events, results and suite texts.",
+        "Runs as files, while they go on and afterwards: `engine.redaction` redacts events, results and suite texts.",
         (
-            *("batches/recordings.py:Recordings._add", "batches/recordings.py:Recordings._finish"),
-            *("batches/recordings.py:_new_file", "batches/recordings.py:_RunFile.__init__"),
-            "batches/recordings.py:_RunFile.write",
+            *("engine/recordings.py:Recordings._add", "engine/recordings.py:Recordings._finish"),
+            *("engine/recordings.py:_new_file", "engine/recordings.py:_RunFile.__init__"),
+            "engine/recordings.py:_RunFile.write",
         ),
     ),
     Door(
         "history",
-        "Batches: `batches.history_recorder` redacts plans, settings and suites, and runs by `batches.redacting`."
+        "Batches: `engine.history_recorder` redacts plans, settings and suites, and runs by `engine.redaction`."
         " Shards have passed it where they ran, and are merged as they are.",
         (
             *("history/rows.py:start_batch", "history/rows.py:plan_runs", "history/rows.py:write_run"),
             *("history/rows.py:insert_suite",),
             *("history/rows.py:_shared", "history/rows.py:write_plan", "history/rows.py:count_calls"),
-            *(f"history/merging.py:_Merging.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
-            *("history/merging.py:_Merging._gradings", "history/merging.py:_Merging._end"),
-            *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/editing.py:add_grading"),
-            *("history/editing.py:name_batch", "history/writing.py:HistoryWriter._write_waiting"),
+            *(f"history/merge.py:_Merging.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
+            *("history/merge.py:_Merging._gradings", "history/merge.py:_Merging._end"),
+            *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/edits.py:add_grading"),
+            *("history/edits.py:name_batch", "history/writer.py:HistoryWriter._write_waiting"),
             *("history/claims.py:_opened", "history/database.py:_connected"),
         ),
     ),
@@ -104,9 +106,9 @@ DOORS: tuple[Door, ...] = (
         "server logs",
         "What servers write to standard error, redacted across the borders of its pieces.",
         (
-            "tools/server_log.py:ServerLog._write",
-            "tools/server_log.py:ServerLog._shorten",
-            "tools/server_log.py:_open",
+            "tools/server_process.py:ServerLog._write",
+            "tools/server_process.py:ServerLog._shorten",
+            "tools/server_process.py:_open",
         ),
     ),
     Door(
@@ -114,30 +116,30 @@ DOORS: tuple[Door, ...] = (
         "Tools, calls and results that pass `workbench record --server`, each value redacted. The passing bytes are the"
         " client's and the server's own, and stay between them.",
         (
-            *("observing/tee.py:ServerLogWriter.__init__", "observing/tee.py:ServerLogWriter._write"),
-            "observing/tee.py:_pump",
+            *("exchange/observed/tee.py:ServerLogWriter.__init__", "exchange/observed/tee.py:ServerLogWriter._write"),
+            "exchange/observed/tee.py:_pump",
         ),
     ),
     Door(
         "kept conversations",
         "What `workbench record` has seen, until its suite is written; each value redacted.",
-        ("observing/keeping.py:Keeper._write",),
+        ("exchange/observed/conversations.py:Keeper._write",),
     ),
     Door(
         "to programs that are recorded",
         "Answers of endpoints, byte for byte, to the program that asked for them.",
-        ("observing/proxy.py:RecordingProxy._body",),
+        ("exchange/observed/proxy.py:RecordingProxy._body",),
     ),
     Door("audit log", "Real executions of tools, each value redacted.", ("tools/audit.py:AuditLog._append",)),
     Door(
         "remembered tools",
         "The tools that servers have listed, remembered or pinned beside a suite, each value redacted.",
-        ("tools/listings.py:Listings.remember", "tools/pins.py:write_pins"),
+        ("tools/listings.py:Listings.remember", "tools/listings.py:write_pins"),
     ),
     Door(
         "remembered judgements",
         "Judgements of values without secrets; others are remembered in memory alone.",
-        ("batches/judgement_cache.py:JudgementCache._append",),
+        ("engine/judges.py:JudgementCache._append",),
     ),
     Door(
         "app",
@@ -177,15 +179,15 @@ DOORS: tuple[Door, ...] = (
     Door(
         "a person's own documents",
         "Suites and drafts as a person wrote them, and trust. What the program itself puts into a suite from a run"
-        " or an imported file holds no secret (`authoring.accepting.redaction`). A suite of `workbench init` has"
+        " or an imported file holds no secret (`authoring.proposal`). A suite of `workbench init` has"
         " variables in the place of values (`evaluation.client_servers`), and tools are redacted before.",
         (
             *("suite/drafts.py:Drafts._begun", "suite/drafts.py:Drafts._found", "suite/drafts.py:_write"),
-            *("suite/saving.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
+            *("suite/files.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
             *(
                 "tui/terminal/outside_editor.py:edit_outside",
                 "tui/tree/changing.py:_put_away",
-                *("tui/kit/memory.py:Memory.change", "suite/disk.py:locked"),
+                *("tui/kit/memory.py:Memory.change", "suite/files.py:locked"),
             ),
         ),
     ),
@@ -193,7 +195,7 @@ DOORS: tuple[Door, ...] = (
         "into servers and subjects",
         "What tools are called with goes to their servers as it is, and a case to the subject of its suite.",
         (
-            *("tools/stdio.py:StdioTransport._write", "tools/stdio.py:_started_with_watcher"),
+            *("tools/server_process.py:StdioTransport._write", "tools/server_process.py:_started_with_watcher"),
             *("tools/program.py:_write", "tools/watched_start.py:main"),
         ),
     ),
@@ -205,27 +207,27 @@ DOORS: tuple[Door, ...] = (
     Door(
         "to viewers of a batch",
         "What happens in a batch that goes on without a terminal, over a socket that its user alone can open: events"
-        " and results are redacted by `batches.redacting` before they become lines, other values and what its process"
+        " and results are redacted by `engine.redaction` before they become lines, other values and what its process"
         " says too, and reports are those of the command line. What became of it stands in a file.",
-        ("attaching/records.py:write_record",),
+        ("remote/attached/records.py:write_record",),
     ),
     Door(
         "into the process of a batch",
         "What is planned, approved and secret, over a socket pair that only the two processes hold, and its answer.",
-        ("cli/detached.py:_Process._listen",),
+        ("cli/detached_process.py:_Process._listen",),
     ),
     Door(
         "out of an imported program",
         "What a file of Arcade evals holds, over a pipe to the import that runs it, which redacts what it makes of it."
         " The program is given no secret: no variables but those that programs need.",
-        ("importing/arcade_runner.py:main",),
+        ("exchange/importers/arcade_runner.py:main",),
     ),
     Door(
         "nowhere",
         "Streams that lead nowhere, and runs packed in memory.",
         (
             *("cli/main.py:_write_nothing_more", "standard_streams.py:open_closed_descriptors", "tui/app.py:let_go"),
-            "cli/detaching.py:no_longer_heard",
+            "cli/detach.py:no_longer_heard",
             "grading/packed.py:_pickled",
         ),
     ),

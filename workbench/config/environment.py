@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.config.folders import project_file
 from workbench.config.models import ConfigError
-from workbench.config.project import project_file
 from workbench.config.secrets import Secrets
 
 if TYPE_CHECKING:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 import platformdirs
 
 from workbench.dataclasses import dataclass
+from workbench.settings_name import SETTINGS_NAME as SETTINGS_NAME
 
 APP_NAME = "toolcall-workbench"
 
@@ -91,3 +95,123 @@ def user_folders() -> Folders:
         config=platformdirs.user_config_path(APP_NAME, appauthor=False),
         data=platformdirs.user_data_path(APP_NAME, appauthor=False),
     )
+
+
+# Finds the `workbench.toml` that belongs to the suites of a folder.
+
+_PROJECT_ROOTS = (".git", "pyvenv.cfg")
+"""Names that mark the root of a project: nothing above it is searched."""
+
+
+def project_file(folder: Path, home: Path | None) -> Path | None:
+    """Returns the nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual
+    environment or the user's home, nor in the root of the file system."""
+    here = folder.resolve()
+    for parent in (here, *here.parents):
+        if parent == parent.parent:
+            return None
+        if (parent / SETTINGS_NAME).is_file():
+            return parent / SETTINGS_NAME
+        if parent == home or any((parent / name).exists() for name in _PROJECT_ROOTS):
+            return None
+    return None
+
+
+def path_in(project: Path, path: Path) -> str:
+    """Returns a path relative to a project's folder, with slashes; an absolute path when it is not below it."""
+    resolved = path.resolve()
+    return resolved.relative_to(project).as_posix() if resolved.is_relative_to(project) else resolved.as_posix()
+
+
+def project_folder(folder: Path, home: Path | None) -> Path:
+    """Returns the folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
+    `workbench.toml` or is a project's root; else the folder itself."""
+    here = folder.resolve()
+    for parent in (here, *here.parents):
+        if parent in (home, parent.parent):
+            break
+        if any((parent / name).exists() for name in (SETTINGS_NAME, *_PROJECT_ROOTS)):
+            return parent
+    return here
+
+
+# Finds the history file of a project.
+
+PROJECT_HISTORY = ".workbench"
+"""A folder of this name in a project holds the project's history."""
+
+
+def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
+    """Returns the history file for suites in a folder: in the folder `.workbench` of their project if there is one,
+    else the user's own."""
+    beside = project_folder(folder, home) / PROJECT_HISTORY
+    return beside / HISTORY_NAME if beside.is_dir() else folders.history
+
+
+def history_option(file: Path) -> str:
+    """Returns the option that a command needs, typed in the current folder, to use this history: nothing where it finds
+    it by itself, else ` --history FILE`, quoted for a shell."""
+    try:
+        found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
+    except OSError:  # the current folder no longer exists, and nothing is found from there
+        found = False
+    return "" if found else f" --history {shlex.quote(str(file))}"
+
+
+def is_beside_project(file: Path) -> bool:
+    """Returns whether a history belongs to a project folder, and may have come with it from elsewhere."""
+    return file.absolute().parent.name == PROJECT_HISTORY
+
+
+def is_named_as_ours(file: Path) -> bool:
+    """Returns whether a history has this program's own name at one of its own places: that file is ours, whatever it
+    holds by now."""
+    return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
+
+
+_HERE = "./"
+"""The prefix of stored folders that are relative to the project of the history."""
+
+
+def stored_folder(file: Path, folder: Path) -> str:
+    """Returns how a history stores the folder of a project: as an absolute path, except for the history's own project
+    and folders below it, because the history moves with them."""
+    beside = _project_beside(file)
+    if beside is None or not folder.is_relative_to(beside):
+        return str(folder)
+    return f"{_HERE}{folder.relative_to(beside).as_posix()}"
+
+
+def folder_of_stored(file: Path, stored: str) -> str:
+    """Returns the folder that a history stored in this form. A path that leads out of the project is returned
+    unchanged."""
+    beside = _project_beside(file)
+    if beside is None or not stored.startswith(_HERE) or ".." in PurePosixPath(stored).parts:
+        return stored
+    return str(beside / stored.removeprefix(_HERE).lstrip("/"))
+
+
+def _project_beside(file: Path) -> Path | None:
+    return file.absolute().parent.parent.resolve() if is_beside_project(file) else None
+
+
+# Finds the data that is installed with the program: the themes and the sample suites.
+
+BundledName = Literal["themes", "sample_suites"]
+
+
+class MissingResourceError(RuntimeError):
+    """The installation lacks its data files."""
+
+
+def bundled(name: BundledName) -> Path:
+    """Returns the folder of bundled data, from a wheel, an editable install or a checkout. Raises MissingResourceError
+    when it is in none of these places."""
+    package = Path(__file__).parent.parent
+    installed = package / "_bundled" / name
+    if installed.is_dir():
+        return installed
+    checkout = package.parent
+    if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
+        return checkout / name
+    raise MissingResourceError(f"this installation has no {name!r} folder: reinstall toolcall-workbench")

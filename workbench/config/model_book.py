@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from workbench.config.folders import SETTINGS_NAME, project_file
 from workbench.config.models import (
     OWN_URLS,
     PROVIDERS,
@@ -27,7 +28,6 @@ from workbench.config.models import (
     checked_params,
     usual_key_variable,
 )
-from workbench.config.project import SETTINGS_NAME, project_file
 from workbench.dataclasses import dataclass
 
 _WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)

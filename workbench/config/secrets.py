@@ -1,5 +1,5 @@
 """The secret values that this program has read, and their redaction from everything that leaves it, together with
-secrets of known forms (`workbench.config.known_forms`).
+secrets of known forms (`workbench.config.secret_forms`).
 
 Inside the program everything is unredacted. Everything that leaves it passes one of the doors listed in
 `workbench.config.doors`, and each of them uses `Secrets.redact`, `Secrets.redacted` or `finding.Pieces`.
@@ -7,25 +7,401 @@ Inside the program everything is unredacted. Everything that leaves it passes on
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from urllib.parse import quote, quote_plus, unquote
 
-from workbench.config.finding import Finder
-from workbench.config.known_forms import forms_in
-from workbench.config.secret_values import (
-    forms_of,
-    is_plain_word,
-    is_reference,
-    is_secret_by_look,
-    is_secret_if_used,
-    is_secret_of_file,
-    passwords_in,
+from workbench.config.secret_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, forms_in, open_form_from
+
+# Decides which values are secret, and in which forms a secret may be written.
+
+MIN_DECLARED_CHARS = 4
+"""A shorter value that is really used is secret only if its variable's name says so."""
+
+MIN_NAMED_CHARS = 2
+"""A single character is never secret: hiding it would hide every text."""
+
+MIN_KEY_CHARS = 8
+"""A value that looks like a key has at least this many characters."""
+
+MIN_FOREIGN_KEY_CHARS = 16
+"""What was never used here as a key is one only if it is this long."""
+
+MIN_ENCODED_CHARS = 12
+"""A secret of this length is also searched percent-encoded and in base64."""
+
+JSON_LEVELS = 3
+"""A secret is found in JSON within JSON within JSON."""
+
+_FOR_HTML = re.compile("[<>&]")
+_TELLING = re.compile(r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_PASSWORD = re.compile(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_NO_KEYS = frozenset({"MONKEY", "TURKEY", "HOTKEY", "DONKEY", "KEYBOARD", "BYPASS", "COMPASS"})
+_EVERYDAY = re.compile(
+    "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
+    "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
+"""Words in names of a `.env` that hold no secret, unless the value begins like a key."""
+
+_REFERENCE = re.compile(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_TOKEN = re.compile(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
+_SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
+_PLAIN_WORD = re.compile(r"[^\W\d_]{1,32}")
+_IDENTIFIER = re.compile(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
+_ADDRESS = re.compile(
+    r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|([a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?(/\S*)?"
+)
+_USER_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
+_KNOWN_BEGINNING = re.compile(
+    r"sk-|pk-|rk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|eyJ|"
+    r"shpat_|dop_v1_|xai-|gsk_|-----BEGIN "
+)
+_NOTHING = re.compile(
+    "true|false|yes|no|on|off|none|null|empty|dummy|localhost|ollama|vllm|lm-?studio|not-(needed|required)|"
+    "(sk-)?no-key(-required)?|your-api-key",
+    re.IGNORECASE,
+)
+"""Placeholders for values that are not needed, and the words for yes and no."""
+
+
+def is_secret_if_used(name: str, value: str) -> bool:
+    """Returns whether a value that was really used as a key, a header or a server's setting is secret: all but one
+    character, a word for yes, no or nothing, a path that exists, and two or three characters under an everyday name."""
+    shortest = MIN_NAMED_CHARS if _tells(name) else MIN_DECLARED_CHARS
+    return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
+
+
+def is_secret_of_file(name: str, value: str) -> bool:
+    """Returns whether a value in a `.env` that was not used is secret: all but what `is_secret_if_used` excludes,
+    numbers, addresses, single words, and what an everyday name such as MODEL or REGION holds.
+
+    A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
+    (`POSTGRES_PASSWORD=postgres`).
+    """
+    if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
+        return False
+    if _KNOWN_BEGINNING.match(value):
+        return True
+    words = _words(name)
+    if any(map(_PASSWORD.fullmatch, words)) and not _is_about(words):
+        return value.upper() not in words
+    if _SHORT_NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
+        return False
+    return _tells(name) or (len(value) >= MIN_KEY_CHARS and not any(map(_EVERYDAY.fullmatch, words)))
+
+
+def is_secret_by_look(name: str, value: str) -> bool:
+    """Returns whether a value of the environment that was not used is secret: its name has to say so, and it has to
+    look like a key. An ordinary word never does."""
+    return _tells(name) and looks_like_key(value)
+
+
+def names_a_secret(name: str) -> bool:
+    """Returns whether a name says that what it holds is secret, and not something about a secret, such as TOKEN_URL."""
+    words = _words(name)
+    return any(map(_TELLING.fullmatch, words)) and not _is_about(words)
+
+
+def looks_like_key(value: str) -> bool:
+    """Returns whether a value has the length and the mixture of a key, or begins like keys of well-known services."""
+    if len(value) < MIN_KEY_CHARS or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
+        return False
+    if _KNOWN_BEGINNING.match(value):
+        return True
+    if re.search(r"\s", value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
+        return False
+    kinds = [re.search(kind, value) for kind in ("[a-z]", "[A-Z]", r"\d", r"[^A-Za-z0-9_.-]")]
+    return sum(kind is not None for kind in kinds) > 1 or value.isdigit()
+
+
+def keys_in(text: str) -> Iterator[str]:
+    """Returns what in a text begins and looks like a key of a well-known service, whoever's it is."""
+    for match in _TOKEN.finditer(text):
+        token = match[0].rstrip(".-_")
+        if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
+            yield token
+
+
+def passwords_in(text: str) -> Iterator[tuple[str, str]]:
+    """Returns user and password of each `scheme://user:password@` in a text, as they are written there."""
+    for match in _USER_PASSWORD.finditer(text):
+        yield match[1], match[2]
+
+
+def is_plain_word(value: str) -> bool:
+    """Returns whether a value is one word of letters."""
+    return _PLAIN_WORD.fullmatch(value) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Returns whether a value is the name of a variable, as `${NAME}` or `$NAME`."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+def forms_of(value: str) -> set[str]:
+    """Returns the texts in which a secret is recognised: unchanged, as Python writes it, in JSON up to `JSON_LEVELS`
+    deep, and, from 12 characters on, percent-encoded and in base64, wherever it begins in the encoded bytes, also of
+    JSON."""
+    forms = {value, unquote(value)} if "%" in value else {value}
+    if len(value) >= MIN_ENCODED_CHARS:
+        for each in (value, *_in_json(value)):
+            data = each.encode("utf-8", "surrogatepass")
+            encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
+            forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
+    lines = value.split("\n")
+    if len(lines) > 1:  # for a key in several lines, each alone, and all in one line
+        forms |= {line.strip() for line in lines if len(line) >= MIN_ENCODED_CHARS and not line.startswith("-----")}
+        forms.add(" ".join(value.split()))
+    forms |= {repr(form)[1:-1] for form in forms}
+    deeper = forms
+    for level in range(JSON_LEVELS):
+        deeper = {escaped for form in deeper for escaped in (_in_json(form) if level else _in_any_json(form))}
+        forms |= deeper
+    return {form for form in forms if len(form) >= MIN_NAMED_CHARS}
+
+
+def _in_json(text: str) -> set[str]:
+    """Returns a text within a string of JSON, with characters as they are and with all but ASCII escaped."""
+    return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
+
+
+def _in_any_json(text: str) -> set[str]:
+    """Returns a text within a string of JSON also as other languages write it: slashes escaped, or safe for HTML."""
+    plain = _in_json(text)
+    slashes = {each.replace("/", "\\/") for each in plain}
+    return plain | slashes | {_FOR_HTML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", each) for each in plain}
+
+
+def _base64_forms(data: bytes) -> Iterator[str]:
+    """Returns the characters of base64 that depend on these bytes alone, for each offset in a group of three."""
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + data).decode()
+        whole = (before + len(data)) * 8 // 6
+        inner = text[-(-before * 8 // 6) : whole]
+        for form in (inner, *((text, text.rstrip("=")) if before == 0 else ())):
+            yield form
+            yield form.translate(str.maketrans("+/", "-_"))
+
+
+def _tells(name: str) -> bool:
+    """Returns whether a variable's name says that its value is secret."""
+    return any(map(_TELLING.fullmatch, _words(name)))
+
+
+def _is_about(words: list[str]) -> bool:
+    """Returns whether a name describes something about a secret instead: TOKEN_URL, CREDENTIAL_HELPER."""
+    return _TELLING.fullmatch(words[-1]) is None
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in (word.upper() for word in _WORD.findall(name)) if word not in _NO_KEYS]
+
+
+def _is_path(value: str) -> bool:
+    return value.startswith(("/", "~/")) and "\0" not in value and os.path.exists(os.path.expanduser(value))  # noqa: PTH110, PTH111
+
+
+# Finds many values in a text at once, also where the text comes in pieces.
+
+_LONG_TEXT = 2_048
+"""In a longer text a few strings are searched first, which is the fastest way to find nothing."""
+
+_AS_WORD_BELOW = 8
+"""A shorter value of letters and digits is found only as a word of its own."""
+
+_AFTER_WORD = r"(?![A-Za-z0-9])"
+_FINDING_NOTHING = "(?!)"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Place = tuple[int, int, str]
+"""Where a value begins and ends in a text, and what replaces it."""
+
+
+class Finder:
+    """Replaces values in texts, and secrets of known forms. `replacements` maps each value to its replacement. Forms of
+    which `own` says that they are the user's (`FormPlace.what`) stay."""
+
+    def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
+        self.replacements = replacements
+        self.own = own
+        self.values = tuple(sorted(replacements, key=lambda value: (-len(value), value)))
+        self.longest = max(map(len, self.values), default=0)
+        self._pattern = _pattern_of(self.values)
+        self._words = frozenset(filter(_is_word, self.values))
+        self._by_first: dict[str, list[str]] = {}
+        for value in self.values:
+            self._by_first.setdefault(value[0], []).append(value)
+        begins = "|".join(_beginning(first, values) for first, values in self._by_first.items())
+        self._begins = re.compile(begins or _FINDING_NOTHING)
+
+    def may_be_in(self, text: str) -> bool:
+        """Returns whether any value is in a text, as a word or within one, or a secret of a known form."""
+        if len(text) > _LONG_TEXT:
+            return any(map(text.__contains__, self._needles)) or self._has_form(text)
+        return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
+
+    def may_be_in_json(self, text: str) -> bool:
+        """Returns whether any value may be in a text or a number of a JSON text that leaves all but ASCII unescaped, or
+        a secret of a known form. Takes next to no time where there is none."""
+        may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
+        return may_be or self._has_form(text)
+
+    def replaced(self, text: str) -> str:
+        """Returns the text with each value replaced: the same object if there is none."""
+        if len(text) > _LONG_TEXT:
+            if not self.may_be_in(text):
+                return text
+            here = [value for value in self.values if value in text]
+            if len(here) < len(self.values):
+                return Finder({value: self.replacements[value] for value in here}, self.own).replaced(text)
+        shown: list[str] = []
+        at = 0
+        for first, end, replacement in self._places(text, 0):
+            shown += (text[at:first], replacement)
+            at = end
+        return "".join((*shown, text[at:])) if at else text
+
+    def open_from(self, text: str) -> int:
+        """Returns where a value may begin that is not complete at the end of the text; the text's length where none
+        does."""
+        form = open_form_from(text)
+        for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
+            tail = text[begin.start() :]
+            for value in self._by_first[tail[0]]:
+                if value.startswith(tail) and (len(value) > len(tail) or value in self._words):
+                    return begin.start()
+        return form
+
+    def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
+        """Returns how far a text that may continue, unless it is `over`, is decided, and the places of values up to
+        there. Text before `begin` was decided earlier."""
+        until = len(text) if over else max(self.open_from(text), begin)
+        places = self._places(text, begin)
+        for first, end, _ in places:
+            if first < until < end:
+                until = first  # it may be the beginning of a longer one
+        return until, [place for place in places if place[1] <= until]
+
+    def _places(self, text: str, begin: int) -> list[Place]:
+        """Returns where values and forms stand, one after the other. Where several overlap, all are covered by the one
+        that begins first; of those, by the longest; of equal ones, by the value, whose name says more."""
+        found = self._pattern.finditer(text, begin) if self.values else ()
+        values = [(match.start(), match.end(), self.replacements[match[0]]) for match in found]
+        forms = [form[:3] for form in self._forms(text, begin)]
+        if not forms:
+            return values
+        places: list[Place] = []
+        for place in sorted([*values, *forms], key=lambda place: (place[0], -place[1])):
+            if places and place[0] < places[-1][1]:
+                first, end, replacement = places.pop()
+                place = (first, max(end, place[1]), replacement)
+            places.append(place)
+        return places
+
+    def _forms(self, text: str, begin: int = 0) -> Iterator[FormPlace]:
+        return (form for form in forms_in(text, begin) if form.what not in self.own)
+
+    def _has_form(self, text: str) -> bool:
+        return next(self._forms(text), None) is not None
+
+    @cached_property
+    def _needles(self) -> tuple[str, ...]:
+        return _needles_of(self.values)
+
+    @cached_property
+    def _json_needles(self) -> tuple[str, ...]:
+        return _needles_of(self._values_in_json)
+
+    @cached_property
+    def _json_pattern(self) -> re.Pattern[str]:
+        return _pattern_of(sorted(self._values_in_json, key=lambda value: (-len(value), value)))
+
+    @cached_property
+    def _values_in_json(self) -> frozenset[str]:
+        return frozenset(form for value in self.values for form in _finding_in_json(value))
+
+
+class Pieces:
+    """A text that comes in pieces. What may be the beginning of a value is held back until the next piece decides."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._before = ""
+
+    def add(self, piece: str, finder: Finder) -> str:
+        """Add one more piece. Returns what is decided now, with values replaced."""
+        return self._decided(piece, finder, over=False)
+
+    def rest(self, finder: Finder) -> str:
+        """Returns what was held back, since nothing more comes."""
+        return self._decided("", finder, over=True)
+
+    def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
+        text, begin = self._before + self._held + piece, len(self._before)
+        until, places = finder.decided(text, begin, over=over)
+        shown: list[str] = []
+        at = begin
+        for first, last, replacement in places:
+            shown += (text[at:first], replacement)
+            at = last
+        self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
+        return "".join((*shown, text[at:until]))
+
+
+def _finding_in_json(value: str) -> tuple[str, ...]:
+    """Returns a value as it is within a string of a JSON text, with lone surrogates as they are and escaped."""
+    text = json.dumps(value, ensure_ascii=False)[1:-1]
+    return (text,) if text.isascii() else (text, _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
+    """Returns as few strings as possible of which at least one is in every text that holds one of the values: most
+    forms of a secret are part of its other forms."""
+    needles: list[str] = []
+    for value in sorted(values, key=len):
+        if not any(needle in value for needle in needles):
+            needles.append(value)
+    return tuple(needles)
+
+
+def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
+    """Returns a pattern for the longest of some values, which come longest first."""
+    values = tuple(values)
+    words = [value for value in values if _is_word(value)]
+    others = [value for value in values if not _is_word(value)]
+    found = [_alternatives(others)] if others else []
+    found += [f"{BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}"] if words else []
+    return re.compile("|".join(found) or _FINDING_NOTHING)
+
+
+def _beginning(first: str, values: Iterable[str]) -> str:
+    """Returns a pattern for the first two characters of some values, or the first one at the end of a text."""
+    return f"{re.escape(first)}(?=[{''.join({re.escape(value[1]) for value in values})}]|\\Z)"
+
+
+def _is_word(value: str) -> bool:
+    return len(value) < _AS_WORD_BELOW and value.isascii() and value.isalnum()
+
+
+def _alternatives(values: Iterable[str]) -> str:
+    """Returns a pattern for the longest of some values. Those with the same first two characters are grouped, so that a
+    place where none begins is passed quickly."""
+    rests: dict[str, list[str]] = {}
+    for value in values:
+        rests.setdefault(value[:2], []).append(re.escape(value[2:]))
+    groups = (f"{re.escape(begin)}(?:{'|'.join(each)})" for begin, each in rests.items())
+    return f"(?:{'|'.join(groups)})"
+
 
 _OURS = frozenset(
     {"by", "decided_by", "grader", "hash", "program", "role", "run", "run_id", "started_at", "status", "suite_hash"}
@@ -37,7 +413,7 @@ _Value = TypeVar("_Value")
 
 
 class Secrets:
-    """The values to redact, by the names of the variables that hold them. `workbench.config.secret_values` decides
+    """The values to redact, by the names of the variables that hold them. `workbench.config.secrets` decides
     which values those are.
 
     One instance serves the whole program; values are only ever added. Usable from any thread.

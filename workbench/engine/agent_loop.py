@@ -2,30 +2,379 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
+from typing import Literal
 
-from workbench.engine.asking import ask
+from workbench.checks.check import CheckVerdict
+from workbench.checks.combined_kinds import Judged
+from workbench.dataclasses import dataclass
+from workbench.engine.arguments import usable
 from workbench.engine.checkpoint import Checkpoint
-from workbench.engine.conversation import (
+from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
+from workbench.engine.recorder import Recorder
+from workbench.engine.retries import RetryPolicy
+from workbench.engine.time_limit import TimeLimit
+from workbench.engine.turns import (
+    Turn,
     answer_message,
     conversation_after,
     messages_before,
     opening_messages,
     result_messages,
+    turns_of,
 )
-from workbench.engine.executing import Executor
-from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
-from workbench.engine.recorder import Recorder
-from workbench.engine.retries import RetryPolicy
-from workbench.engine.time_limit import TimeLimit
-from workbench.engine.turns import Turn, turns_of
-from workbench.providers.model import HttpRequest, Model, ModelRequest, http_request_of
+from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_ANSWER_VALUES, MAX_CALL_ARGUMENTS, Limit
+from workbench.providers.model import (
+    FIRST_TOKENS,
+    AnswerFinished,
+    HttpRequest,
+    Model,
+    ModelError,
+    ModelRequest,
+    TooMuchError,
+    http_request_of,
+)
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
-from workbench.trajectory.events import RunFinished, StepStarted
-from workbench.trajectory.messages import JsonValue, Message
-from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.tools.answer import ToolAnswer, ToolsError
+from workbench.tools.audit import Allowed, AuditError, AuditLog, Caller, Outcome
+from workbench.tools.mocks import AskJudge, PlannedAnswer
+from workbench.tools.toolbox import Toolbox
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    ExecutionProgress,
+    ExecutionStarted,
+    ModelEvent,
+    Paused,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunFinished,
+    StepStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+# Measures an answer while it arrives, against the limits of one answer.
+
+
+class AnswerSize:
+    """The size of one answer so far."""
+
+    def __init__(self) -> None:
+        self._characters = self._calls = self._values = 0
+
+    def add(self, event: ModelEvent) -> None:
+        """Count a piece of the answer. Raises TooMuchError when the answer exceeds a limit."""
+        match event:
+            case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
+                self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
+            case CallStarted():
+                self._calls = _counted(self._calls, 1, MAX_ANSWER_CALLS)
+            case CallFinished(arguments=arguments):
+                _counted(0, len(arguments), MAX_CALL_ARGUMENTS)
+                values = _values_in(dict(arguments), MAX_ANSWER_VALUES)
+                self._values = _counted(self._values, values, MAX_ANSWER_VALUES)
+
+
+def _counted(before: int, more: int, limit: Limit) -> int:
+    if before + more > limit:
+        raise TooMuchError(limit.reached())
+    return before + more
+
+
+def _values_in(value: JsonValue, most: int) -> int:
+    """Returns the number of values nested in a value, at any depth. Counting stops soon after `most`."""
+    count, waiting = 0, [value]
+    while waiting and count <= most:
+        value = waiting.pop()
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        count += len(inside)
+        waiting.extend(inside)
+    return count
+
+
+# Sends one model request of a run: waits for the endpoint's turn, streams the answer, and retries. Only the
+# successful attempt counts as the model's latency, without the time for which it waited at the endpoint for other
+# requests. Turns and waits count neither as latency nor towards the run's time limit.
+
+
+async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit) -> Round:
+    """Send a request, retrying as the policy allows, and return the complete answer.
+
+    Raises ModelError when no permitted attempt succeeds, and TooMuchError.
+    """
+    attempt = 1
+    while True:
+        try:
+            async with AsyncExitStack() as held:
+                async with limit.suspended():
+                    await held.enter_async_context(model.turn())
+                return await _ask_once(model, request, recorder)
+        except TooMuchError:
+            raise
+        except ModelError as error:
+            wait_s = retries.wait_s(attempt, error.retry_after_s) if error.retryable else None
+            if wait_s is None:
+                if attempt == 1:
+                    raise
+                raise ModelError(f"{error}; tried {attempt} times") from error
+            attempt += 1
+            recorder.emit(RetryScheduled(request.round, attempt, round(wait_s * 1000, 3), str(error)))
+            async with limit.suspended():
+                await retries.sleep(wait_s)
+
+
+async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> Round:
+    recorder.emit(RequestStarted(request.round))
+    began = recorder.clock()
+    first_token_ms: float | None = None
+    end: AnswerFinished | None = None
+    size = AnswerSize()
+    try:
+        async with aclosing(model.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, AnswerFinished):
+                    end = event
+                    break
+                size.add(event)
+                if first_token_ms is None and isinstance(event, FIRST_TOKENS):
+                    first_token_ms = recorder.ms_since(began)
+                recorder.emit(usable(event) if isinstance(event, CallFinished) else event)
+        if end is None:
+            raise ModelError(f"the answer of {model.name} broke off before its end")
+    except ModelError as error:
+        recorder.emit(RequestFailed(request.round, str(error)))
+        raise
+    latency_ms = recorder.ms_since(began)
+    recorder.emit(
+        ResponseFinished(
+            request.round,
+            end.stop_reason,
+            end.usage,
+            _without(end.waited_ms, first_token_ms),
+            round(max(latency_ms - end.waited_ms, 0.0), 3),
+            end.provider_state,
+            end.deviations,
+            end.waited_ms,
+        )
+    )
+    return recorder.last_round
+
+
+def _without(waited_ms: float, first_token_ms: float | None) -> float | None:
+    return None if first_token_ms is None else round(max(first_token_ms - waited_ms, 0.0), 3)
+
+
+# Emits the progress of a real execution as events, at a limited rate and never after the result.
+
+MIN_INTERVAL_SECONDS = 0.1
+
+
+class ProgressReports:
+    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`. Of notices in between, only the
+    latest is emitted. Use it on the engine's loop, and close it before the result is emitted."""
+
+    def __init__(self, call_id: str, recorder: Recorder) -> None:
+        self._call_id = call_id
+        self._recorder = recorder
+        self._waiting: ExecutionProgress | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Record a progress notice."""
+        if self._closed or not math.isfinite(progress):
+            return
+        total = total if total is not None and math.isfinite(total) else None
+        self._waiting = ExecutionProgress(self._call_id, progress, total, message)
+        if self._timer is None:
+            self._emit()
+
+    def close(self) -> None:
+        """Emit the pending notice, if there is one. Later notices are dropped."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._waiting is not None:
+            self._recorder.emit(self._waiting)
+
+    def _emit(self) -> None:
+        """Emit the pending notice and start the next interval."""
+        self._timer = None
+        if self._waiting is not None:
+            what, self._waiting = self._waiting, None
+            self._timer = asyncio.get_running_loop().call_later(MIN_INTERVAL_SECONDS, self._emit)
+            self._recorder.emit(what)
+
+
+# Decides whether a tool may really be executed: a read-only one may, every other has to be allowed.
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionQuestion:
+    """Asks whether a call may be executed on its server. The call's arguments and the tool's texts are untrusted
+    data."""
+
+    run_id: str
+    call: ToolCall
+    tool: ToolDefinition
+
+
+Leave = Literal["no", "call", "run"]
+"""A person's answer: no; yes, this call alone; or yes, and the further calls of this tool in this run as well."""
+
+AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
+
+
+class ExecutionRefusedError(ToolsError):
+    """A call was not allowed to execute. The message names the tool and the way out."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Which tools of a run may be executed without asking: all of them with `all_tools` or on `exempt` servers,
+    otherwise those marked read-only. `ask` asks a person about the rest; without it they are refused."""
+
+    all_tools: bool = False
+    ask: AskExecution | None = None
+    exempt: bool = False
+
+    def unasked(self, tool: ToolDefinition) -> Allowed | None:
+        """Returns why the tool may be executed without asking; `None` when it may not."""
+        if tool.annotations.get("readOnlyHint") is True:
+            return "read-only"
+        return "exempt" if self.exempt else "all" if self.all_tools else None
+
+
+READ_ONLY = Permission()
+"""Allows only tools that are marked read-only."""
+
+
+# Answers the tool calls of a run from mocks and servers. Real executions are allowed, asked about or refused, and
+# each is written to the audit log.
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit log for a run's executions, and on whose behalf they are made."""
+
+    log: AuditLog
+    caller: Caller
+
+
+class Executor:
+    """Answers calls one after the other. A person is asked about a tool until all its calls in the run are allowed.
+    Without an `audit`, nothing is executed."""
+
+    def __init__(
+        self,
+        tools: Toolbox,
+        recorder: Recorder,
+        permission: Permission,
+        limit: TimeLimit,
+        audit: Audit | None,
+        judge: AskJudge | None = None,
+    ) -> None:
+        self._tools = tools
+        self._recorder = recorder
+        self._permission = permission
+        self._limit = limit
+        self._audit = audit
+        self._judge = judge
+        self._allowed: set[str] = set()
+        self.definitions = tools.definitions
+        self._definitions = {definition.name: definition for definition in tools.definitions}
+
+    def definition(self, tool: str) -> ToolDefinition | None:
+        """Returns the definition of a tool; `None` when no tool of that name is offered."""
+        return self._definitions.get(tool)
+
+    async def answer(self, call: ToolCall, step_mock: JsonValue = None) -> ResultReceived:
+        """Answer a call from its step's mock, another mock or its server, and emit the events for it.
+
+        Raises ToolsError when its server cannot answer, ExecutionRefusedError when it may not be executed, and
+        AuditError when the execution cannot be logged.
+        """
+        planned = await self._tools.plan(call, step_mock, judge=self._judged if self._judge is not None else None)
+        if planned.source == "server" and planned.server is not None:
+            answer, latency_ms = await self._execute(call, planned, planned.server)
+        else:
+            began = self._recorder.clock()
+            answer = await planned.run()
+            latency_ms = self._recorder.ms_since(began)
+        result = ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms, answer.code)
+        self._recorder.emit(result)
+        return result
+
+    def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
+        """Take account of a call that another run made and that is already answered: nothing is asked or executed.
+        Raises ToolsError."""
+        answer = record.unedited or record.result
+        if answer is not None and answer.source == "replayed":
+            self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
+
+    async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
+        """Ask the judge about a mock's condition. The judge has a time limit of its own."""
+        assert self._judge is not None
+        async with self._limit.suspended():
+            return await self._judge(check, value)
+
+    async def _execute(self, call: ToolCall, planned: PlannedAnswer, server: str) -> tuple[ToolAnswer, float]:
+        """Returns the server's answer and its latency in milliseconds."""
+        allowed = await self._permit(call, self._definitions[call.tool])
+        if self._audit is None:
+            raise AuditError(f"{call.tool} was not executed: this run has no audit log")
+        audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
+        self._recorder.emit(ExecutionStarted(call.id, server))
+        began = self._recorder.clock()
+        outcome: Outcome = "stopped"
+        reports = ProgressReports(call.id, self._recorder)
+        try:
+            answer = await planned.run(reports)
+            outcome = "tool error" if answer.is_error else "ok"
+        except ToolsError:
+            outcome = "server error"
+            raise
+        finally:
+            reports.close()
+            latency_ms = self._recorder.ms_since(began)
+            audited.end(outcome, latency_ms)
+        return answer, latency_ms
+
+    async def _permit(self, call: ToolCall, tool: ToolDefinition) -> Allowed:
+        unasked = self._permission.unasked(tool)
+        if unasked is not None:
+            return unasked
+        if tool.name in self._allowed:
+            return "asked"
+        if self._permission.ask is None:
+            raise ExecutionRefusedError(
+                f"{tool.name} of server {tool.server!r} is not marked read-only, so it is not executed: "
+                "mock it, or give --execute-all"
+            )
+        self._recorder.emit(Paused(f"may {tool.name} be executed on server {tool.server!r}?", call.id))
+        began = self._recorder.clock()
+        async with self._limit.suspended():
+            leave = await self._permission.ask(ExecutionQuestion(self._recorder.run_id, call, tool))
+        self._recorder.emit(Resumed(self._recorder.ms_since(began)))
+        if leave == "no":
+            raise ExecutionRefusedError(f"{tool.name} of server {tool.server!r} was not allowed to execute")
+        if leave == "run":
+            self._allowed.add(tool.name)
+        return "asked"
+
 
 StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
 """Answers whether a step of a chain, counted from 1, has failed in the run so far. Raises StepNotJudgedError."""

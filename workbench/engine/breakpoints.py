@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+import tomllib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Literal, get_args
 
-from workbench.checks.check import Checks
+from workbench.checks.check import CHECK_CLASSES, Checks
+from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
+from workbench.engine.checkpoint import At, HoldPoint
+from workbench.suite.model import Mock
+from workbench.suite.problems import did_you_mean, quoted
+from workbench.suite.render import one_line, to_toml_data
+from workbench.suite.suite_file import parse_suite
+from workbench.trajectory.json_schema import type_names
+from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
-"""The kinds of breakpoints, as they are written (`workbench.engine.breakpoint_text`)."""
+"""The kinds of breakpoints, as they are written (`workbench.engine.breakpoints`)."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +44,276 @@ class Breakpoint:
             other.when or None,
             other.round,
         )
+
+
+# Reads and writes breakpoints as lines of text, in the same form on the command line, in the list and in the file
+# of a project: `tool NAME`, `tool NAME when { argument = check }`, `error`, `failed-check`, `round N`, `not-read-
+# only`.
+
+KINDS: Mapping[BreakOn, str] = {
+    "tool": "before calls of a tool: tool NAME, or tool NAME when { argument = check }",
+    "error": "after a result that is an error: error, or error NAME for one tool",
+    "failed-check": "before a call that fails a check of its case: failed-check, or failed-check NAME for one tool",
+    "round": "before the request of a round: round N, counted from 1",
+    "not-read-only": "before calls of tools that are not marked read-only: not-read-only",
+}
+"""Every kind of breakpoint: when it holds a run, and how it is written."""
+
+_NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
+_WHEN = re.compile(r"when(?=[\s{]|$)")
+_COLUMN = re.compile(r" \(column (\d+)\)$")
+_WHEN_KEY = "when = "
+_MAX_DIGITS = 9
+
+_AS_MOCK = """format = 1
+name = "a breakpoint"
+cases = [{{ name = "none", user = "none" }}]
+[[mocks]]
+tool = "none"
+result = ""
+{when}"""
+"""A condition is read as that of a mock, so that it allows the same checks and reports the same mistakes."""
+
+
+class BreakpointError(Exception):
+    """A line is not a breakpoint. The message names the column, the mistake and the way out."""
+
+
+def breakpoint_of(line: str) -> Breakpoint:
+    """Read a breakpoint. Raises BreakpointError."""
+    if len(line.splitlines()) > 1:
+        raise BreakpointError("a breakpoint is one line: give each one separately")
+    kind, start, rest = _word(line, 0)
+    if kind not in KINDS:
+        if not kind:
+            raise _error(1, "there is no breakpoint here", f"write one of {', '.join(KINDS)}")
+        way_out = did_you_mean(kind.lower(), KINDS) or f"there are {', '.join(KINDS)}"
+        raise _error(start, f"{quoted(kind)} is not a kind of breakpoint", way_out)
+    on = next(each for each in get_args(BreakOn) if each == kind)
+    if on == "round":
+        return Breakpoint(on, round=_round(line, rest))
+    if on == "not-read-only":
+        _end(line, rest, "not-read-only takes no name: tool NAME holds runs at one tool")
+        return Breakpoint(on)
+    tool, rest = _tool(line, rest)
+    if on == "tool":
+        if tool is None:
+            raise _error(_word(line, rest)[1], "the name of the tool is missing", "write tool NAME")
+        return Breakpoint(on, tool, _condition(line, rest))
+    _end(line, rest, f"nothing may follow the name in {on} NAME: put names with spaces in quotes")
+    return Breakpoint(on, tool)
+
+
+def breakpoint_line(point: Breakpoint) -> str:
+    """Returns how a breakpoint is written, whether it is enabled or not. Raises ValueError for what TOML cannot
+    express."""
+    if point.round is not None:
+        return f"{point.on} {point.round}"
+    if point.tool is None:
+        return point.on
+    named = f"{point.on} {_written(point.tool)}"
+    if not point.when:
+        return named
+    when = to_toml_data(Mock(tool="none", when=point.when, result=""))["when"]
+    return f"{named} when {one_line(when)}"
+
+
+def _written(name: str) -> str:
+    bare = name.isprintable() and _NAME.fullmatch(name) is not None and name[0] not in "\"'"
+    return name if bare else one_line(name)
+
+
+def _word(line: str, at: int) -> tuple[str, int, int]:
+    """Returns the next word, the column where it begins, and where it ends."""
+    found = re.compile(r"\S+").search(line, at)
+    return (found[0], found.start() + 1, found.end()) if found else ("", len(line.rstrip()) + 1, len(line))
+
+
+def _tool(line: str, at: int) -> tuple[str | None, int]:
+    """Returns the name of a tool, if there is one, and where it ends."""
+    _, start, end = _word(line, at)
+    found = _NAME.match(line, start - 1)
+    if found is None:
+        return None, end
+    if found[0][0] not in "\"'":
+        return found[0], found.end()
+    if found[0][-1] != found[0][0] or len(found[0]) == 1:
+        raise _error(start, "the name of the tool has no end", f"close it with {found[0][0]}")
+    try:
+        name = str(tomllib.loads(f"name = {found[0]}")["name"])
+    except ValueError:
+        raise _error(start, "the name of the tool is not a TOML string", "write \\\\ for a backslash") from None
+    if not name:
+        raise _error(start, "the name of the tool is empty", "write tool NAME")
+    return name, found.end()
+
+
+def _round(line: str, at: int) -> int:
+    word, start, end = _word(line, at)
+    if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
+        message = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
+        raise _error(start, message, f"write round N, from 1 to {'9' * _MAX_DIGITS}")
+    _end(line, end, "nothing may follow the number of the round")
+    return int(word)
+
+
+def _end(line: str, at: int, why_not: str) -> None:
+    word, start, _ = _word(line, at)
+    if word:
+        raise _error(start, f"{quoted(word)} is too much", why_not)
+
+
+def _condition(line: str, at: int) -> Checks | None:
+    word, start, _ = _word(line, at)
+    if not word:
+        return None
+    found = _WHEN.match(line, start - 1)
+    if found is None:
+        named = "the name of the tool is missing" if word.startswith("{") else "put names with spaces in quotes"
+        way_out = did_you_mean(word, ["when"]) or named
+        raise _error(start, f"{quoted(word)} is not expected here: when {{ … }} may follow the name", way_out)
+    text, begins, _ = _word(line, found.end())
+    if not text.startswith("{"):
+        raise _error(begins, "the condition is missing", "write when { argument = check }, as in a mock")
+    return _checks(line[begins - 1 :], begins)
+
+
+def _checks(text: str, begins: int) -> Checks | None:
+    file = parse_suite(_AS_MOCK.format(when=_WHEN_KEY + text), Path())
+    for problem in file.errors:
+        where = problem.where.removeprefix("mocks[0].")
+        found = _COLUMN.search(problem.message)
+        column = int(found[1]) - len(_WHEN_KEY) + begins - 1 if found else begins
+        message = problem.message[: found.start()] if found else problem.message
+        subject = f"{where}: " if where else "the condition "
+        raise _error(column, f"{subject}{message.replace('of the file', 'of the line')}", problem.hint)
+    assert file.suite is not None
+    return file.suite.mocks[0].when or None
+
+
+def _error(column: int, message: str, way_out: str) -> BreakpointError:
+    return BreakpointError(f"column {column}: {message}" + (f" ({way_out})" if way_out else ""))
+
+
+# Decides whether a breakpoint holds a run at a point, and describes why.
+
+_AT: Mapping[str, At] = {"error": "result", "round": "request"}
+"""Where the kinds of breakpoints hold a run. The kinds that are not listed hold it before a call."""
+
+Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
+"""Answers whether the checks of a condition hold for arguments. Raises ConditionError."""
+
+Failing = Callable[[HoldPoint], Awaitable[str | None]]
+"""Returns which check of the case the next call fails, in a few words; `None` when it fails none. Raises
+ConditionError."""
+
+
+class ConditionError(Exception):
+    """It cannot be decided whether a breakpoint holds a run. The message says why."""
+
+
+async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
+    """Returns why a run is held at a point, by the first breakpoint that matches; `None` when none does. Cheap
+    breakpoints are evaluated first. A condition that cannot be evaluated holds the run too, with the error as the
+    reason."""
+    for each in sorted((each for each in breakpoints if _is_about(each, point)), key=_cost):
+        try:
+            why = await _why(each, point, holds, failing)
+        except ConditionError as error:
+            return f"breakpoint {breakpoint_line(each)} cannot be evaluated: {error}"
+        if why is not None:
+            return f"breakpoint: {why}"
+    return None
+
+
+def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
+    """Returns whether an enabled breakpoint can hold a run at a point, judged without evaluating its condition."""
+    if not each.enabled or point.at != _AT.get(each.on, "call"):
+        return False
+    if each.on == "round":
+        return each.round == point.round
+    call = point.call
+    if call is None or each.tool not in (None, call.tool):
+        return False
+    if each.on == "error":
+        result = call.result
+        return result is not None and result.is_error and result.source not in ("edited", "skipped")
+    return each.on != "not-read-only" or point.tool is None or point.tool.annotations.get("readOnlyHint") is not True
+
+
+def _cost(each: Breakpoint) -> int:
+    return 2 if each.on == "failed-check" else int(each.when is not None)
+
+
+async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
+    if each.on == "round":
+        return f"round {point.round}"
+    assert point.call is not None
+    tool, arguments = point.call.tool, point.call.sent.arguments
+    match each.on:
+        case "error":
+            return f"error of {tool}"
+        case "not-read-only":
+            return f"{tool} is not marked read-only"
+        case "failed-check":
+            return await failing(point)
+        case _:
+            when = each.when or {}
+            if when and not await holds(when, arguments):
+                return None
+            values = (f"{name} {describe_value(arguments[name])}" for name in when if name in arguments)
+            return ", ".join((f"tool {tool}", *values))
+
+
+# Warns of breakpoints that may never hold: for an unknown tool or argument, or with a misspelt check, which is a
+# plain value.
+
+
+def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
+    """Returns why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing
+    suggests that. Names are not doubted while no tool is known."""
+    if point.tool is None:
+        return None
+    known = tuple(tools)
+    mine = [tool for tool in known if tool.name == point.tool]
+    if known and not mine:
+        doubt = f"no open suite is known to have a tool {quoted(point.tool)}"
+        return _with(doubt, did_you_mean(point.tool, [tool.name for tool in known]))
+    for name, check in (point.when or {}).items():
+        arguments = [_arguments(tool) for tool in mine]
+        if arguments and all(given is not None and name not in given for given in arguments):
+            names = sorted({each for given in arguments for each in given or ()})
+            way_out = did_you_mean(name, names) or (f"it has {', '.join(names)}" if names else "it takes none")
+            return _with(f"{quoted(point.tool)} has no argument {quoted(name)}", way_out)
+        if not any(_is_object((given or {}).get(name)) for given in arguments):
+            misspelt = _misspelt(check.bare_value)
+            if misspelt is not None:
+                return misspelt
+    return None
+
+
+def _with(doubt: str, way_out: str) -> str:
+    return f"{doubt} ({way_out})" if way_out else doubt
+
+
+def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
+    """Returns the schemas of a tool's arguments by name; `None` when other arguments are allowed, or none is
+    described."""
+    schema = tool.parameters
+    properties = schema.get("properties")
+    open_to_others = schema.get("additionalProperties") not in (None, False)
+    elsewhere = {"patternProperties", "allOf", "anyOf", "oneOf", "$ref"} & schema.keys()
+    return properties if isinstance(properties, Mapping) and not open_to_others and not elsewhere else None
+
+
+def _is_object(schema: JsonValue) -> bool:
+    """Returns whether an argument may be an object, so that a table in a condition is compared with it."""
+    return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
+
+
+def _misspelt(value: JsonValue) -> str | None:
+    for key in value if isinstance(value, Mapping) else ():
+        hint = did_you_mean(key, CHECK_CLASSES)
+        if hint:
+            return f"{quoted(key)} is not a check, so the table is compared as a value ({hint})"
+    return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.trajectory.events import Event, EventPayload
-from workbench.trajectory.fold import TrajectoryFold
-from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
 
 Clock = Callable[[], float]
 """Returns monotonic seconds."""

@@ -9,15 +9,21 @@ import asyncio
 import logging
 
 from workbench.dataclasses import dataclass
-from workbench.engine.agent_loop import AgentLoop, StepFailed, StepNotJudgedError
+from workbench.engine.agent_loop import (
+    READ_ONLY,
+    AgentLoop,
+    Audit,
+    Executor,
+    Permission,
+    StepFailed,
+    StepNotJudgedError,
+)
 from workbench.engine.checkpoint import Checkpoint, RunControl
-from workbench.engine.conversation import opening_messages
-from workbench.engine.executing import Audit, Executor
 from workbench.engine.fork import Fork
-from workbench.engine.permission import READ_ONLY, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
+from workbench.engine.turns import opening_messages
 from workbench.providers.model import Model, ModelError, TooMuchError
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -25,9 +31,8 @@ from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import RunFinished, RunStarted, ServerOutput
-from workbench.trajectory.fold import TrajectoryError
 from workbench.trajectory.messages import Message, ToolDefinition
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _logger = logging.getLogger(__name__)
 

@@ -11,23 +11,21 @@ from typing import Any
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.conversation import opening_messages
+from workbench.engine.external_run import Told, ToldError, run_document, told_payloads
 from workbench.engine.recorder import Recorder
 from workbench.engine.run import RunRequest, start
 from workbench.engine.time_limit import TimeLimit
-from workbench.engine.told import Told, told_payloads
-from workbench.engine.told_json import ToldError, run_document
+from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_OUTPUT_BYTES
 from workbench.suite.model import Mock, Subject, Suite
-from workbench.suite.toml_data import to_toml_data
+from workbench.suite.render import to_toml_data
 from workbench.tools.answer import ToolsError
-from workbench.tools.environment import INHERITED, MissingVariableError, filled
+from workbench.tools.connection import INHERITED, MissingVariableError, filled
 from workbench.tools.program import Ended, run_program
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import FinishReason, RequestStarted, RunFinished
-from workbench.trajectory.fold import TrajectoryError
 from workbench.trajectory.messages import Message
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 from workbench.trajectory.typed_json import json_text, parsed_json
 
 _logger = logging.getLogger(__name__)

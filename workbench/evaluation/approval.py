@@ -12,20 +12,20 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
-from workbench.batches.known_secrets import learn_secrets_of_runs
-from workbench.batches.plan import PlannedRun
-from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
+from workbench.engine.known_secrets import learn_secrets_of_runs
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import PlannedRun
 from workbench.evaluation.plan import Plan
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustError, TrustStore, needs_trust
-from workbench.tools.code_files import find_code
-from workbench.tools.grant import Grant
 from workbench.tools.listings import Listings
+from workbench.tools.pool import Grant
+from workbench.tools.python_code import find_code
 
 
 @dataclass(frozen=True)

@@ -2,30 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
 from workbench.analysis.batch_diff import BatchDiff, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.watched import Until
-from workbench.config.history_file import history_option
-from workbench.config.project import path_in, project_folder
+from workbench.config.folders import history_option, path_in, project_folder
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import same_value
 from workbench.evaluation.plan import Plan
-from workbench.evaluation.suite_changes import changed_suites, lost_expectations, note_on_suite
-from workbench.evaluation.tool_changes import looked_at, notes_on_tools, offered_in
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SameSuites, SuiteRef, same_suites
+from workbench.history.records import (
+    BatchRow,
+    DamagedError,
+    HistoryError,
+    Regrade,
+    RunRow,
+    SameSuites,
+    SuiteRef,
+    same_suites,
+)
 from workbench.history.run_table import RunTable
 from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Suite
+from workbench.suite.model import Case, Suite
+from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.recording import RecordingError
+
+# What changed in suites since a baseline, as a reason beside the verdict.
+
+_MAX_NAMED = 5
+
+
+def changed_suites(
+    history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same: SameSuites
+) -> dict[SuiteRef, Suite | None]:
+    """Return the suites of now that have another text than in the baseline, each as it was then; `None` where that
+    cannot be read."""
+    now = {suite.key: suite for suite in suites}
+    found: dict[SuiteRef, Suite | None] = {}
+    for then in baseline.suites:
+        suite = now.get(same.get(then.key, then.key))
+        if suite is not None and suite.hash != then.hash:
+            found[suite] = None
+            with suppress(DamagedError):
+                found[suite] = parse_suite(history.suite_text(then), then.file).suite
+    return found
+
+
+def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
+    """Yields the ids of the cases that expect nothing any more."""
+    expected = {case.id for case in before.cases if not case.expects_nothing} if before is not None else None
+    for case in after.cases:
+        if case.expects_nothing and (expected is None or case.id in expected):
+            yield case.id
+
+
+def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
+    """Return what is different in a suite that has changed; nothing where only comments and layout are. Of its cases,
+    `urgent` ones are named first."""
+    parts = [*_differences(before, after, urgent)] if before is not None else ["its earlier text cannot be read"]
+    return f"{path} changed since the baseline: {'; '.join(parts)}" if parts else None
+
+
+def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterator[str]:
+    if not same_value(before.model_copy(update={"cases": ()}), after.model_copy(update={"cases": ()})):
+        yield "what all its cases share"
+    then, now = ({case.id: case for case in suite.cases} for suite in (before, after))
+    found: dict[str, list[Case]] = {
+        "changed": [case for id_, case in now.items() if id_ in then and not same_value(then[id_], case)],
+        "added": [case for id_, case in now.items() if id_ not in then],
+        "removed": [case for id_, case in then.items() if id_ not in now],
+    }
+    for how, cases in found.items():
+        if cases:
+            cases.sort(key=lambda case: case.id not in urgent)
+            named = ", ".join(case.name for case in cases[:_MAX_NAMED])
+            more = ", …" if len(cases) > _MAX_NAMED else ""
+            yield f"{counted(len(cases), 'case')} {how} ({named}{more})"
+
+
+# Definitions of tools that changed between two batches, as a reason beside the cases that broke.
+
+_MAX_LOOKED_AT = 50
+"""So many of the cases that broke are looked at: each is read from the history."""
+
+Offered = Callable[[CellKey], Sequence[ToolDefinition] | None]
+"""The tools that the first run of a case was offered, by what the case is known as in the later batch; `None` where
+that is not known."""
+
+
+def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
+    """Yields which definitions changed in how many of the cases that broke; nothing where none did."""
+    broke = looked_at(diff)
+    found: Counter[str] = Counter()
+    cases = 0
+    for key in broke:
+        then, now = before(key), after(key)
+        changed = _changes(then, now) if then and now else []
+        found.update(changed)
+        cases += bool(changed)
+    if found:
+        named = ", ".join(what for what, _ in found.most_common(_MAX_NAMED))
+        more = f", and {counted(len(found) - _MAX_NAMED, 'other')}" if len(found) > _MAX_NAMED else ""
+        of = f"{cases:,} of {counted(len(broke), 'case')} that broke"
+        yield f"offered other tools in {of}: {named}{more}"
+
+
+def looked_at(diff: BatchDiff) -> dict[CellKey, None]:
+    """Return the cases that broke whose tools are looked at."""
+    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_MAX_LOOKED_AT])
+
+
+def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
+    """Return what tells the tools of those runs of a batch that are looked at; of the earlier one, `earlier` has its
+    suites in the later one."""
+    wanted, first = looked_at(diff), dict[CellKey, RunRow]()
+    for run in runs.of_cases({case_id for _, case_id, _ in wanted}):
+        if run.figures is not None:
+            across = diff.across is not None and earlier is not None and run.model == diff.across[0]
+            model = diff.across[1] if across and diff.across is not None else run.model
+            key = (earlier or {}).get(run.suite.key, run.suite.key), run.case_id, model
+            if key in wanted:
+                first.setdefault(key, run)
+
+    def offered(key: CellKey) -> Sequence[ToolDefinition] | None:
+        if key not in first:
+            return None
+        try:
+            start = history.recording(first[key]).trajectory.start
+        except (HistoryError, RecordingError):  # what is damaged is told of elsewhere
+            return None
+        return start.tools if start is not None else None
+
+    return offered
+
+
+def _changes(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[str]:
+    old, new = ({tool.name: tool for tool in tools} for tools in (before, after))
+    changes = [f"{name} (gone)" for name in old if name not in new]
+    for name, tool in new.items():
+        if (then := old.get(name)) is None:
+            changes.append(f"{name} (new)")
+            continue
+        parts = ("description", "parameters", "annotations")
+        if altered := [part for part in parts if getattr(then, part) != getattr(tool, part)]:
+            changes.append(f"{name} ({', '.join(altered)})")
+    return changes
+
 
 _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
@@ -11,24 +12,60 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from workbench.batches.plan import PlannedRun, next_run_id, with_grader
-from workbench.batches.single import result_of
 from workbench.dataclasses import dataclass
-from workbench.engine.told import Told, started_elsewhere, told_payloads
-from workbench.engine.told_json import Made, RunDocument, ToldError, document, told_of
-from workbench.evaluation.repeated_keys import repeated_keys
+from workbench.engine.external_run import (
+    Made,
+    RunDocument,
+    Told,
+    ToldError,
+    document,
+    started_elsewhere,
+    told_of,
+    told_payloads,
+)
+from workbench.engine.plan import PlannedRun, next_run_id, with_grader
+from workbench.engine.planned_run import result_of
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_FILE_BYTES
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, FinishReason, RunFinished
-from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import Header, RecordedSuite, Recording, RecordingError
+from workbench.trajectory.trajectory import fold
 from workbench.trajectory.typed_json import parsed_json
 from workbench.version import __version__
+
+# Keys that stand twice in one object of a JSON text: parsers keep the last one without a word.
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
+
+
+def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
+    """Yield each key that an object of a valid JSON text has twice, with both places; `first_line` is the number of the
+    text's first line."""
+    objects: list[dict[str, int] | None] = []
+    before = ""
+    for token in _TOKEN.finditer(text):
+        kind = token[0]
+        if kind in "{[":
+            objects.append({} if kind == "{" else None)
+        elif kind in "}]":
+            objects.pop()
+        elif kind[0] == '"' and before in ("{", ",") and objects and (known := objects[-1]) is not None:
+            key = json.loads(kind)
+            if key in known:
+                places = " and ".join(_place(text, at, first_line) for at in (known[key], token.start()))
+                yield f"{json.dumps(key, ensure_ascii=False)} stands twice in one object, at {places}: keep one of them"
+            known.setdefault(key, token.start())
+        before = kind
+
+
+def _place(text: str, at: int, first_line: int) -> str:
+    return f"line {first_line + text.count(chr(10), 0, at)}, column {at - text.rfind(chr(10), 0, at)}"
+
 
 AGENT = "given calls"
 """What stands in the place of a model in results and reports, where the file names no agent."""

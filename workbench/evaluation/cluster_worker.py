@@ -16,16 +16,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
-from workbench.batches.batch import Batch
-from workbench.batches.events import BatchEvent, RunDone, ToolsListed
-from workbench.batches.history_recorder import done_run
-from workbench.batches.plan import Execution, PlannedRun
-from workbench.batches.redacting import RunDoor, SuiteParts
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
 from workbench.config.program import program_in
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.engine.batch import Batch
+from workbench.engine.events import BatchEvent, RunDone, ToolsListed
+from workbench.engine.history_recorder import done_run
+from workbench.engine.plan import Execution, PlannedRun
+from workbench.engine.redaction import RunDoor, SuiteParts
 from workbench.evaluation.approval import Needs
+from workbench.evaluation.cluster.approval_hash import approved_things, lacking, unresolved
 from workbench.evaluation.cluster.dask import FOR_THE_PROGRAM, quiet_logs
 from workbench.evaluation.cluster.messages import (
     SILENCE_S,
@@ -40,17 +41,16 @@ from workbench.evaluation.cluster.messages import (
     SuiteText,
     ToWorker,
 )
-from workbench.evaluation.cluster.vouching import approved_things, lacking, unresolved
 from workbench.evaluation.plan import Plan, trust_store
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, Teller
-from workbench.evaluation.worker_messages import Hold
+from workbench.evaluation.worker_pool import Hold
 from workbench.grading.packed import pickled
+from workbench.history.packing import PackedRun, RunPacker, Search
 from workbench.history.records import DoneRun
-from workbench.history.run_packing import PackedRun, RunPacker, Search
-from workbench.providers.http.leases import Lease, Leases
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.providers.http.rate_limits import Lease, Leases
 from workbench.suite.model import Case
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.trajectory.events import Event
 
 _logger = logging.getLogger(__name__)

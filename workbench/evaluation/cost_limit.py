@@ -8,15 +8,15 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from workbench.batches.cost import FREE
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.plan import PlannedRun
-from workbench.batches.specs import Specs
 from workbench.checks.combined_kinds import Judged
+from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
-from workbench.config.project import path_in, project_folder
 from workbench.dataclasses import dataclass
+from workbench.engine.cost import FREE
+from workbench.engine.events import BatchDone, BatchEvent, RunDone
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean

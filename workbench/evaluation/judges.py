@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from workbench.batches.specs import judge_of
 from workbench.checks.combined_kinds import Judged
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.engine.model_specs import judge_of
 from workbench.providers.built_in import is_built_in
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks
+from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
-from workbench.batches.plan import CellKey, PlannedRun, Selection
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
 from workbench.dataclasses import dataclass
-from workbench.limits import MAX_REPEATS
+from workbench.engine.plan import CellKey, PlannedRun, Selection
+from workbench.limits import MAX_CLUSTER_WORKERS, MAX_REPEATS
 from workbench.providers.built_in import is_built_in
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName, RepeatRule
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants, model_of
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class RunOptions:
         if self.shard is not None:
             yield from self._problems_of_shard(self.shard)
         if self.until is not None and self.until.looks is not None:
-            from workbench.analysis.sequential import MAX_LOOKS  # on use: few batches stop early
+            from workbench.analysis.significance import MAX_LOOKS  # on use: few batches stop early
 
             if not 1 <= self.until.looks <= MAX_LOOKS:
                 yield f"there may be 1 to {MAX_LOOKS} looks, not {self.until.looks}"
@@ -240,7 +241,6 @@ class RunOptions:
             yield "shards are merged from their histories: a shard needs one"
 
     def _problems_of_cluster(self, cluster: str) -> Iterator[str]:
-        from workbench.evaluation.cluster_address import cluster_address  # on use: few batches have a cluster
 
         try:
             cluster_address(cluster)
@@ -271,3 +271,37 @@ class Begin:
 
 def _name(model: str | OwnModel) -> str:
     return model if isinstance(model, str) else model.name
+
+
+# Where the runs of a plan are made: in worker processes of this machine, or by those of a dask scheduler. Imports
+# nothing of dask.
+
+_SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
+_LOCAL = "local:"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAddress:
+    """`workers` processes of this machine, or the address of a scheduler."""
+
+    text: str
+    workers: int = 0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the workers are started for this batch, on this machine."""
+        return self.workers > 0
+
+
+def cluster_address(text: str) -> ClusterAddress:
+    """Read `local:8` or `tcp://scheduler:8786`. Raises ValueError for anything else."""
+    if text.startswith(_LOCAL):
+        number = text.removeprefix(_LOCAL)
+        if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:
+            return ClusterAddress(text, int(number))
+        raise ValueError(MAX_CLUSTER_WORKERS.reached(given=repr(number)))
+    if (match := _SCHEDULER.fullmatch(text)) is not None and 0 < int(match[1]) < 65536:
+        return ClusterAddress(text)
+    raise ValueError(
+        f"a cluster is local:N or the address of a dask scheduler, such as tcp://scheduler:8786, not {text!r}"
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.batches.events import BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
-from workbench.batches.plan import PlannedRun
+from workbench.engine.events import BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
+from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.progress import Progress
 from workbench.reports.waiting import Awaited

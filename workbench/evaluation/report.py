@@ -9,13 +9,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from workbench.analysis.aggregates import AggregateResult, aggregates_of, statistic, values_of
 from workbench.analysis.failures import FailureNumbers, failure_numbers
-from workbench.analysis.quality import GateResult, Quality, quality_of
+from workbench.analysis.gates import (
+    AggregateResult,
+    GateResult,
+    Quality,
+    aggregates_of,
+    quality_of,
+    statistic,
+    values_of,
+)
 from workbench.analysis.totals import Totals, that_count, totals_by_model
-from workbench.batches.redacting import shown_result
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
+from workbench.engine.redaction import shown_result
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
@@ -27,15 +34,15 @@ from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
-from workbench.suite.lines import LineOf, no_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
+from workbench.suite.suite_file import LineOf, no_line
 from workbench.version import __version__
 
 if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
-    from workbench.analysis.stopping import Watch
+    from workbench.analysis.early_stop import Watch
     from workbench.analysis.watched import PairWatched
     from workbench.history.records import ShardRef
     from workbench.reports.baseline import AgainstBaseline

@@ -10,18 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.watched import Until
-from workbench.batches.history_recorder import cases_as_stored
-from workbench.batches.plan import Execution
-from workbench.batches.resuming import Resumption, claim_and_read, learn_secrets_of_models, suite_of
-from workbench.batches.specs import Specs
+from workbench.config.folders import project_folder
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
-from workbench.config.project import project_folder
 from workbench.dataclasses import dataclass
+from workbench.engine.history_recorder import cases_as_stored
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import Execution
+from workbench.engine.resume import Resumption, claim_and_read, learn_secrets_of_models, suite_of
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
-from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, ResumedBatch, trust_store
-from workbench.evaluation.runs_before import RunsBefore, figures_of, runs_before
+from workbench.evaluation.plan import (
+    NOT_IN_A_CLUSTER,
+    Notice,
+    Plan,
+    PlanError,
+    ResumedBatch,
+    RunsBefore,
+    figures_of,
+    runs_before,
+    trust_store,
+)
 from workbench.evaluation.suites import NoSuitesError
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import mean
@@ -31,9 +40,9 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import ago, local_time
-from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Gate
 from workbench.suite.project import Search, find_suites
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from workbench.batches.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, StartUp
-from workbench.batches.recordings import Recordings
 from workbench.dataclasses import dataclass
+from workbench.engine.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, StartUp
+from workbench.engine.recordings import Recordings
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns
@@ -26,14 +26,14 @@ from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.reports.timing import Timing, timing_of
-from workbench.suite.lines import lines_of
-from workbench.tools.python_reference import in_thread
+from workbench.suite.suite_file import lines_of
+from workbench.tools.python_code import in_thread
 
 if TYPE_CHECKING:
-    from workbench.analysis.stopping import Watch
+    from workbench.analysis.early_stop import Watch
     from workbench.evaluation.stored_runs import LetGo
     from workbench.grading.packed import InCommon
-    from workbench.history.open_file import BatchHandle
+    from workbench.history.writer import BatchHandle
     from workbench.reports.baseline import AgainstBaseline
 
 _Result = TypeVar("_Result")
@@ -177,7 +177,7 @@ class Outcome:
         """Return what has watched the plan's batch, if it may stop early."""
         if plan.until is None:
             return None
-        from workbench.evaluation.stopping import watch_of  # on use: most plans make all their runs
+        from workbench.evaluation.early_stop import watch_of  # on use: most plans make all their runs
 
         watch, places = watch_of(plan), plan.places
         for run_id, run in self.figures_by_run:

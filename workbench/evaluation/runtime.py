@@ -8,56 +8,183 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.batches.batch import Batch, LaneOf, Spares, lanes_of
-from workbench.batches.events import (
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.program import Program
+from workbench.config.read_only import refuse_if_read_only
+from workbench.engine.agent_loop import ExecutionQuestion, Leave
+from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
+from workbench.engine.checkpoint import Command
+from workbench.engine.events import (
     BatchListener,
     CostLimitReached,
+    EndpointSaid,
     ExecutionAsked,
     HistorySaid,
+    JudgeAsked,
+    RequestPutOff,
     StartUps,
     ToolsListed,
     in_turn,
     timed,
 )
-from workbench.batches.history_recorder import HistoryRecorder, settings_of_batch
-from workbench.batches.plan import PlannedRun
-from workbench.batches.recordings import Recordings
-from workbench.batches.serving import Serving
-from workbench.batches.single import RunContext, make_run, nothing_to_await
-from workbench.batches.specs import Specs
-from workbench.config.models import ConfigError
-from workbench.config.program import Program
-from workbench.config.read_only import refuse_if_read_only
-from workbench.engine.checkpoint import Command
-from workbench.engine.permission import ExecutionQuestion, Leave
+from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
+from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import PlannedRun
+from workbench.engine.planned_run import RunContext, make_run, nothing_to_await
+from workbench.engine.recordings import Recordings
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.engine.server_calls import Serving
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
-from workbench.evaluation.runtime_models import RuntimeModels
-from workbench.history.writing import BatchHandle, HistoryWriter
+from workbench.history.writer import BatchHandle, HistoryWriter
+from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.model import Model, ModelError, ModelWithNotices
+from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
+from workbench.trajectory.events import RetryScheduled
 
 if TYPE_CHECKING:
-    from workbench.batches.stepping import Steppers
     from workbench.engine.breakpoints import Breakpoint
-    from workbench.engine.stepping import Until
-    from workbench.evaluation.cluster.batch import ClusterBatch
-    from workbench.evaluation.cluster.crew import Crew
+    from workbench.engine.stepper import Steppers, Until
+    from workbench.evaluation.cluster.batch import ClusterBatch, Crew
     from workbench.evaluation.cost_limit import Spending
-    from workbench.evaluation.rerunning import RerunCourse
-    from workbench.evaluation.stopping import Sparing
+    from workbench.evaluation.early_stop import Sparing
+    from workbench.evaluation.reruns import RerunCourse
     from workbench.evaluation.worker_pool import WorkerPool
-    from workbench.providers.http.leases import Leases
+    from workbench.providers.http.endpoints import Endpoints
+    from workbench.providers.http.rate_limits import Leases
+
+# How the runs of a runtime reach their models and judges.
+
+
+class RuntimeModels:
+    """Opens models and judges, with one connection to each endpoint and one memory of judgements for all batches. The
+    options are those of `Runtime`. To be used on the engine's thread."""
+
+    def __init__(
+        self,
+        program: Program,
+        listener: BatchListener,
+        retries: RetryPolicy,
+        *,
+        starting: Callable[[str], AbstractContextManager[None]],
+        judge_anew: bool,
+        pace_ms: float,
+        own_pace: bool,
+        share: int,
+        on_hold: Callable[[str, str, float], object],
+        leases: Leases | None,
+    ) -> None:
+        self._secrets = program.secrets
+        self._listener = listener
+        self._retries = retries
+        self._starting = starting
+        self._pace_ms, self._own_pace = pace_ms, own_pace
+        self._share, self._on_hold, self._leases = share, on_hold, leases
+        self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
+        self._connected = False
+
+    def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
+        """Return what opens the model of each run of a batch."""
+        built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
+        return lambda planned: self._open(planned, approval, concurrency, built_in)
+
+    def judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
+        """Return what gives each run of a batch its judge."""
+        specs = approval.specs
+        under_way: Questions = {}
+
+        def judge_of(planned: PlannedRun) -> RunJudge:
+            def open_model(spec: ModelSpec) -> Model:
+                return self._open_endpoint(
+                    planned, spec, specs.environment_at(planned.file.path), approval, concurrency
+                )
+
+            def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
+                self._listener(JudgeAsked(planned.run_id, judge, values, again))
+
+            asking = Asking(open_model, self._retries, under_way=under_way, tell=tell)
+            return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
+
+        return judge_of
+
+    def hold(self, base_url: str, model: str, seconds: float) -> None:
+        """Ask a model nothing for this time."""
+        self._endpoints.hold(base_url, model, seconds)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._connected:
+            await self._endpoints.close()
+
+    @cached_property
+    def _endpoints(self) -> Endpoints:
+        from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
+
+        self._connected = True
+        return Endpoints(
+            self._secrets,
+            starting=self._starting,
+            on_hold=self._on_hold,
+            leases=self._leases,
+            share=self._share,
+            tell=lambda text: self._listener(EndpointSaid(text)),
+        )
+
+    def _open(self, planned: PlannedRun, approval: Approval, concurrency: int, built_in: BuiltInModels) -> Model:
+        if planned.own_model is not None:
+            return planned.own_model(planned)
+        specs = approval.specs
+        environment: Mapping[str, str] = {}
+        unread: ConfigError | None = None
+        try:
+            # For every model: what is secret in a `.env` must be known before anything is said.
+            environment = specs.environment_at(planned.file.path)
+        except ConfigError as error:
+            unread = error
+        try:
+            spec = specs.of(planned)
+        except ConfigError as error:
+            raise ModelError(str(error)) from error
+        if unread is not None and (spec is not None or needs_trust(planned.suite, planned.file.path).environment):
+            raise ModelError(str(unread)) from unread
+        if spec is None:
+            folder = planned.file.path.parent if planned.model_of_suite else Path()
+            model = built_in.open(planned.asked_model, folder, planned.case.id)
+            return ModelWithNotices(model, unread.problems) if unread is not None else model
+
+        def put_off(wait_s: float) -> None:
+            self._listener(RequestPutOff(planned.run_id, wait_s))
+
+        return self._open_endpoint(planned, spec, environment, approval, concurrency, put_off)
+
+    def _open_endpoint(
+        self,
+        planned: PlannedRun,
+        spec: ModelSpec,
+        environment: Mapping[str, str],
+        approval: Approval,
+        concurrency: int,
+        put_off: Callable[[float], object] | None = None,
+    ) -> Model:
+        why_not = approval.why_not_asked(planned.file.path, spec)
+        if why_not is not None:
+            raise ModelError(why_not)
+        limits = spec.shared_by(self._share, concurrency)
+        return self._endpoints.open(limits, environment, put_off)
+
 
 _logger = logging.getLogger(__name__)
 
@@ -251,8 +378,10 @@ class Runtime:
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
-        from workbench.evaluation.worker_messages import Setup  # on use: most evaluations have one process
-        from workbench.evaluation.worker_pool import WorkerPool
+        from workbench.evaluation.worker_pool import (
+            Setup,  # on use: most evaluations have one process
+            WorkerPool,
+        )
 
         sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
@@ -262,7 +391,7 @@ class Runtime:
         """The workers of the cluster of a plan, if it has one."""
         if plan.cluster is None:
             return None
-        from workbench.evaluation.cluster.crew import Crew  # on use: few batches have a cluster
+        from workbench.evaluation.cluster.batch import Crew  # on use: few batches have a cluster
 
         return Crew(plan, approval, self._retries, history=self._history is not None, events=events)
 
@@ -446,7 +575,7 @@ class Runtime:
 
     @cached_property
     def _steppers(self) -> Steppers:
-        from workbench.batches.stepping import Steppers  # on use: only where somebody can answer, runs can be held
+        from workbench.engine.stepper import Steppers  # on use: only where somebody can answer, runs can be held
 
         return Steppers(self._listener)
 
@@ -472,7 +601,7 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | R
         return plan.reruns.course()
     if plan.until is None:
         return None
-    from workbench.evaluation.stopping import Sparing, watch_of  # on use: most plans make all their runs
+    from workbench.evaluation.early_stop import Sparing, watch_of  # on use: most plans make all their runs
 
     watch = watch_of(plan)
     ahead = sum(lane.concurrency for lane in lanes_of(plan.runs, lane_of))

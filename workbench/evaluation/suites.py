@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import Search, find_suites, is_settings
+from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 

@@ -11,25 +11,14 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from threading import Lock
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.batches.history_recorder import done_run, door_of
 from workbench.config.logs import log_to
 from workbench.config.secrets import Secrets
+from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.engine.history_recorder import done_run, door_of
 from workbench.evaluation.runtime import Runtime
-from workbench.evaluation.worker_messages import (
-    LENGTH,
-    Happened,
-    Hold,
-    Learned,
-    Made,
-    Make,
-    Message,
-    Setup,
-    Stop,
-    packed,
-)
+from workbench.evaluation.worker_pool import LENGTH, Happened, Hold, Learned, Made, Make, Message, Setup, Stop, packed
 from workbench.grading.packed import InCommon, PackedResult
-from workbench.history.run_packing import PackedRun, RunPacker
+from workbench.history.packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
 from workbench.decimals import decimals
-from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
-from workbench.grading.scoring import verdict_of
+from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import Grading

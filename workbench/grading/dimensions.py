@@ -21,11 +21,17 @@ from workbench.checks.check import (
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals
-from workbench.grading.assignment import MAX_PAIRS, best_pairing, large_pairing, pairs_in_turn
-from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
-from workbench.grading.matching import paired_in_turn
+from workbench.grading.pairing import (
+    MAX_PAIRS,
+    NOT_ALL_COMPARED,
+    Candidates,
+    best_pairing,
+    large_pairing,
+    paired_in_turn,
+    pairs_in_turn,
+)
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall

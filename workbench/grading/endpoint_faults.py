@@ -145,7 +145,7 @@ def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
     """Return the offered tool that is meant by a name with residue, `None` for an offered name and for any other."""
     if is_offered(name, tools):
         return None
-    from workbench.grading.tool_residue import meant_tool  # on use: most names are those of tools
+    from workbench.grading.text_calls import meant_tool  # on use: most names are those of tools
 
     return meant_tool(name, [tool.name for tool in tools])
 

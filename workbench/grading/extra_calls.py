@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from workbench.checks.check import CheckContext, EqualsRule, evaluate
 from workbench.dataclasses import dataclass
-from workbench.grading.assignment import MAX_PAIRS, best_pairing
-from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.grade import CallPairing, Grade, Issue, PublishedGrade
+from workbench.grading.pairing import MAX_PAIRS, NOT_ALL_COMPARED, best_pairing
 from workbench.grading.tool_names import ToolRegistry, is_meant, same_tool
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall

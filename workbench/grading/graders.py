@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.checks.check import CheckContext, EqualsRule, by_json, by_python
 from workbench.dataclasses import dataclass
 from workbench.grading.accuracy import grade_accuracy
-from workbench.grading.casting import by_casting
-from workbench.grading.critics import grade_critics
+from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.extra_calls import graded_without_free_calls, rule_of

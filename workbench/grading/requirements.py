@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from workbench.by_identity import ByIdentity
@@ -18,26 +18,135 @@ from workbench.checks.check import (
     by_json,
     describe,
     evaluate,
+    with_parts,
 )
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
+from workbench.checks.text_kinds import EqualsText
+from workbench.checks.value_kinds import Equals
 from workbench.checks.values import canonical_text, describe_value
 from workbench.grading.endpoint_faults import endpoint_faults
 from workbench.grading.extra_calls import ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue, Metric
-from workbench.grading.seen_run import seen_run
 from workbench.grading.step_rounds import calls_of_silent_steps
-from workbench.grading.tool_names import is_meant
-from workbench.grading.unfinished_answers import end_issues, unfinished
-from workbench.grading.unknown_tools import unknown_tools
-from workbench.grading.valid_arguments import CheckedCall, argument_issues, check_calls, error_issues
-from workbench.grading.written_integers import written_integer_issues
+from workbench.grading.tool_names import is_meant, is_offered
+from workbench.grading.valid_arguments import (
+    CheckedCall,
+    argument_issues,
+    check_calls,
+    end_issues,
+    error_issues,
+    unfinished,
+)
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading, Limits
 from workbench.suite.tables import InvalidArguments, WholeNumbers
+from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
+from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+# Names the calls of tools that do not exist.
+
+
+def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
+    """Yield the calls of names that no offered tool has, where the case does not name them either. They decide nothing
+    by themselves: the score and the requirements say what such a call costs."""
+    tools = trajectory.start.tools if trajectory.start is not None else ()
+    if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
+        return
+    from workbench.grading.text_calls import meant_tool  # on use: most names are those of tools
+
+    names = [tool.name for tool in tools]
+    written = {call.tool for call in (*case.expected_calls(), *case.disallowed)}
+    for index, record in enumerate(trajectory.calls):
+        name = record.tool
+        if name in written or is_offered(name, tools) or meant_tool(name, names) is not None:
+            continue
+        nearest = _nearest(name, names)
+        hint = f"; the nearest is {nearest}" if nearest is not None else ""
+        yield Issue("unknown tool", f"no tool has this name{hint}", tool=name, call=index)
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """Return the name that is most like another one; `None` where none is like it."""
+    from rapidfuzz import fuzz, process  # on use: most runs call tools that exist
+
+    found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=str.lower, score_cutoff=60)
+    return found[0] if found is not None else None
+
+
+# A run as the Python function of a check sees it: the request, the calls and the answer, as JSON.
+
+
+def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
+    """Returns a run as JSON. `request` is what the user said, for a chain what was said at its steps, one after the
+    other; `calls` are in their order, with results as far as there were any; `answer` is empty where there was none."""
+    said = [case.user, *(step.user for step in case.steps)]
+    return {
+        "case": case.id,
+        "request": "\n".join(text for text in said if text is not None),
+        "calls": [_seen_call(record) for record in trajectory.calls],
+        "answer": trajectory.final_answer,
+    }
+
+
+def _seen_call(record: CallRecord) -> JsonValue:
+    result = record.result
+    return {
+        "tool": record.tool,
+        "arguments": dict(record.arguments),
+        "result": result.content if result is not None else None,
+        "is_error": result.is_error if result is not None else None,
+    }
+
+
+# Checks how whole numbers are written, as the Berkeley Function Calling Leaderboard does: JSON has one type of
+# numbers, the leaderboard's checker those of Python.
+
+
+def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
+    """Yield a deciding issue for each argument whose numbers are of another type in Python than its schema declares:
+    5.0 for an integer, and 5 in a list of fractions. Alone, 5 is also a fraction. The type of an expected value is
+    accepted beside the declared one."""
+    tools = {tool.name: tool.parameters for tool in trajectory.start.tools} if trajectory.start is not None else {}
+    expected = _expected_types(case)
+    for index, record in enumerate(trajectory.calls):
+        schema = tools.get(record.tool, {})
+        for name, value in record.arguments.items():
+            declared = resolved(properties_of(schema).get(name, {}), schema)
+            if (why := _wrong(value, declared, schema, expected[record.tool, name])) is not None:
+                got = describe_value(value)
+                yield Issue("schema violation", why, tool=record.tool, call=index, argument=name, got=got, decides=True)
+
+
+def _expected_types(case: Case) -> Mapping[tuple[str, str], set[type]]:
+    """Return the types of the values that the case expects of each argument; a list has the type of its first item."""
+    types: defaultdict[tuple[str, str], set[type]] = defaultdict(set)
+    for call in case.expected_calls():
+        for name, check in (call.args or {}).items():
+            for part in with_parts(check):
+                match part:
+                    case EqualsText(equals_text=[first, *_]) | Equals(equals=first):
+                        types[call.tool, name].add(type(first))
+    return types
+
+
+def _wrong(value: JsonValue, schema: Schema, root: Schema, expected: Set[type]) -> str | None:
+    declared = type_names(schema)
+    if declared == ("integer",) and isinstance(value, float) and float not in expected:
+        return "a whole number is expected, and this is written with a fraction"
+    if not isinstance(value, list):
+        return None
+    types = {type(item) for item in value} - expected
+    of_items = type_names(resolved(schema.get("items", {}), root))
+    if of_items == ("integer",) and float in types:
+        return "whole numbers are expected in the list, and one is written with a fraction"
+    if of_items == ("number",) and int in types:
+        return "fractions are expected in the list, and one is written as a whole number"
+    return None
+
 
 NO_CALL_OF_STEP = "the step expects no call"
 """Why a call is wrong that answers a step of a chain."""

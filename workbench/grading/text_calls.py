@@ -15,9 +15,35 @@ from typing import NamedTuple
 
 from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
-from workbench.grading.tool_residue import meant_tool
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+# Names of tools with pieces of a chat template in them, which an endpoint's parser should have removed.
+
+_WORDS = (
+    r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
+    r"|namespace|call|name|code|constrain|message|channel"
+)
+_BEFORE = re.compile(rf"""(?:<[^<>]*>|[\s.:=/<"'`,\[\](){{}}|]|{_WORDS})*""")
+_AFTER = re.compile(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})*""", re.DOTALL)
+
+
+def meant_tool(written: str, names: Iterable[str]) -> str | None:
+    """Return the tool that is meant by a name with a template's residue around it; `None` for any other name."""
+    for name in sorted(names, key=len, reverse=True):
+        place = written.find(name) if name else -1
+        if place < 0 or name == written:
+            continue
+        before, after = written[:place], written[place + len(name) :]
+        touches = (before and _of_name(before[-1])) or (after and _of_name(after[0]))
+        if not touches and _BEFORE.fullmatch(before) and _AFTER.fullmatch(after):
+            return name
+    return None
+
+
+def _of_name(character: str) -> bool:
+    return character.isalnum() or character in "_-"
+
 
 MAX_TEXT_CHARS = 50_000
 """Longer answers are not searched."""

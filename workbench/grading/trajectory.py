@@ -17,14 +17,19 @@ from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerd
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
-from workbench.grading.arguments import unlisted_arguments
-from workbench.grading.assignment import MAX_PAIRS, best_pairing, pairs_in_turn
-from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.extra_calls import ALLOWED, ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
-from workbench.grading.matching import paired_in_turn
+from workbench.grading.pairing import (
+    MAX_PAIRS,
+    NOT_ALL_COMPARED,
+    Candidates,
+    best_pairing,
+    paired_in_turn,
+    pairs_in_turn,
+)
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
+from workbench.grading.scoring import unlisted_arguments
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.numerals import counted

@@ -6,19 +6,97 @@ score unless the model was refused and then corrected the call.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from workbench.by_identity import ByIdentity
 from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
 from workbench.checks.values import cut, describe_value
 from workbench.grading.grade import Issue
-from workbench.grading.server_refusals import refusal_of
-from workbench.grading.unfinished_answers import cut_off_where
+from workbench.suite.numerals import counted
 from workbench.suite.tables import InvalidArguments
 from workbench.trajectory.messages import ToolDefinition
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+# Recognises results by which a server refuses the arguments of a call, rather than reporting that its work failed.
+
+INVALID_PARAMS = -32602
+"""The code of JSON-RPC for invalid parameters."""
+
+# MCP has no field for it: its SDKs report invalid arguments as a tool error whose text begins in one of these ways.
+_REFUSALS = re.compile(
+    r"""
+      (?: MCP\ error\ -32602 .* )? Input\ validation\ error     # the SDKs for Python (jsonschema) and TypeScript (zod)
+    | MCP\ error\ -32602
+    | Invalid\ arguments\ for\ tool                             # earlier versions of the TypeScript SDK
+    | (?: Error\ (?: executing | calling )\ tool\ [^\n]{1,200}:\ )?
+      \d+\ validation\ errors?\ for\ (?: call\[ | \S+Arguments\b )  # pydantic, in FastMCP and the SDK for Python
+    | (?: invalid\ params:\ )? validating\ "arguments"          # the SDK for Go
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+# The same code and the same beginnings report other faults: no such tool, one that is switched off, a result of a form
+# that the tool does not declare.
+_NOT_OF_ARGUMENTS = re.compile(
+    r"\bunknown tool\b|\btool\b.{0,200}\b(?:not found|disabled)\b|^(?:MCP error -32602: *)?Output validation error",
+    re.IGNORECASE,
+)
+
+
+def refusal_of(record: CallRecord) -> str | None:
+    """Return the message of a server that refused the arguments of a call, in one line; `None` if none did.
+
+    Only the answers of real servers, and of tools elsewhere, tell something about the arguments: a mock answers as its
+    suite says.
+    """
+    result = record.unedited or record.result
+    if result is None or not result.is_error or result.source not in ("server", "reported"):
+        return None
+    refused = result.code == INVALID_PARAMS or _REFUSALS.match(result.content) is not None
+    # What follows the first line are values, which may hold any words.
+    first = result.content.partition("\n")[0]
+    return cut(result.content) if refused and not _NOT_OF_ARGUMENTS.search(first) else None
+
+
+# Names how a run's last answer ended early: cut off at the token limit, or refused.
+
+
+def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
+    """Yield that the last answer was cut off or refused. That decides nothing by itself."""
+    how = _how_it_ended(trajectory)
+    if how == "truncated":
+        yield Issue("cut off", cut_off_where(trajectory.rounds[-1]))
+    elif how == "refused":
+        yield Issue("refused", "the model, or a content filter of its endpoint, refused to answer")
+
+
+def unfinished(trajectory: Trajectory) -> str | None:
+    """Return the text of a last answer that was cut off or refused, in words; `None` where there is no such answer."""
+    how = _how_it_ended(trajectory)
+    if how is None:
+        return None
+    what = "an answer that was cut off" if how == "truncated" else "a refusal"
+    text = trajectory.rounds[-1].text
+    return f"{what}: {describe_value(text)}" if text else what
+
+
+def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | None:
+    if not trajectory.rounds:
+        return None
+    reasons = (trajectory.rounds[-1].stop_reason, trajectory.finish.reason if trajectory.finish is not None else None)
+    if "truncated" in reasons:
+        return "truncated"
+    return "refused" if "refused" in reasons else None
+
+
+def cut_off_where(answer: Round) -> str:
+    """Return where an answer was cut off, and what to do: `after 16 tokens: raise max_tokens`."""
+    tokens = answer.usage.output_tokens if answer.usage is not None else 0
+    where = f"after {counted(tokens, 'token')}" if tokens else "at the token limit"
+    return f"{where}: raise `max_tokens`"
 
 
 class CheckedCall(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
-from workbench.grading.argument_counts import ToolArguments
+from workbench.grading.run_summary import ToolArguments
 from workbench.history.records import COUNTED, Kind, count_name
 from workbench.trajectory.typed_json import parsed_json
 

@@ -14,7 +14,6 @@ from workbench.grading.result_json import outcome_from_json
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
 from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
-from workbench.history.reading import DAMAGE, values_in
 from workbench.history.records import (
     BatchRow,
     CaseOutline,
@@ -26,12 +25,12 @@ from workbench.history.records import (
     SuiteRef,
     Tally,
 )
+from workbench.history.rows import DAMAGE, values_in
 from workbench.history.run_table import RunTable
 from workbench.history.stored_batches import StoredBatches
 from workbench.suite.model import Gate
-from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.trajectory.typed_json import compact_json
 
 _RUN = """
@@ -348,3 +347,28 @@ class History(StoredBatches):
             except DamagedError as error:
                 damaged(str(error))
         return found
+
+
+# What runs of a case depend on: tells whether two stored runs were asked, and expected, the same.
+
+
+class Contents:
+    """The contents of cases of a history, each suite read once."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._of_suites: dict[SuiteRef, dict[str, str]] = {}
+
+    def of(self, suite: SuiteRef, case_id: str) -> str:
+        """Return the text of a case and that of its suite without cases; for a damaged suite, which file it was."""
+        if suite not in self._of_suites:
+            self._of_suites[suite] = {}
+            with suppress(DamagedError):
+                self._of_suites[suite] = self._read(suite)
+        return self._of_suites[suite].get(case_id, suite.hash)
+
+    def _read(self, suite: SuiteRef) -> dict[str, str]:
+        cases, rest = self._history.case_texts(suite), self._history.suite_text(suite)
+        for text in cases.values():
+            rest = rest.replace(text, "", 1)
+        return {case: f"{rest}\0{text}" for case, text in cases.items()}

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from workbench.grading.grade import RunResult
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import RunResult, Status
 from workbench.grading.result_json import outcome_of, outcome_pieces
+from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.history.columns import stored
+from workbench.history.records import DoneRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
-from workbench.suite.excerpt import Blocks
 from workbench.suite.settings import Grading
-from workbench.trajectory.event_lines import event_from_json
-from workbench.trajectory.events import Event
+from workbench.suite.suite_file import Blocks
+from workbench.trajectory.events import Event, RunStarted
+from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.recording import event_from_json, event_to_line
 from workbench.trajectory.typed_json import compact_json, parsed_json
 
 if TYPE_CHECKING:
@@ -139,3 +146,199 @@ def _gradings() -> TypeAdapter[Grading]:
     from pydantic import TypeAdapter  # on use: most runs are graded by the defaults
 
     return TypeAdapter(Grading)
+
+
+# Packs finished runs for a history. What the runs of a batch have in common is stored once: the tools that they
+# were offered, and a sample of their text, by which zlib makes the others small.
+
+_CHUNK = 1 << 15
+"""Texts are searched and compressed in chunks of about so many characters: a long run is never in memory as a whole."""
+
+_LISTS_OF_TOOLS = 64
+"""How many lists of tools are remembered."""
+
+_MAX_NUMBER = (1 << 63) - 1
+
+Search = Callable[[str], bool]
+"""Returns whether a JSON text may hold a secret."""
+
+
+class RunDoor(Protocol):
+    """What the runs of a batch pass before they are stored."""
+
+    def search(self, run: DoneRun) -> Search | None:
+        """Returns a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
+        is. Returns `None` for a run that has to be redacted in any case."""
+
+    def redacted(self, run: DoneRun) -> DoneRun:
+        """Returns the run as it may be stored."""
+
+
+class OpenDoor:
+    """Lets every run pass as it is."""
+
+    def search(self, run: DoneRun) -> Search | None:
+        """Returns a search that finds nothing."""
+        return lambda _text: False
+
+    def redacted(self, run: DoneRun) -> DoneRun:
+        """Returns the run."""
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class SharedText:
+    """A text that several runs of a batch have in common: its SHA-256, hexadecimal, and the text, compressed."""
+
+    hash: str
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRun:
+    """A finished run, compressed as it will be in the file. `values` are its figures by the names of their columns,
+    `tools` the tools that its first event offers, `sample` what its events and its outcome were compressed with."""
+
+    run_id: str
+    status: Status
+    values: Mapping[str, object]
+    events: bytes
+    outcome: bytes
+    tools: SharedText | None = None
+    sample: SharedText | None = None
+
+    def unpacked_events(self) -> tuple[Event, ...]:
+        """Returns the events as they would be read from the file."""
+        sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
+        return tuple(unpacked_events(self.events, unpacked(self.tools.packed) if self.tools else None, sample))
+
+    def unpacked_texts(self) -> tuple[str, str]:
+        """Returns the JSON texts of its events, without tools, and of its outcome."""
+        sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
+        return unpacked(self.events, sample), unpacked(self.outcome, sample)
+
+
+class _SecretFoundError(Exception):
+    """A text holds what may be a secret."""
+
+
+class RunPacker:
+    """Packs the runs of one batch. To be used on one thread."""
+
+    def __init__(self, door: RunDoor | None = None) -> None:
+        self._door = door if door is not None else OpenDoor()
+        self._tools: dict[tuple[str, tuple[str, ...]], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
+        self._sample_text = b""
+        self._sample: SharedText | None = None
+
+    def packed(self, run: DoneRun) -> PackedRun | None:
+        """Compress a run as it may be stored. Returns `None` for one that was stopped before its first event without a
+        reason, which counts as never begun.
+
+        Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
+        """
+        if run.result.status == "stopped" and run.result.error is None and not run.events:
+            return None
+        search = self._door.search(run)
+        if search is not None:
+            try:
+                return self._packed(run, search)
+            except _SecretFoundError:
+                pass
+        return self._packed(self._door.redacted(run), OpenDoor().search(run))
+
+    def _packed(self, run: DoneRun, search: Search | None) -> PackedRun:
+        events, tools = self._without_tools(run.events)
+        if self._sample_text and self._sample is None:
+            self._sample = _shared(self._sample_text)
+        lines = map(event_to_line, events)
+        texts = [
+            self._packed_text((line if number == 0 else f"\n{line}" for number, line in enumerate(lines)), search),
+            self._packed_text(outcome_pieces(outcome_of(run.result)), search),
+        ]
+        if self._sample is None:
+            self._sample_text = b"".join(beginning for _, beginning in texts)
+        values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
+        return PackedRun(run.run_id, run.result.status, values, texts[0][0], texts[1][0], tools, self._sample)
+
+    def _packed_text(self, pieces: Iterable[str], search: Search | None) -> tuple[bytes, bytes]:
+        """Returns a compressed text, and its beginning."""
+        packing = Packing(self._sample_text if self._sample is not None else b"")
+        for chunk in _chunks(pieces):
+            if search is not None and search(chunk):
+                raise _SecretFoundError
+            packing.add(chunk)
+            del chunk  # it may be large, and so may be the next one
+        return packing.end(), packing.beginning
+
+    def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
+        """Returns events without the tools of the first one, and these."""
+        started = events[0].payload if events else None
+        if not isinstance(started, RunStarted) or not started.tools:
+            return events, None
+        # Runs that come from another process have equal tools, not the same ones.
+        key = (started.suite_hash, tuple([tool.name for tool in started.tools]))
+        known = self._tools.get(key)
+        if known is None or known[0] != started.tools:
+            if len(self._tools) == _LISTS_OF_TOOLS:
+                self._tools.clear()
+            known = self._tools[key] = started.tools, _shared(compact_json(started.tools).encode())
+        return (replace(events[0], payload=replace(started, tools=())), *events[1:]), known[1]
+
+
+def figure_values(figures: RunSummary) -> Mapping[str, object]:
+    """Returns the figures of a run by the names of their columns."""
+    return {
+        "status": figures.status,
+        "score": figures.score,
+        "reason": stored(figures.reason),
+        "broken": figures.is_broken,
+        "options": grading_text(figures.grading),
+        "began_ms": figures.began_ms,
+        "ended_ms": figures.ended_ms,
+        "latency_ms": figures.latency_ms,
+        "loop_ms": figures.loop_ms,
+        "first_token_ms": figures.first_token_ms,
+        "input_tokens": _whole(figures.input_tokens),
+        "output_tokens": _whole(figures.output_tokens),
+        "cost_usd": figures.cost_usd,
+        "asked": figures.asked,
+        "metrics": metrics_text(figures),
+        "arguments": arguments_text(figures),
+        "repaired": compact_json(figures.repaired) if figures.repaired else None,
+    }
+
+
+def metrics_text(figures: RunSummary) -> str | None:
+    """Returns the metrics of a run as they are stored."""
+    return compact_json(dict(figures.metrics)) if figures.metrics else None
+
+
+def arguments_text(figures: RunSummary) -> str | None:
+    """Returns the counts of calls with valid arguments as they are stored."""
+    counts = {tool: numbers for tool, *numbers in figures.tool_arguments}
+    return compact_json(counts) if counts else None
+
+
+def _whole(number: int | None) -> int | None:
+    """Returns a count that SQLite can hold; a provider's counts may be nonsense."""
+    return None if number is None else max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
+
+
+def _shared(content: bytes) -> SharedText:
+    return SharedText(hashlib.sha256(content).hexdigest(), zlib.compress(content))
+
+
+def _chunks(pieces: Iterable[str]) -> Iterator[str]:
+    held: list[str] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        del piece
+        if size >= _CHUNK:
+            chunk, size = "".join(held), 0
+            held.clear()
+            yield chunk
+            del chunk
+    yield "".join(held)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import RunSummary
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
 

@@ -8,10 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from workbench.config.history_file import history_option
+from workbench.config.folders import history_option
 from workbench.history import columns
 from workbench.history.database import as_history_errors
-from workbench.history.reading import DAMAGE, StoredRows
 from workbench.history.records import (
     COUNTED,
     BatchPart,
@@ -22,6 +21,7 @@ from workbench.history.records import (
     Regrade,
     count_name,
 )
+from workbench.history.rows import DAMAGE, StoredRows
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json
 

@@ -44,7 +44,7 @@ class BuiltInModels:
         return OfflineModel(pace_ms=self._pace_ms)
 
     def _planted(self, weakness: str) -> Model:
-        from workbench.providers.offline.planted import PlantedModel
+        from workbench.providers.offline.model import PlantedModel
 
         return PlantedModel(weakness, pace_ms=self._pace_ms)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench.analysis.audit.coverage import Coverage
+from workbench.analysis.audit.audit import Coverage
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 
 LISTED_MAX = 400
 """Characters of a list of names without coverage."""

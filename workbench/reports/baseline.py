@@ -12,7 +12,7 @@ from pydantic import Field
 
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.confirming import Confirmation, Confirmed, ConfirmedCase
+from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
 from workbench.analysis.paired import Paired
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult

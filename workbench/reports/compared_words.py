@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from workbench.analysis.comparison import Cell, ModelTotals
-from workbench.analysis.front import front, points_by_cost, points_by_latency
-from workbench.analysis.quality import GateResult
-from workbench.analysis.side_by_side import Comparison
+from workbench.analysis.gates import GateResult
+from workbench.analysis.side_by_side import Comparison, front, points_by_cost, points_by_latency
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals

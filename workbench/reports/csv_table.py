@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from typing import Any
 
-from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import valid_arguments_of
 from workbench.reports.comparison_json import ComparisonReport
 from workbench.reports.grade_text import issue_text
 from workbench.reports.history_json import DiffReport
@@ -20,7 +20,7 @@ from workbench.reports.json_base import bounded
 from workbench.reports.record_lines import cells_of
 from workbench.reports.runs_report import RunsReport
 from workbench.reports.visible import visible
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 from workbench.trajectory.typed_json import compact_json
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

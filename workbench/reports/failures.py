@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from workbench.analysis.causes import ADVICE, Cause
-from workbench.analysis.confusion import Pair
-from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Symptom
+from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Pair, Symptom
 from workbench.reports.json_base import ReportModel
 from workbench.reports.paint import Paint
 from workbench.reports.text import run_title

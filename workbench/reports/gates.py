@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from workbench.analysis.aggregates import AggregateGate, AggregateResult
-from workbench.analysis.quality import GateResult
+from workbench.analysis.gates import AggregateGate, AggregateResult, GateResult
 from workbench.decimals import decimals
 from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
 from workbench.reports.paint import Paint

@@ -9,7 +9,7 @@ from workbench.reports.run_words import cut, issue_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
-from workbench.suite.disk import from_repository
+from workbench.suite.files import from_repository
 from workbench.suite.numerals import counted
 
 ANNOTATIONS_MAX = 9

@@ -9,10 +9,10 @@ from itertools import islice
 
 from rich.cells import cell_len
 
+from workbench.analysis.batch_diff import decider_of
 from workbench.analysis.comparison import ModelTotals, cells_of, model_totals
-from workbench.analysis.deciders import decider_of
-from workbench.analysis.quality import GateFold, GateResult, as_watched, gates_of
-from workbench.analysis.stopping import stored_watch
+from workbench.analysis.early_stop import stored_watch
+from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
 from workbench.decimals import decimals

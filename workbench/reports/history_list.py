@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
+from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of
 from workbench.decimals import decimals
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from workbench.analysis.batch_diff import KINDS, BatchDiff
-from workbench.analysis.deciders import decider_of
-from workbench.analysis.quality import GateResult
-from workbench.analysis.trends import TrendKey
+from workbench.analysis.batch_diff import KINDS, BatchDiff, decider_of
+from workbench.analysis.gates import GateResult
+from workbench.analysis.over_time import TrendKey
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef, count_name
 from workbench.reports.batch_diff import DiffSide, names_of
 from workbench.reports.batch_diff_json import change_report, test_reports

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import came_to
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.analysis.trends import MAX_TREND
+from workbench.analysis.over_time import MAX_TREND
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow

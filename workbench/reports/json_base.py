@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 
 
 def bounded(score: object) -> object:

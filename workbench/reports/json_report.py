@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from workbench.analysis.failures import FailureNumbers
-from workbench.analysis.quality import Quality
+from workbench.analysis.gates import Quality
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
@@ -26,8 +26,8 @@ from workbench.reports.json_writing import Records
 from workbench.reports.measured import AgreementReport, JudgeUseReport, LatencyReport, UsageReport, ValidArgumentsReport
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.timing import Timing
-from workbench.suite.lines import LineOf, no_line
 from workbench.suite.model import Case
+from workbench.suite.suite_file import LineOf, no_line
 from workbench.trajectory.trajectory import CallRecord, Round
 
 

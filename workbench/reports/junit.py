@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
+from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
 from workbench.reports.grade_text import doubts
 from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, issue_lines, told_steps
@@ -23,7 +23,7 @@ from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.server_output import output_lines
 from workbench.reports.values import score_text
 from workbench.reports.visible import visible
-from workbench.suite.disk import from_repository
+from workbench.suite.files import from_repository
 from workbench.suite.numerals import counted
 from workbench.version import __version__
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from workbench.suite.disk import resolved
+from workbench.suite.files import resolved
 
 
 def write_report(file: Path, pieces: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workbench.checks.check import Check
 from workbench.grading.grade import Grade, RunResult
-from workbench.grading.unfinished_answers import cut_off_where
+from workbench.grading.valid_arguments import cut_off_where
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_text, why_passed
 from workbench.reports.values import call_text, milliseconds, result_text, shown_json

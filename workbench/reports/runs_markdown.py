@@ -26,7 +26,7 @@ from workbench.reports.text import endpoint_text, not_made_text
 from workbench.reports.timing import timing_line
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line
-from workbench.suite.disk import from_repository
+from workbench.suite.files import from_repository
 from workbench.suite.numerals import counted
 
 COMMENT_MAX = 65_536

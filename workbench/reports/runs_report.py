@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.analysis.failures import FailureNumbers
-from workbench.analysis.quality import Quality
+from workbench.analysis.gates import Quality
 from workbench.analysis.totals import Totals
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult

@@ -13,7 +13,7 @@ from workbench.reports.markdown import code, table, text
 from workbench.reports.run_words import cut, made_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 from workbench.suite.model import Case
 from workbench.suite.numerals import counted
 from workbench.trajectory.typed_json import json_text

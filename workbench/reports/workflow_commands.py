@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from workbench.reports.visible import one_line
-from workbench.suite.disk import is_outside
+from workbench.suite.files import is_outside
 
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")

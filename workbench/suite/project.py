@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from workbench.settings_name import SETTINGS_NAME
-from workbench.suite.disk import absolute
+from workbench.suite.files import absolute
 from workbench.suite.numerals import counted
 
 _CHUNK_BYTES = 1 << 16

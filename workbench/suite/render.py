@@ -7,11 +7,16 @@ here, so the few rules of writing TOML are below.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, time
 from typing import TypeGuard
 
+from pydantic import BaseModel
+
+from workbench.checks.check import CheckBase
+from workbench.checks.value_kinds import Equals
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
 Table = dict[str, object]
@@ -184,3 +189,61 @@ def _escaped_character(character: str) -> str:
     if 0xD800 <= number <= 0xDFFF:
         raise ValueError("a text contains half of a character (a lone surrogate), which UTF-8 cannot encode")
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
+
+
+# Converts the frozen models back to plain data as a person writes it: no defaults filled in, checks in their short
+# form. A model does not remember everything: whether an id was written or derived from the name (it is written),
+# whether a float was written as an integer (`5` for `5.0`), and that a schema was JSON text (only one with null
+# needs to be).
+
+_ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})
+"""Fields whose numbers are the author's own: there 5 and 5.0 are two values."""
+
+
+def to_toml_data(model: BaseModel) -> Table:
+    """Returns a suite, a case or any part of one as plain data; loading it gives an equal model. Raises ValueError for
+    a null inside a value, which TOML lacks."""
+    names = list(type(model).model_fields)
+    if isinstance(model, CheckBase):
+        names.sort(key=lambda name: name != model.kind)
+    data: Table = {}
+    for name in names:
+        value = getattr(model, name)
+        if name not in model.model_fields_set or name == "plain" or (value is None and name != "equals"):
+            continue
+        if name == "parameters" and _holds_null(value):
+            data[name] = json.dumps(value, ensure_ascii=False)
+        else:
+            data[name] = _plain(value if name in _ANY_JSON else _short(value))
+    return data
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Equals(plain=True):
+            return _plain(value.equals)
+        case BaseModel():
+            return to_toml_data(value)
+        case dict():
+            return {key: _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case None:
+            raise ValueError("TOML has no null: for an argument that is null, write { equals_null = true }")
+        case _:
+            return value
+
+
+def _short(value: object) -> object:
+    """Returns numbers of the format without `.0`, as people write them."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    if isinstance(value, tuple):
+        return tuple(map(_short, value))
+    return value
+
+
+def _holds_null(value: object) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_null, value.values() if isinstance(value, dict) else value))
+    return value is None

@@ -106,7 +106,7 @@ class SuiteText:
         self._must_have(index)
         if same(self.cases[index], case):
             return self
-        from workbench.suite.editing import CannotEditError, edited  # imports tomlkit, not needed to look at a suite
+        from workbench.suite.toml_edit import CannotEditError, edited  # imports tomlkit, not needed to look at a suite
 
         if not self.in_blocks:
             return self._with_cases((*self.cases[:index], case, *self.cases[index + 1 :]), keeps=True)
@@ -242,7 +242,7 @@ class SuiteText:
 
     def _rewritten(self, document: Table) -> SuiteText:
         """Edit the whole file to hold another document."""
-        from workbench.suite.editing import CannotEditError, edited
+        from workbench.suite.toml_edit import CannotEditError, edited
 
         mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
         try:

@@ -16,9 +16,9 @@ from typing import TypeGuard, TypeVar
 from workbench.checks.check import Checks, with_parts
 from workbench.checks.references import environment_names
 from workbench.dataclasses import dataclass
-from workbench.suite.disk import LockedError, absolute, locked, resolved
-from workbench.suite.loading import SuiteFile
+from workbench.suite.files import LockedError, absolute, locked, resolved
 from workbench.suite.model import Mock, Server, Suite, started_by
+from workbench.suite.suite_file import SuiteFile
 
 _STORE_FORMAT = 1
 
@@ -101,7 +101,7 @@ def _quoted(settings: Settings) -> Iterator[str]:
 class SuiteNeeds:
     """Everything in a suite that needs trust, sorted and exactly as written. `folder` is where commands run and modules
     are looked for. `models` are those that the suite and the settings beside it name (`workbench.evaluation.approval`),
-    `files` the code behind `modules` and `python` (`workbench.tools.code_files`)."""
+    `files` the code behind `modules` and `python` (`workbench.tools.python_code`)."""
 
     folder: Path
     commands: tuple[Command, ...] = ()

@@ -11,8 +11,7 @@ from workbench.dataclasses import dataclass
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller, Outcome
-from workbench.tools.grant import Grant
-from workbench.tools.pool import ServerPool
+from workbench.tools.pool import Grant, ServerPool
 from workbench.trajectory.messages import JsonValue, ToolCall
 
 CALL_ID = "by hand"

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.dataclasses import dataclass
 from workbench.tools.answer import PythonReferenceError, ToolsError
-from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import TimeLimits, first_line, innermost
-from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.python_code import FoundCode, PythonFunctions
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:

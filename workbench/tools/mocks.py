@@ -26,7 +26,7 @@ from workbench.checks.text_kinds import Pattern
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
-from workbench.tools.python_reference import PythonFunctions, in_thread
+from workbench.tools.python_code import PythonFunctions, in_thread
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
 from workbench.trajectory.typed_json import json_text
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_ERROR_BYTES, MAX_OUTPUT_BYTES
-from workbench.tools.stdio import ends_within, left_behind, new_mark, signal_group, started_process
+from workbench.tools.server_process import ends_within, left_behind, new_mark, signal_group, started_process
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0

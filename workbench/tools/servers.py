@@ -18,12 +18,9 @@ from workbench.checks.argument_schema import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
 from workbench.limits import MAX_LISTING_PAGES, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.suite.model import Server
-from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
-from workbench.tools.clean import clean_object, clean_text
-from workbench.tools.connection import Connection, TimeLimits, first_line, innermost
-from workbench.tools.content import answer_of, error_of
-from workbench.tools.environment import MissingVariableError
-from workbench.tools.python_reference import in_thread
+from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
+from workbench.tools.connection import Connection, MissingVariableError, TimeLimits, first_line, innermost
+from workbench.tools.python_code import in_thread
 from workbench.trajectory.events import ServerOutput
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 

@@ -19,8 +19,7 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError
-from workbench.tools.connection import TimeLimits, first_line
-from workbench.tools.environment import filled
+from workbench.tools.connection import TimeLimits, filled, first_line
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:

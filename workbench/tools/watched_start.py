@@ -1,4 +1,4 @@
-"""Starts a command that does not outlive Workbench. Run as a script of its own, by `workbench.tools.stdio`.
+"""Starts a command that does not outlive Workbench. Run as a script of its own, by `workbench.tools.server_process`.
 
 This process leads a process group. It leaves a watcher behind in the group and becomes the command. The watcher waits
 for Workbench's end, which it sees by the end of a socket that only Workbench holds open, or by the end of the process

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TypeGuard
 
 from workbench.trajectory.messages import JsonValue
@@ -123,3 +124,179 @@ def type_text(schema: JsonValue | Schema) -> str:
     if isinstance(reference := schema.get("$ref"), str):
         return reference.rsplit("/", 1)[-1]
     return ""
+
+
+# The values that a JSON Schema allows, in the words of suites, and sample values.
+
+ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
+"""JSON Schema's names of types. A schema that allows `number` also allows `integer`."""
+
+TEXT: Schema = {"type": "string"}
+"""The schema of anything that is always text, such as the final answer."""
+
+_WORDS = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "true/false",
+    "array": "list",
+    "object": "table",
+    "null": "null",
+}
+_DEEPEST = 12
+_MANY = 6
+
+
+def types_of(schema: Schema | None) -> frozenset[str]:
+    """Return the types that a schema allows, all of them if it is unknown or does not restrict them."""
+    return _types(schema, schema or {}, _DEEPEST)
+
+
+def is_text(schema: Schema | None) -> bool:
+    """Return whether a schema allows only text, ignoring null, which cannot be typed."""
+    return types_of(schema) - {"null"} == {"string"}
+
+
+def is_list(schema: Schema | None) -> bool:
+    """Return whether a schema allows only lists, ignoring null."""
+    return types_of(schema) - {"null"} == {"array"}
+
+
+def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
+    """Return the values that a schema lists (`enum`, `const`, true and false) without null, `None` if it lists none."""
+    values = _values(schema, schema or {}, _DEEPEST)
+    return None if values is None else tuple(value for value in values if value is not None)
+
+
+def items_of(schema: Schema | None) -> Schema:
+    """Return the schema of a list's items, empty if unknown."""
+    root = schema or {}
+    for part in parts_of(schema, root):
+        items = part.get("items")
+        if isinstance(items, Mapping):
+            return with_definitions(items, root)
+    return {}
+
+
+def keyword(schema: Schema | None, name: str) -> object:
+    """Return the value of a keyword, through references and a nullable's single alternative, `None` if absent."""
+    return next((part[name] for part in parts_of(schema, schema or {}) if name in part), None)
+
+
+def type_words(schema: Schema | None) -> str:
+    """Describe a schema's type in a few words: `text`, `whole number`, `list of text`, `on | off`, `text or null`."""
+    types = types_of(schema)
+    if types == ALL_TYPES:
+        return "any value"
+    values = allowed_values(schema)
+    if values and types - {"null"} != {"boolean"}:
+        shown = [str(value).lower() if isinstance(value, bool) else str(value) for value in values[:_MANY]]
+        return " | ".join(shown + ["…"] * (len(values) > _MANY) + ["null"] * ("null" in types))
+    shown = [_WORDS[name] for name in _WORDS if name in types and not (name == "integer" and "number" in types)]
+    if "array" in types and (inner := types_of(items_of(schema))) != ALL_TYPES:
+        of_items = " or ".join(_WORDS[n] for n in _WORDS if n in inner and not (n == "integer" and "number" in inner))
+        shown[shown.index("list")] = f"list of {of_items}"
+    return " or ".join(shown) or "nothing"
+
+
+def with_definitions(schema: Schema, root: Schema) -> Schema:
+    """Return a part of a schema as a schema of its own, with the definitions of the whole."""
+    definitions = {name: root[name] for name in ("$defs", "definitions") if name in root and name not in schema}
+    return {**schema, **definitions} if definitions else schema
+
+
+def _types(schema: object, root: Schema, depth: int) -> frozenset[str]:
+    if schema is False:
+        return frozenset()
+    if not isinstance(schema, Mapping) or depth == 0:
+        return ALL_TYPES
+    allowed = ALL_TYPES
+    if (names := type_names(schema)) is not None:
+        allowed &= {*names, "integer"} if "number" in names else set(names)
+    if (values := listed_values(schema)) is not None:
+        allowed &= set(map(type_of, values))
+    for kinds in alternatives_of(schema, *UNIONS):
+        allowed &= frozenset[str]().union(*(_types(kind, root, depth - 1) for kind in kinds))
+    for other in _all_of(schema, root):
+        allowed &= _types(other, root, depth - 1)
+    return allowed
+
+
+def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
+    if not isinstance(schema, Mapping) or depth == 0:
+        return None
+    if (values := listed_values(schema)) is not None:
+        return values
+    for kinds in filter(None, alternatives_of(schema, *UNIONS)):
+        found = [_values(kind, root, depth - 1) for kind in kinds]
+        if all(one is not None for one in found):
+            return [value for one in found for value in one or ()]
+    for other in _all_of(schema, root):
+        if (listed := _values(other, root, depth - 1)) is not None:
+            return listed
+    types = _types(schema, root, depth)
+    if types == {"null"}:
+        return [None]
+    return [True, False] if types - {"null"} == {"boolean"} else None
+
+
+def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
+    """Yield the schema and everything that applies together with it: its `$ref`, `allOf`, and its only alternative that
+    is not null. `root` resolves references."""
+    if not isinstance(schema, Mapping) or depth == 0:
+        return
+    yield schema
+    for other in _all_of(schema, root):
+        yield from parts_of(other, root, depth - 1)
+    for kinds in alternatives_of(schema, *UNIONS):
+        some = [kind for kind in kinds if _types(kind, root, depth - 1) != {"null"}]
+        if len(some) == 1:
+            yield from parts_of(some[0], root, depth - 1)
+
+
+def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
+    if isinstance(reference := schema.get("$ref"), str):
+        # Parts of a schema carry its definitions only, so the whole, which `#` means, is not there.
+        yield None if reference == "#" else target_of(reference, root)
+    yield from chain.from_iterable(alternatives_of(schema, "allOf"))
+
+
+def suggested_value(schema: Schema | None) -> object | None:
+    """Return the first of `suggested_values`, `None` if there is none."""
+    return next(iter(suggested_values(schema)), None)
+
+
+def suggested_values(schema: Schema | None) -> tuple[object, ...]:
+    """Return the schema's default, its listed values and its examples, without those that TOML cannot express."""
+    listed = allowed_values(schema)
+    examples = keyword(schema, "examples")
+    others = examples if isinstance(examples, list) else []
+    suggested = (keyword(schema, "default"), *(listed or ()), keyword(schema, "example"), *others)
+    return tuple(value for value in suggested if _is_writable(value))
+
+
+def sample_value(schema: Schema | None) -> object:
+    """Return the value that the schema suggests, or a plain one of its type: empty text, the minimum, and so on."""
+    suggested = suggested_value(schema)
+    if suggested is not None:
+        return suggested
+    types = types_of(schema)
+    if "string" in types:
+        return ""
+    if "integer" in types:
+        least = keyword(schema, "minimum")
+        return least if is_number(least) else 0
+    return True if "boolean" in types else [] if "array" in types else {} if "object" in types else ""
+
+
+def _is_writable(value: object) -> bool:
+    match value:
+        case None:
+            return False
+        case float():
+            return is_number(value)
+        case dict():
+            return all(map(_is_writable, value.values()))
+        case list():
+            return all(map(_is_writable, value))
+    return True

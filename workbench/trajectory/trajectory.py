@@ -1,19 +1,41 @@
-"""The trajectory: the fold of a run's events (`workbench.trajectory.fold`)."""
+"""The trajectory: the fold of a run's events (`workbench.trajectory.trajectory`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from typing import Any
 
 from workbench.dataclasses import dataclass
 from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallEdited,
+    CallFinished,
+    CallStarted,
     Deviation,
+    Event,
+    ExecutionProgress,
+    ExecutionStarted,
     Forked,
+    MessageAdded,
+    Paused,
+    PromptProgress,
+    ReasoningDelta,
+    Regenerated,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultEdited,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
     RunFinished,
     RunStarted,
     ServerOutput,
     StepStarted,
     StopReason,
+    TextDelta,
+    TextWasReasoning,
 )
 from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
@@ -180,3 +202,256 @@ class Trajectory:
         """Tokens of all answers for which a model was asked; `None` when no provider counted any."""
         counted = [answer.usage for answer in self.asked if answer.usage is not None]
         return sum(counted, Usage()) if counted else None
+
+
+# Folds events into a trajectory, one by one, so that a live view and a finished run are computed by the same code.
+
+
+class TrajectoryError(ValueError):
+    """Events that cannot come from one run in the given order."""
+
+
+@dataclass
+class _OpenCall:
+    id: str
+    tool: str
+    round: int
+    fragments: list[str] = field(default_factory=list)
+    finished: CallFinished | None = None
+    server: str | None = None
+    result: ResultReceived | None = None
+    edited: Mapping[str, JsonValue] | None = None
+    unedited: ResultReceived | None = None
+
+    def record(self) -> CallRecord:
+        done = self.finished
+        call = (
+            ToolCall(self.id, self.tool, done.arguments, done.raw, done.problem)
+            if done is not None
+            else ToolCall(self.id, self.tool, raw="".join(self.fragments))
+        )
+        return CallRecord(
+            call, self.round, done is not None, self.server, self.result, edited=self.edited, unedited=self.unedited
+        )
+
+
+@dataclass
+class _OpenRound:
+    number: int
+    reasoning: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    calls: list[_OpenCall] = field(default_factory=list)
+    response: ResponseFinished | None = None
+    errors: list[str] = field(default_factory=list)
+    step: StepStarted | None = None
+    added: tuple[str, ...] = ()
+    superseded: tuple[Round, ...] = ()
+    replayed: bool = False
+
+    def unanswered(self, **changes: Any) -> _OpenRound:
+        """Returns the same request, not answered yet."""
+        return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
+
+    def record(self) -> Round:
+        response = self.response
+        return Round(
+            number=self.number,
+            reasoning="".join(self.reasoning),
+            text="".join(self.text),
+            calls=tuple(call.record() for call in self.calls),
+            stop_reason=response.stop_reason if response else None,
+            usage=response.usage if response else None,
+            first_token_ms=response.first_token_ms if response else None,
+            latency_ms=response.latency_ms if response else None,
+            waited_ms=response.waited_ms if response else 0.0,
+            errors=tuple(self.errors),
+            provider_state=response.provider_state if response else None,
+            deviations=response.deviations if response else (),
+            step=self.step,
+            added=self.added,
+            superseded=self.superseded,
+            replayed=self.replayed,
+        )
+
+
+class TrajectoryFold:
+    """Folds events into a trajectory. Events must come in sequence, from 0, without gaps."""
+
+    def __init__(self) -> None:
+        self._run_id = ""
+        self._start: RunStarted | None = None
+        self._rounds: list[_OpenRound] = []
+        self._calls: dict[str, _OpenCall] = {}
+        self._finish: RunFinished | None = None
+        self._next_sequence = 0
+        self._time_ms = 0.0
+        self._held_ms = 0.0
+        self._is_held = False
+        self._outside_ms = 0.0
+        """Time outside the agent loop: before the start, waiting for an endpoint's turn, and judging."""
+        self._retry_wait_ms = 0.0
+        self._step: StepStarted | None = None
+        self._added: tuple[str, ...] = ()
+        self._fork: Forked | None = None
+
+    def add(self, event: Event) -> None:
+        """Add an event. Raises TrajectoryError when it cannot follow the events before it."""
+        if event.sequence != self._next_sequence:
+            raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
+        if self._finish is not None:
+            raise TrajectoryError(f"event {event.sequence} after the end of the run")
+        what = event.payload
+        if isinstance(what, RunStarted) != (event.sequence == 0):
+            raise TrajectoryError("a run starts with RunStarted, once")
+        if self._next_sequence and event.run_id != self._run_id:
+            raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
+        self._outside_ms += self._outside_before(event)
+        match what:
+            case RunStarted():
+                self._start = what
+            case StepStarted():
+                self._step = what
+            case MessageAdded(text=text):
+                self._added += (text,)
+            case RequestStarted(round=number):
+                if self._rounds and self._rounds[-1].number == number:
+                    self._begin_again(self._rounds[-1])
+                else:
+                    self._rounds.append(_OpenRound(number, step=self._step, added=self._added))
+                    self._step, self._added = None, ()
+            case Regenerated(round=number):
+                self._supersede(self._round(number))
+            case RequestFailed(round=number, error=error):
+                self._round(number).errors.append(error)
+            case PromptProgress(round=number):
+                self._round(number)
+            case TextDelta(round=number, text=text):
+                self._round(number).text.append(text)
+            case ReasoningDelta(round=number, text=text):
+                self._round(number).reasoning.append(text)
+            case TextWasReasoning(round=number):
+                answering = self._round(number)
+                answering.reasoning += answering.text
+                answering.text = []
+            case CallStarted(round=number, call_id=call_id, tool=tool):
+                if call_id in self._calls:
+                    raise TrajectoryError(f"two calls with the id {call_id}")
+                self._calls[call_id] = _OpenCall(call_id, tool, number)
+                self._round(number).calls.append(self._calls[call_id])
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._call(call_id).fragments.append(fragment)
+            case CallFinished(call_id=call_id):
+                self._call(call_id).finished = what
+            case ResponseFinished(round=number):
+                self._round(number).response = what
+            case RetryScheduled(round=number, wait_ms=wait_ms):
+                self._round(number)
+                self._retry_wait_ms = wait_ms
+            case ExecutionStarted(call_id=call_id, server=server):
+                self._call(call_id).server = server
+            case ExecutionProgress(call_id=call_id):
+                self._call(call_id)
+            case CallEdited(call_id=call_id, arguments=arguments):
+                self._call(call_id).edited = arguments
+            case ResultReceived(call_id=call_id):
+                self._call(call_id).result = what
+            case ResultEdited(call_id=call_id):
+                self._edit_result(self._call(call_id), what)
+            case Paused():
+                self._is_held = True
+            case Resumed(held_ms=held_ms):
+                self._held_ms += held_ms
+                self._is_held = False
+            case Forked():
+                self._fork = what
+                for round_ in self._rounds:
+                    round_.replayed = True
+                    round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
+            case RunFinished():
+                self._finish = what
+        self._run_id = event.run_id
+        self._next_sequence += 1
+        self._time_ms = event.time_ms
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The trajectory so far, as an immutable value."""
+        return Trajectory(
+            run_id=self._run_id,
+            start=self._start,
+            rounds=tuple(round_.record() for round_ in self._rounds),
+            finish=self._finish,
+            duration_ms=round(max(self._time_ms - self._held_ms, 0.0), 3),
+            loop_ms=round(max(self._time_ms - self._held_ms - self._outside_ms, 0.0), 3),
+            held_ms=round(self._held_ms, 3),
+            fork=self._fork,
+            added=self._added,
+        )
+
+    @property
+    def last_round(self) -> Round:
+        """The latest round so far; there must be one."""
+        return self._rounds[-1].record()
+
+    def _outside_before(self, event: Event) -> float:
+        """Returns how many of the milliseconds since the last event were outside the agent loop. Time while held is
+        counted elsewhere."""
+        since_last_ms = event.time_ms - self._time_ms
+        if self._is_held:
+            return 0.0
+        match event.payload:
+            case RunStarted():
+                inside_ms = 0.0
+            case RequestStarted():
+                inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
+            case StepStarted() | RunFinished(reason="step failed"):
+                inside_ms = 0.0  # judging whether the step before failed
+            case ResultReceived(latency_ms=latency_ms):
+                inside_ms = latency_ms  # judging whether a mock applies
+            case ResponseFinished(waited_ms=waited_ms):
+                return waited_ms
+            case _:
+                return 0.0
+        return max(since_last_ms - inside_ms, 0.0)
+
+    def _begin_again(self, failed: _OpenRound) -> None:
+        """A retry voids the answer of the failed attempt but keeps its error."""
+        self._forget_calls(failed)
+        self._rounds[-1] = failed.unanswered(errors=failed.errors)
+
+    def _supersede(self, answered: _OpenRound) -> None:
+        """The same request is sent again; its answer is kept as superseded, and so are the messages added before it."""
+        self._forget_calls(answered)
+        asked = answered.unanswered()
+        asked.added += self._added
+        asked.superseded += (replace(answered.record(), superseded=()),)
+        self._rounds[-1], self._added = asked, ()
+
+    def _forget_calls(self, answered: _OpenRound) -> None:
+        for call in answered.calls:
+            del self._calls[call.id]
+
+    def _edit_result(self, call: _OpenCall, edit: ResultEdited) -> None:
+        if call.result is None:
+            raise TrajectoryError(f"an edited result of the call {call.id}, which has none")
+        call.unedited = call.unedited or call.result
+        call.result = replace(call.result, content=edit.content, is_error=edit.is_error)
+
+    def _round(self, number: int) -> _OpenRound:
+        if not self._rounds or self._rounds[-1].number != number:
+            raise TrajectoryError(f"an event of round {number}, which is not the one under way")
+        return self._rounds[-1]
+
+    def _call(self, call_id: str) -> _OpenCall:
+        try:
+            return self._calls[call_id]
+        except KeyError:
+            raise TrajectoryError(f"an event of the call {call_id}, which never started") from None
+
+
+def fold(events: Iterable[Event]) -> Trajectory:
+    """Fold the events of one run. Raises TrajectoryError when they do not belong together."""
+    adding = TrajectoryFold()
+    for event in events:
+        adding.add(event)
+    return adding.trajectory

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.batches.events import BatchListener
 from workbench.config.environment import SERVED
 from workbench.config.program import Program
+from workbench.engine.events import BatchListener
 from workbench.evaluation.options import Begin, Opened
 from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
 
@@ -91,8 +91,8 @@ def open_app(
         )
 
     if read_only:
-        from workbench.attaching.records import socket_places
         from workbench.config.read_only import become_read_only  # on use: for the rest of this process
+        from workbench.remote.attached.records import socket_places
 
         become_read_only(program.folders.log, socket_places(program.folders))
     app = Workbench(

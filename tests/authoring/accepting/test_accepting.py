@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.authoring.edited import EditedCase
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
-from workbench.authoring.accepting.calls import AcceptError, choices_for
-from workbench.authoring.accepting.proposal import Proposal
-from workbench.authoring.accepting.run import accept_call, accept_missing, accept_run
+from workbench.authoring.accept import accept_call, accept_missing, accept_run
+from workbench.authoring.expected_calls import AcceptError, choices_for
+from workbench.authoring.proposal import Proposal
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run

@@ -15,15 +15,14 @@ from tests.authoring.accepting.test_accepting import CASE, HEAD, ran
 from tests.authoring.edited import EditedCase
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
-from workbench.authoring.accepting.calls import AcceptError
-from workbench.authoring.accepting.run import accept_run
-from workbench.authoring.accepting.several import RunToAccept, accept_runs, proposal_for_all
+from workbench.authoring.accept import RunToAccept, accept_run, accept_runs, proposal_for_all
 from workbench.authoring.document import Document
+from workbench.authoring.expected_calls import AcceptError
 from workbench.config.secrets import Secrets
 from workbench.grading.run import grade_run
-from workbench.suite.loading import parse_suite
 from workbench.suite.model import GRADERS
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 

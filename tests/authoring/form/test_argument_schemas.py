@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.authoring.form import values
 from workbench.authoring.form.argument_schemas import argument_of, arguments_of, mark, mark_name, mark_tool, tool_named
-from workbench.trajectory.json_schema import Schema
-from workbench.trajectory.json_types import ALL_TYPES, allowed_values, type_words, types_of
+from workbench.trajectory.json_schema import ALL_TYPES, Schema, allowed_values, type_words, types_of
 from workbench.trajectory.messages import ToolDefinition
 
 LIGHTS = ToolDefinition(

@@ -24,7 +24,7 @@ from workbench.authoring.form.cells import (
     with_option,
     with_optional,
     with_required,
-    with_value,
+    with_text,
     with_weight,
 )
 from workbench.authoring.form.typed import CellError
@@ -51,7 +51,7 @@ def test_what_stands_in_the_value_cell_says_the_value_wherever_it_is_typed(
     other = {**check, name: data.draw(values.EXPECTED[name])}
     text = value_text(check)
     assume(text != value_text(other))
-    assert same(with_value(other, text), check)
+    assert same(with_text(other, text), check)
 
 
 @given(values.plain, values.schemas)
@@ -59,12 +59,12 @@ def test_a_plain_value_typed_over_another_is_that_value(value: Any, schema: Any)
     assume(kind_of(value) == "is" and not (isinstance(value, dict) and "equals" in value))
     if isinstance(value, str) or schema is None or "string" not in str(schema.get("type")):
         other: Any = [["other"]]
-        assert same(with_value(other, value_text(value, schema), schema), value)
+        assert same(with_text(other, value_text(value, schema), schema), value)
 
 
 @given(values.anything, values.schemas)
 def test_typing_what_stands_there_changes_nothing(value: Any, schema: Any) -> None:
-    assert with_value(value, value_text(value, schema), schema) is value
+    assert with_text(value, value_text(value, schema), schema) is value
 
 
 @given(values.anything, st.sampled_from(form_names()), values.schemas)
@@ -124,19 +124,19 @@ def test_a_value_cell_shows_no_more_than_is_needed(value: object, schema: Any, t
 
 
 def test_a_value_typed_over_present_becomes_that_value() -> None:
-    assert with_value({"present": True}, "kitchen", TEXT) == "kitchen"
-    assert with_value({"present": True, "weight": 2}, "5") == {"equals": 5, "weight": 2}
+    assert with_text({"present": True}, "kitchen", TEXT) == "kitchen"
+    assert with_text({"present": True, "weight": 2}, "5") == {"equals": 5, "weight": 2}
 
 
 def test_a_table_with_a_check_may_be_typed_too() -> None:
-    assert with_value("on", "{ range = [1, 2] }") == {"range": [1, 2]}
+    assert with_text("on", "{ range = [1, 2] }") == {"range": [1, 2]}
 
 
 def test_what_cannot_be_a_value_of_the_check_is_refused_in_words() -> None:
     with pytest.raises(CellError, match="two numbers"):
-        with_value({"range": [1, 2]}, "many")
+        with_text({"range": [1, 2]}, "many")
     with pytest.raises(CellError, match="write a number"):
-        with_value({"near": 1, "tolerance": 1}, "one")
+        with_text({"near": 1, "tolerance": 1}, "one")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.authoring.form.templates import (
+from workbench.authoring.form.row_changes import (
     CaseKind,
     expected_call,
     new_case,
@@ -16,9 +16,9 @@ from workbench.authoring.form.templates import (
     new_suite,
 )
 from workbench.evaluation.client_servers import server_of_text
-from workbench.suite.loading import parse_suite
 from workbench.suite.render import Table, suite_text
 from workbench.suite.splice import SuiteText
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.messages import ToolDefinition
 
 TOOL = ToolDefinition(

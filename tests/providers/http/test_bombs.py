@@ -9,7 +9,7 @@ from tests.providers.http.asking import ask
 from tests.providers.http.test_answers import spec_of
 from tests.providers.http.test_check import check
 from tests.providers.server import APIS, Answer, Api, serve
-from workbench.observing.wires import Decompressed
+from workbench.exchange.observed.wires import Decompressed
 from workbench.providers.model import ModelError
 
 BOMB = gzipped(b'{"data":"', b"x")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.limits import MAX_HOLD_SECONDS
-from workbench.providers.http.rate_limiter import SPACING_S, TIMER_S, RateLimiter
+from workbench.providers.http.rate_limits import SPACING_S, TIMER_S, RateLimiter
 
 
 class World:

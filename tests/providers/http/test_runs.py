@@ -28,13 +28,13 @@ from tests.providers.server import (
     said,
     serve,
 )
-from workbench.batches.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
-from workbench.batches.plan import plan_runs
 from workbench.config.secrets import Secrets
+from workbench.engine.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
+from workbench.engine.plan import plan_runs
 from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.runtime import Runtime
 from workbench.providers.http.endpoints import Endpoints
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import RequestStarted, RetryScheduled
 
 OSLO = Call("get_weather", {"city": "Oslo"})

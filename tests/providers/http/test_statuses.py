@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.providers.http.statuses import asked_wait_s, shown_url
+from workbench.providers.http.errors import asked_wait_s, shown_url
 
 NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
 

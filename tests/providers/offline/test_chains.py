@@ -11,7 +11,7 @@ from tests.providers.offline.asking import Call, answer_to, ask, choice, convers
 from tests.providers.offline.test_any_input import REQUESTS
 from workbench.engine.turns import CONTINUE
 from workbench.providers.model import ModelRequest
-from workbench.providers.offline.decisions import NOTHING_FITS
+from workbench.providers.offline.model import NOTHING_FITS
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 
 CALCULATE = tool(

@@ -9,8 +9,7 @@ import pytest
 from workbench.providers.built_in import OFFLINE, PLANTED
 from workbench.providers.built_in_models import BuiltInModels
 from workbench.providers.model import ModelError, ModelRequest
-from workbench.providers.offline.decisions import Decision
-from workbench.providers.offline.model import OfflineModel
+from workbench.providers.offline.model import Decision, OfflineModel
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
 
 LIGHT = ToolDefinition(

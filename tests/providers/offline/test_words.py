@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.providers.offline.words import operation_of, split_name, stem, stems_of
+from workbench.providers.offline.language import operation_of, split_name, stem, stems_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.providers.wire.reading import CLOCK, WEATHER, a_request
 from tests.strategies import is_json, json_objects
 from workbench.providers.wire.assembly import CallAssembly, CallEvent, read_arguments
-from workbench.providers.wire.tool_names import ToolNames
+from workbench.providers.wire.offer import ToolNames
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
 from workbench.trajectory.messages import Message, ToolCall
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from tests.providers.wire.reading import WEATHER, a_request, a_spec, body_of
 from workbench.config.models import Provider
 from workbench.providers.model import ModelError, ModelRequest
-from workbench.providers.wire.messages_api import NO_TEXT
+from workbench.providers.wire.messages import NO_TEXT
 from workbench.providers.wire.registry import wire_of
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.audit.audit import audit_suite
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.tui.audit.lines import AuditedSuite, audit_rows, audit_text, finding_count
 from workbench.tui.lines.spans import cells
 

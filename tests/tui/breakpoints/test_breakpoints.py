@@ -7,8 +7,7 @@ from pathlib import Path
 from textual import events
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
-from workbench.engine.breakpoint_text import breakpoint_line
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import Breakpoint, breakpoint_line
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.shown.items import CallItem
 

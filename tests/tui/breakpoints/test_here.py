@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.engine.breakpoint_text import breakpoint_line, breakpoint_of
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import Breakpoint, breakpoint_line, breakpoint_of
 from workbench.grading.grade import ArgumentVerdict
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.project import project_folder
+from workbench.config.folders import project_folder
 from workbench.config.secrets import Secrets
-from workbench.engine.breakpoint_text import breakpoint_line, breakpoint_of
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import Breakpoint, breakpoint_line, breakpoint_of
 from workbench.tui.breakpoints.project import BreakpointFile, Breakpoints
 
 LINES = ("tool send_email", "tool set_lights when { brightness = { range = [50, 100] } }", "error", "round 2")

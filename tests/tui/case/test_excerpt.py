@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.tui.case.excerpt_view import case_excerpt, excerpt_lines, file_excerpt
 from workbench.tui.lines.spans import cells, plain
 

@@ -13,15 +13,15 @@ from tests.programs import program_of
 from tests.providers.server import Answer, Request, Server, Signal, said
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, keep_run, keeping, well
-from workbench.batches.events import BatchDone
-from workbench.batches.plan import plan_runs
+from workbench.engine.events import BatchDone
+from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import RunOptions, Stop
-from workbench.evaluation.planning import plan
+from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
-from workbench.history.editing import remove_batches
-from workbench.history.writing import HistoryWriter
-from workbench.suite.loading import load_suite
+from workbench.history.edits import remove_batches
+from workbench.history.writer import HistoryWriter
+from workbench.suite.suite_file import load_suite
 from workbench.tui.comparing.batch_screen import ComparedBatchScreen
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen

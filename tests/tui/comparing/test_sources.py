@@ -12,10 +12,10 @@ import pytest
 from tests.history.batches import run_kept
 from tests.tui.run_book.test_book import ONE, PATH, TEXT, Clock, done, started
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.events import BatchStarted, RequestPutOff, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.engine.events import BatchStarted, RequestPutOff, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import Status
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, RequestFailed, RequestStarted, RetryScheduled
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing, of_batch
 from workbench.tui.comparing.state import CompareState

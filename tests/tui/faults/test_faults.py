@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.tui.apps import Opened, conversation, opened, suites_in
-from workbench.batches.plan import PlannedRun
+from workbench.engine.plan import PlannedRun
 from workbench.tui.faults.dialog import FaultsDialog
 from workbench.tui.faults.screen import FaultsScreen
 

@@ -26,8 +26,8 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message
+from workbench.trajectory.trajectory import fold
 from workbench.tui.grades.lines import grade_page
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.spans import plain

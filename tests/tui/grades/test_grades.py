@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
-from workbench.batches.events import RunDone
+from workbench.engine.events import RunDone
 from workbench.grading.grade import RunResult
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.grades.screen import GradesScreen

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
-from workbench.analysis.trends import TrendKey, trends_of
+from workbench.analysis.over_time import TrendKey, trends_of
 from workbench.grading.grade import Status
 from workbench.history.records import COUNTED, BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
 from workbench.trajectory.messages import JsonValue

@@ -12,9 +12,9 @@ from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.authoring.document import Document
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.history.claims import claim, claimed
-from workbench.history.editing import name_batch
+from workbench.history.edits import name_batch
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen

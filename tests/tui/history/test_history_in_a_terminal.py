@@ -10,7 +10,7 @@ from tests.history.batches import SUITE, run_kept
 from tests.programs import program_of
 from tests.tui.in_terminal import Terminal
 from tests.tui.stepping.test_held_in_a_terminal import WAYS
-from workbench.batches.resuming import resumable
+from workbench.engine.resume import resumable
 from workbench.history.history import History
 
 

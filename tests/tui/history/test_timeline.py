@@ -10,7 +10,7 @@ import pytest
 
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
-from workbench.batches.plan import PlannedRun
+from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow, SuiteRef
 from workbench.trajectory.events import EventPayload, RunFinished

@@ -14,9 +14,9 @@ from tests.attaching.batches import TOKEN, ToldBatch
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.comparing.test_compared_batch import batch_screen, cells_of, title
 from tests.tui.histories import _graded, well
-from workbench.attaching.viewing import Connection
-from workbench.batches.events import RunDone, RunEvent
 from workbench.config.folders import Folders
+from workbench.engine.events import RunDone, RunEvent
+from workbench.remote.attached.viewer import Connection
 from workbench.trajectory.events import Event, TextDelta
 from workbench.tui.trajectory.screen import TrajectoryScreen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.batches.events import BatchStarted, StartUp
+from workbench.engine.events import BatchStarted, StartUp
 from workbench.suite.numerals import counted
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.lines.words import clock, duration, score

@@ -11,8 +11,8 @@ from textual import events
 
 from tests.providers.server import Answer, Request, Server, document, error_document, models_document, said, serve
 from tests.tui.apps import Opened, opened, suites_in
-from workbench.config import presets
-from workbench.config.presets import Preset
+from workbench.config import models
+from workbench.config.models import Preset
 from workbench.tui.terminal.composing import Update
 
 KEY = "sk-planted-0123456789-abcdef"
@@ -31,7 +31,7 @@ def _rain(request: Request) -> Answer:
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *known: Preset) -> None:
-    monkeypatch.setattr(presets, "PRESETS", known)
+    monkeypatch.setattr(models, "PRESETS", known)
 
 
 async def typed(app: Opened, text: str) -> None:

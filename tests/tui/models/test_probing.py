@@ -9,7 +9,7 @@ import pytest
 from tests.providers.server import HANG, Answer, Server
 from tests.providers.tool_model import endpoint
 from tests.tui.apps import opened, suites_in
-from workbench.config import presets
+from workbench.config import models
 
 TALK = """
 format = 1
@@ -24,7 +24,7 @@ response_contains = ["rain"]
 
 @pytest.fixture(autouse=True)
 def no_presets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presets, "PRESETS", ())
+    monkeypatch.setattr(models, "PRESETS", ())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

@@ -16,7 +16,7 @@ import pytest
 from tests.observing.test_proxy import KEY, body_of, exchanged, talk
 from tests.providers.server import APIS, HANG, Answer, Api, Call, Server, Signal, Tell, said
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from workbench.api.evaluating import evaluate_async
+from workbench.api.evaluate import evaluate_async
 from workbench.tui.observing.screen import LiveScreen
 
 if TYPE_CHECKING:

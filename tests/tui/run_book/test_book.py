@@ -8,11 +8,11 @@ import pytest
 
 from tests.results import result
 from tests.trajectory.scripts import events_of
-from workbench.batches.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.engine.permission import ExecutionQuestion
+from workbench.engine.agent_loop import ExecutionQuestion
+from workbench.engine.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult, Status
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, RequestStarted, Resumed
 from workbench.trajectory.messages import ToolCall, ToolDefinition
 from workbench.tui.run_book.book import RunBook

@@ -9,18 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.trajectory.scripts import events_of
-from workbench.analysis import divergence
-from workbench.analysis.divergence import Difference, first_difference
+from workbench.analysis import alignment
+from workbench.analysis.alignment import Difference, first_difference
 from workbench.authoring.case_list import CaseNow
-from workbench.batches.events import BatchStarted, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_fork, plan_runs
 from workbench.engine.checkpoint import EditResult
+from workbench.engine.events import BatchStarted, RunDone, RunEvent
 from workbench.engine.fork import Fork, ForkPoint
+from workbench.engine.plan import PlannedRun, plan_fork, plan_runs
 from workbench.grading.grade import RunResult, Status, StepGrade
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, Paused, StepStarted
-from workbench.trajectory.fold import fold
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.forks import branch_number, branch_text, place_text
@@ -161,7 +160,7 @@ def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is
     for event in events[:-3]:
         run.add(event)
     fork = made.fork(run)
-    monkeypatch.setattr(divergence, "first_difference", counted)
+    monkeypatch.setattr(alignment, "first_difference", counted)
     made.end(fork, answer="Gone.")
     for event in events[-3:]:
         run.add(event)

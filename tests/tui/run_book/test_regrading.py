@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 from tests.tui.apps import Call, conversation
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.events import BatchDone, BatchStarted, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.single import result_of
 from workbench.checks.check import EMPTY_CONTEXT
+from workbench.engine.events import BatchDone, BatchStarted, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.engine.planned_run import result_of
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import graded_run
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
-from workbench.trajectory.fold import fold
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.regrading import Regrading

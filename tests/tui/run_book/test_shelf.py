@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.tui.failures.state import FailureList
 from workbench.tui.run_book.record import RunRecord

@@ -38,7 +38,7 @@ from workbench.trajectory.events import (
     RunFinished,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.matching import found_in, pattern_for
 from workbench.tui.run_book.shown.items import CallItem, ResultItem, RoundItem, SetAsideItem
 from workbench.tui.run_book.shown.places import RunPlace

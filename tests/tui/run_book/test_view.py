@@ -32,8 +32,8 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
+from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.shown.grade import PlacedCall
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem

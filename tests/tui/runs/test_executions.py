@@ -9,9 +9,9 @@ import pytest
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.settling import Gate
 from workbench.authoring.workspace import is_stale
-from workbench.batches.plan import PlannedRun
 from workbench.config.secrets import Secrets
-from workbench.suite.loading import SuiteFile
+from workbench.engine.plan import PlannedRun
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,

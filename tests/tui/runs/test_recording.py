@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, suites_in
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.trajectory.recording import read_recording
 from workbench.tui.runs.dialogs import TrustScreen
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Call, Opened, conversation, opened, suites_in
 from workbench.authoring.document import HEAD, Document
-from workbench.batches.plan import PlannedRun
 from workbench.checks.check import CheckContext
+from workbench.engine.plan import PlannedRun
 from workbench.evaluation import regrade
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement

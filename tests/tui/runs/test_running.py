@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, conversation, opened, opening, suites_in
-from workbench.batches.events import RunDone
+from workbench.engine.events import RunDone
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import CallStarted, RequestStarted, RunFinished, TextDelta
 from workbench.trajectory.trajectory import Trajectory

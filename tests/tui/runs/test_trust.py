@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import NEEDY, SMART_HOME, conversation, opened, suites_in
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.dialogs import ReadLines

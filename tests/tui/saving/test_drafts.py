@@ -12,7 +12,7 @@ from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.saving.test_saving import MINE, THEIRS, answer, drafts, edit
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.drafts import Drafts
-from workbench.suite.saving import state_of
+from workbench.suite.files import state_of
 from workbench.tui.saving.dialogs import ChangedScreen, LeftScreen, UnsavedScreen
 
 

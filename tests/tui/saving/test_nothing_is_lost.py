@@ -10,7 +10,7 @@ from textual import events
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from tests.tui.stepped import editor, held, shown, stepped, typed
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.trajectory.events import Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.terminal.input import END, START, Pasted, TerminalInput

@@ -13,9 +13,9 @@ from tests.tui.settling import Gate
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, is_stale, open_workspace, read_again
 from workbench.config.model_book import ModelBook
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.files import FileState, save
 from workbench.suite.project import Search
-from workbench.suite.saving import FileState, save
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tui.runs import starting
 from workbench.tui.saving import reading
 from workbench.tui.saving import saver as saving

@@ -12,9 +12,9 @@ from textual.widgets import Input
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.settling import Gate
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config.resources import bundled
-from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.saving import FileState, save
+from workbench.config.folders import bundled
+from workbench.suite.files import FileState, save
+from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.tui.saving.dialogs import ChangedScreen, RewrittenScreen, SaveAsScreen, UnsavedScreen
 
 MINE = SMART_HOME.replace("Movie night", "Film night")

@@ -13,7 +13,7 @@ from textual import events
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.drafts import Drafts
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tui.case.form.view import FormView
 
 KEYS = (

@@ -12,7 +12,7 @@ from tests.tui.comparing.test_compare import compared
 from tests.tui.histories import write_history
 from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember
-from workbench.analysis.faults import FaultMatrix, Tried
+from workbench.lab.faults import FaultMatrix, Tried
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.kit.actions import PANES

@@ -13,8 +13,8 @@ from tests.tui.apps import Call, Opened, conversation, opened, suites_in
 from tests.tui.histories import Made, write_history
 from tests.tui.shell.test_hostile import BROKEN_UP, COMMANDS, MARKED_UP, assert_safe, suite_saying
 from tests.tui.walking import Walk
-from workbench.batches.plan import PlannedRun
-from workbench.history.editing import name_batch
+from workbench.engine.plan import PlannedRun
+from workbench.history.edits import name_batch
 from workbench.trajectory.events import EventPayload
 from workbench.tui.kit.side_screen import SideScreen
 

@@ -11,9 +11,9 @@ from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.histories import Made, well, write_history
 from tests.tui.in_terminal import Terminal
-from workbench.batches import recordings
-from workbench.evaluation import regrade_batch
-from workbench.history import editing
+from workbench.engine import recordings
+from workbench.evaluation import regrade
+from workbench.history import edits
 from workbench.history.history import History
 from workbench.tui.history.batches_screen import HistoryScreen
 
@@ -44,7 +44,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await app.press("h")
-        held.hold(regrade_batch, "grade_again")
+        held.hold(regrade, "grade_again")
         await app.pilot.press("equals_sign")
         await held.begun(app)
         await app.pilot.press("q")
@@ -84,7 +84,7 @@ async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await app.press("h", "f2", *"best")
-        held.hold(editing, "name_batch")
+        held.hold(edits, "name_batch")
         await app.pilot.press("enter")
         await held.begun(app)
         await app.pilot.press("q")
@@ -101,7 +101,7 @@ async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path,
         await app.press("h")
         screen = app.app.screen
         assert isinstance(screen, HistoryScreen)
-        held.hold(regrade_batch, "grade_again")
+        held.hold(regrade, "grade_again")
         await app.pilot.press("equals_sign")
         await held.begun(app)
         await app.pilot.press("f2", *"best", "enter")

@@ -10,9 +10,9 @@ from textual.events import Paste
 from tests.batches.test_stepping_over_http import conversation as things_of
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, said
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, opening, suites_in
-from workbench.batches.plan import PlannedRun
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import ForkPoint
+from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import Paused
 from workbench.trajectory.recording import read_recording
 from workbench.tui.run_book.shown.items import Item, OutcomeItem, ResultItem, RoundItem

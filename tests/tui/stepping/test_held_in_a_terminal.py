@@ -13,7 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.tools.processes import becomes_true, is_running, servers_of
 from tests.tui.in_terminal import Terminal, assert_restored
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.trajectory.events import Paused
 from workbench.trajectory.recording import Recording, read_recording
 

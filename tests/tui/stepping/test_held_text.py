@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import result
-from workbench.batches.plan import plan_runs
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
-from workbench.suite.loading import parse_suite
+from workbench.engine.plan import plan_runs
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,

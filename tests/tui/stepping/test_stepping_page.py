@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.tui.pages import blocks_of, clone_in, follow, page, shell_in
 from workbench.checks.value_kinds import Equals
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 
 RECIPE = page("stepping.md").partition("## A recipe")[2]
 

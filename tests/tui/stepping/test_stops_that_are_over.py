@@ -8,8 +8,8 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
-from workbench.batches.plan import PlannedRun
 from workbench.engine.checkpoint import AddMessage, EditArguments
+from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,

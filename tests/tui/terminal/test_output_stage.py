@@ -23,7 +23,7 @@ from textual.strip import Strip
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.frames import every_frame
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.cells import cells_of
 from workbench.tui.terminal.composing import Piece, Update

@@ -10,7 +10,7 @@ import pytest
 from rich.color import ColorSystem
 from rich.style import Style
 
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.tui.lines.spans import Role
 from workbench.tui.terminal.colour_depth import FIXED, GROUNDS, contrast, fitted_to_256
 from workbench.tui.terminal.looks import look_of

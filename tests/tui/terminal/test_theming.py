@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
-from workbench.config.folders import Folders
-from workbench.config.resources import bundled
+from workbench.config.folders import Folders, bundled
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.terminal.served_driver import own_colours

@@ -11,7 +11,7 @@ from tests.programs import grant_of
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import opened, suites_in
 from workbench.authoring.document import HEAD
-from workbench.batches.serving import ServerOf
+from workbench.engine.server_calls import ServerOf
 
 SUITE = f"""
 format = 1

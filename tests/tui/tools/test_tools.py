@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.programs import grant_of
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
-from workbench.batches.serving import ServerOf
-from workbench.suite.loading import load_suite
+from workbench.engine.server_calls import ServerOf
+from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.help import HelpScreen

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.trajectory.scripts import stamped
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, opening, suites_in
-from workbench.batches.plan import PlannedRun
+from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -23,8 +23,8 @@ from workbench.trajectory.events import (
     RunFinished,
     TextDelta,
 )
-from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.places import RunPlace
 

@@ -16,15 +16,15 @@ from tests.chains import chain_happenings, chain_run, step_happenings
 from tests.trajectories import CallSpec
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.events import BatchStarted, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.single import result_of
 from workbench.checks.check import EMPTY_CONTEXT
+from workbench.engine.events import BatchStarted, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.engine.planned_run import result_of
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
-from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.case.excerpt_view import case_excerpt, step_line

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.chains import chain_happenings, step_happenings
 from tests.trajectories import CallSpec
 from tests.tui.apps import Opened, opened, opening, suites_in
-from workbench.batches.plan import PlannedRun
+from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import EventPayload
 from workbench.tui.case.form.view import FormView
 from workbench.tui.grades.screen import GradesScreen

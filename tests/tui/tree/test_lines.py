@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, opened, opening, suites_in
-from workbench.batches.events import RunDone
-from workbench.batches.plan import PlannedRun
+from workbench.engine.events import RunDone
+from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunFinished
-from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.tree.lines import tree_line
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, undo
-from workbench.authoring.workspace import Workspace
-from workbench.suite.loading import parse_suite
+from workbench.authoring.workspace import OpenSuites, Workspace, undo
+from workbench.suite.suite_file import parse_suite
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.selection import Selection
 

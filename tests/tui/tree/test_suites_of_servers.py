@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from workbench.suite.loading import load_suite
+from workbench.suite.suite_file import load_suite
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.runs.dialogs import TrustScreen
 from workbench.tui.tree.from_server import ListingScreen, ServerScreen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.suite.loading import parse_suite
+from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,

@@ -6,39 +6,118 @@ understanding passes asks too little; a case that fails an agent doing exactly w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
-from workbench.analysis.aggregates import gate_holds, statistic
-from workbench.analysis.audit.agents import (
+from workbench.analysis.audit.finding import AuditFinding, Weight
+from workbench.analysis.audit.imagined_agents import (
     AGREEING,
     REFUSING,
     ExactAgent,
     careless_agents,
     exact_agent,
+    mutants_of,
 )
-from workbench.analysis.audit.coverage import Coverage, coverage_of
-from workbench.analysis.audit.expectations import audit_calls
-from workbench.analysis.audit.finding import AuditFinding, Weight
-from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
-from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.analysis.audit.toothless import idle_gates, toothless_checks
-from workbench.analysis.audit.unmeetable import NEVER_MET
-from workbench.checks.check import NeverHoldsError
+from workbench.analysis.audit.unmeetable import NEVER_MET, audit_calls, audit_case_mocks, audit_suite_mocks
+from workbench.analysis.gates import gate_holds, statistic
+from workbench.checks.check import Check, NeverHoldsError
 from workbench.checks.patterns import CheckError
+from workbench.checks.values import describe_value, json_equal
 from workbench.dataclasses import dataclass
 from workbench.decimals import decimals
 from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
-from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Aggregate, Case, GraderName, Suite
+from workbench.suite.model import Aggregate, Case, ExpectedCall, GraderName, Step, Suite
 from workbench.suite.problems import Place, written
 from workbench.suite.rules import NAMED_MEASURE
 from workbench.suite.settings import CaseSettings, settings_of
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listing
+from workbench.trajectory.json_schema import properties_of, resolved
+from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
+
+# Measures which tools, parameters and enum values the cases of a suite cover.
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of the things some case covers, and the names of the others."""
+
+    covered: int
+    total: int
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The coverage of the tools by cases that run. Parameters are named `tool.parameter`, values `tool.parameter =
+    value`; those of a tool that no case covers are not listed again."""
+
+    tools: Share
+    parameters: Share
+    values: Share
+
+    @property
+    def shares(self) -> tuple[tuple[str, Share], ...]:
+        """The shares of the kinds that exist, by their names."""
+        named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
+        return tuple((what, share) for what, share in named if share.total)
+
+
+def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
+    """Count every expected call; a disallowed one covers its tool, not its arguments."""
+    running = [case for case in cases if case.skip is None]
+    checks: dict[str, list[tuple[str, Check]]] = {}
+    for case in running:
+        for place, call in case.written_calls():
+            is_own = any(each.name == call.tool for each in case.tools)
+            tool = table.find(call.tool) if call.tool is not None and not is_own else None
+            if tool is not None:
+                checks.setdefault(tool.name, []).extend(_checks(call) if place[0] != "disallowed" else ())
+    parameters: list[tuple[str, bool]] = []
+    values: list[tuple[str, bool]] = []
+    for tool in table.tools:
+        if tool.name in checks:
+            own = checks[tool.name]
+            parameters += _parameters(tool, own)
+            values += _values(tool, own)
+    return Coverage(
+        _share([(tool.name, tool.name in checks) for tool in table.tools]), _share(parameters), _share(values)
+    )
+
+
+def _checks(call: ExpectedCall | Step) -> Iterator[tuple[str, Check]]:
+    yield from (call.args or {}).items()
+
+
+def _parameters(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterator[tuple[str, bool]]:
+    checked = {name for name, _ in checks}
+    for name in properties_of(tool.parameters):
+        yield f"{tool.name}.{name}", name in checked
+
+
+def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterator[tuple[str, bool]]:
+    for name, parameter in properties_of(tool.parameters).items():
+        choices = resolved(parameter, tool.parameters).get("enum")
+        if isinstance(choices, list):
+            expected = [value for argument, check in checks if argument == name for value in _expected(check)]
+            for choice in choices:
+                place = f"{tool.name}.{name} = {describe_value(choice)}"
+                yield place, any(json_equal(choice, value) for value in expected)
+
+
+def _expected(check: Check) -> tuple[JsonValue, ...]:
+    return check.listed or ()
+
+
+def _share(found: Sequence[tuple[str, bool]]) -> Share:
+    missing = tuple(name for name, covered in found if not covered)
+    return Share(len(found) - len(missing), len(found), missing)
+
 
 _NOT_BY_GRADERS = ("latency_ms", "tokens", "cost_usd", "valid_arguments")
 """Measures that no grader computes."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from workbench.analysis.audit.finding import AuditFinding, Weight
-from workbench.analysis.audit.samples import other_values
-from workbench.analysis.audit.schema_values import TEXTS, candidates_of
+from workbench.analysis.audit.sample_values import TEXTS, candidates_of, other_values
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema, required
 from workbench.checks.check import Check, UnknownSampleError, describe, with_parts
 from workbench.checks.patterns import CheckError

@@ -2,19 +2,256 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
-from workbench.analysis.audit.expectations import audit_calls
-from workbench.analysis.audit.finding import AuditKind
-from workbench.analysis.audit.literal_tables import literal_tables
-from workbench.analysis.audit.tool_table import ToolTable
-from workbench.checks.check import Checks
-from workbench.suite.loading import SuiteFile, with_findings
-from workbench.suite.model import Case, Mock, Suite
-from workbench.suite.problems import Finding, Place, warning
+from workbench.analysis.audit.finding import AuditFinding, AuditKind
+from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
+from workbench.checks.check import (
+    CHECK_CLASSES,
+    RESERVED_NAMES,
+    Check,
+    Checks,
+    NeverHoldsError,
+    UnknownSampleError,
+    check_names_in,
+    describe,
+)
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import cut, describe_value
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Step, Suite
+from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.settings import settings_of
+from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.tools.listings import Listings
+from workbench.trajectory.json_schema import (
+    UNIONS,
+    Schema,
+    alternatives_of,
+    listed_values,
+    properties_of,
+    resolved,
+    type_names,
+)
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+# Compares expected and forbidden calls with the tools: names, arguments and values that can never occur.
+
+
+def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
+    """Returns findings on every call that a case describes; `place` is the case's."""
+    for at, call in case.written_calls():
+        if call.tool is None:
+            continue
+        tool = table.find(call.tool)
+        where = (*place, *at)
+        if tool is None:
+            yield from _checks_alone(case, call, where)
+            if not table.unlisted and not call.unlisted and call.tool != ANY_TOOL:
+                yield _unknown(case, call.tool, where, table)
+            continue
+        if call.args == {} and at[0] != "disallowed" and (needed := required(tool)):
+            yield AuditFinding(
+                "refused value",
+                "warning",
+                (*where, "args"),
+                f"no arguments are expected, and {quoted(tool.name)} cannot be called without {quoted(needed[0])}",
+                "leave `args` out where arguments do not matter",
+                case.id,
+            )
+        for name, check in (call.args or {}).items():
+            yield from _argument(case, tool, name, check, (*where, "args", name), table)
+        for number, name in enumerate(call.forbidden_args):
+            yield from _parameter(case, tool, name, (*where, "forbidden_args", number))
+
+
+def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFinding:
+    forbidden = "disallowed" in where
+    message = f"no tool is called {quoted(name)}: " + (
+        "nothing can break this prohibition" if forbidden else "no model can make this call"
+    )
+    return AuditFinding("unknown tool", "warning", (*where, "tool"), message, did_you_mean(name, table.names), case.id)
+
+
+def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
+    """Finds checks that no value meets, for a tool whose schema is not known."""
+    for name, check in (call.args or {}).items():
+        try:
+            check.samples()
+        except NeverHoldsError as error:
+            yield _never(case, (*where, "args", name), check, str(error))
+        except UnknownSampleError:
+            continue
+
+
+def _argument(
+    case: Case, tool: ToolDefinition, name: str, check: Check, where: Place, table: ToolTable
+) -> Iterator[AuditFinding]:
+    schema = parameter_schema(tool, name)
+    if schema is None:
+        yield from _parameter(case, tool, name, where)
+        schema = {}
+    try:
+        check.samples()
+    except NeverHoldsError as error:
+        yield _never(case, where, check, str(error))
+        return
+    except UnknownSampleError:
+        pass
+    if (why := check.fits(schema)) is not None:
+        yield _never(case, where, check, why)
+        return
+    for at, value in _values_in(check, where):
+        if (refusal := table.refusal(tool, name, value)) is not None:
+            message = f"the schema of {quoted(tool.name)} refuses it: {cut(refusal)}"
+            hint = "a model that follows the schema never sends it"
+            yield AuditFinding("refused value", "warning", at, message, hint, case.id)
+
+
+def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
+    """Yield the values that a check or its parts name, each with its place."""
+    for number, part in enumerate(check.parts):
+        yield from _values_in(part, (*where, check.kind, number))
+    yield from ((where, value) for value in check.listed or ())
+
+
+def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
+    """Finds an argument that the tool does not list."""
+    if parameter_schema(tool, name) is not None or not closed(tool):
+        return
+    known = list(properties_of(tool.parameters))
+    yield AuditFinding(
+        "unknown argument",
+        "warning",
+        where,
+        f"{quoted(tool.name)} has no parameter {quoted(name)}",
+        did_you_mean(name, known) or (f"it has {', '.join(known)}" if known else "it takes no arguments"),
+        case.id,
+    )
+
+
+def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
+    return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
+
+
+# Finds tables that name no check, and so are compared as values, where a check was probably meant.
+
+_NEAR = 0.85
+"""How near a key must be to the name of a check: `patern` is, `orange` is not `range`."""
+
+_AS_VALUE = "to compare the table as a value, write { equals = { … } }"
+
+
+def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
+    """Yield a finding for each table in a check that names no check, unless the tool's schema takes an object there.
+
+    It is an error where the schema takes no object. Where the schema is unknown, only tables that look like a check are
+    found, those inside a value included.
+    """
+    for number, part in enumerate(check.parts):
+        yield from literal_tables(part, argument, tool, (*place, check.kind, number))
+    if check.bare_value is None:
+        return
+    root: Schema = tool.parameters if tool is not None else {}
+    schema = _property(root, argument, root)
+    value = check.bare_value
+    if isinstance(value, dict) and (takes := _takes_object(schema, root)) is not True:
+        meant = _meant(value)
+        hint = f"did you mean `{meant}`?" if meant else ""
+        if takes is False and tool is not None:
+            message = f"names no check, and the schema of {quoted(tool.name)} takes no object here"
+            yield Finding(place, message, hint or "write a value, or a table with the name of one check")
+            return
+        if meant and _looks_like_check(value):
+            message = "names no check, so the table is compared as a value"
+            yield warning(place, message, f"{hint} {_AS_VALUE}".strip())
+            return
+    yield from _nested(value, schema, root, place)
+
+
+def _nested(value: JsonValue, schema: Schema | None, root: Schema, place: Place) -> Iterator[Finding]:
+    """Yield a warning for each table inside a value that would be a check if it stood for the whole argument."""
+    inner: list[tuple[str | int, JsonValue, Schema | None]]
+    if isinstance(value, dict):
+        inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
+    elif isinstance(value, list):
+        items = resolved(schema["items"], root) if schema is not None and "items" in schema else None
+        inner = [(number, each, items) for number, each in enumerate(value)]
+    else:
+        return
+    for key, each, of_key in inner:
+        at = (*place, key)
+        if isinstance(each, dict) and _is_check(each) and _takes_object(of_key, root) is not True:
+            message = f"`{check_names_in(each)[0]}` inside a value is no check: the table is compared as a value"
+            yield warning(at, message, "check the argument as a whole, with `python` for instance; " + _AS_VALUE)
+        else:
+            yield from _nested(each, of_key, root, at)
+
+
+def _is_check(value: Mapping[str, JsonValue]) -> bool:
+    names = check_names_in(value)
+    return len(names) == 1 and names != ["type"] and value.keys() <= RESERVED_NAMES
+
+
+def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
+    """Return whether a table would be a check if one key had another name."""
+    others = [key for key in value if key not in RESERVED_NAMES]
+    if len(others) != 1:
+        return False
+    # Arguments of tools may well have the names that others give to checks, so those count beside an option only.
+    return len(value) > 1 or _near_check(others[0]) is not None
+
+
+def _near_check(key: str) -> str | None:
+    squeezed = key.replace("_", "").replace("-", "").lower()
+    known = {name.replace("_", ""): name for name in CHECK_CLASSES}
+    nearest = get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
+    return known[nearest[0]] if nearest and nearest[0][0] == squeezed[0] else None
+
+
+def _meant(value: Mapping[str, JsonValue]) -> str:
+    """Return the check that a table was probably meant to be, as a suite writes it; empty where nothing tells."""
+    for key, inner in value.items():
+        known = key.replace("_", "").replace("-", "").lower()
+        called = (kind for kind, cls in CHECK_CLASSES.items() if known in cls.aliases)
+        if key not in RESERVED_NAMES and (name := _near_check(key) or next(called, None)):
+            return f"{name} = {describe_value(inner)}"
+    takers = (kind for key in value for kind, cls in CHECK_CLASSES.items() if cls.is_approximate and key in cls.options)
+    return next((f"{kind} = …" for kind in takers), "")
+
+
+def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
+    """Return the schema of a property; `None` where it is not known."""
+    if schema is None:
+        return None
+    properties = properties_of(schema)
+    if name in properties:
+        return resolved(properties[name], root)
+    others = schema.get("additionalProperties")
+    return resolved(others, root) if isinstance(others, dict) else None
+
+
+def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
+    """Return whether a schema accepts some object; `None` where it does not say."""
+    if schema is None or depth > 8:
+        return None
+    if (values := listed_values(schema)) is not None:
+        return any(isinstance(value, dict) for value in values)
+    if (types := type_names(schema)) is not None:
+        return "object" in types
+    for options in alternatives_of(schema, *UNIONS):
+        found = [_takes_object(resolved(option, root), root, depth + 1) for option in options]
+        if True in found:
+            return True
+        return None if None in found or not found else False
+    for options in alternatives_of(schema, "allOf"):
+        found = [_takes_object(resolved(option, root), root, depth + 1) for option in options]
+        if False in found:
+            return False
+        return True if True in found else None
+    return True if "properties" in schema else None
+
 
 NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})
 """Findings of an audit that say by themselves why no run can pass."""
@@ -68,3 +305,68 @@ def _of_checks(checks: Checks | None, tool: str | None, place: Place, table: Too
 
 def _as_warning(found: Finding) -> Finding:
     return replace(found, severity="warning")
+
+
+# Finds mocks that never answer: for no tool, behind one that answers first, or for arguments that are not expected.
+
+Placed = tuple[Place, Mock]
+
+
+def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
+    """Returns findings on the mocks that all cases of a suite share."""
+    placed: list[Placed] = [(("mocks", number), mock) for number, mock in enumerate(suite.mocks)]
+    return _audit(placed, suite.cases, table, None)
+
+
+def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
+    """Returns findings on a case's own mocks; `place` is the case's."""
+    placed: list[Placed] = [((*place, "mocks", number), mock) for number, mock in enumerate(case.mocks)]
+    return _audit(placed, [case], table, case.id)
+
+
+def _audit(
+    mocks: Sequence[Placed], cases: Sequence[Case], table: ToolTable, case_id: str | None
+) -> Iterator[AuditFinding]:
+    first: dict[str, Place] = {}
+    for place, mock in mocks:
+        tool = table.find(mock.tool)
+        if tool is None and not table.unlisted and not mock.unlisted:
+            message = f"no tool is called {quoted(mock.tool)}: this mock never answers"
+            hint = did_you_mean(mock.tool, table.names)
+            yield AuditFinding("unknown tool", "warning", (*place, "tool"), message, hint, case_id)
+        elif mock.tool in first:
+            message = (
+                f"never reached: mocks[{first[mock.tool][-1]}] answers every call of {quoted(mock.tool)} before it"
+            )
+            yield AuditFinding("idle mock", "warning", place, message, "put the one without `when` last", case_id)
+        else:
+            for name in mock.when or {}:
+                if tool is not None and closed(tool) and parameter_schema(tool, name) is None:
+                    message = f"{quoted(mock.tool)} has no parameter {quoted(name)}: this mock never answers"
+                    yield AuditFinding("idle mock", "warning", (*place, "when", name), message, "", case_id)
+            if mock.when and not _expected_somewhere(mock, mock.when, cases):
+                message = f"no call of {quoted(mock.tool)} that is expected matches its `when`"
+                hint = "it answers only calls that no case expects"
+                yield AuditFinding("idle mock", "note", (*place, "when"), message, hint, case_id)
+        if not mock.when:
+            first.setdefault(mock.tool, place)
+
+
+def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
+    """Returns whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
+    calls = [call for case in cases for call in case.expected_calls() if call.is_any or call.tool == mock.tool]
+    return not calls or any(
+        call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items())
+        for call in calls
+    )
+
+
+def _may_meet(condition: Check, expected: Check | None) -> bool:
+    if expected is None or expected.accepts_all or expected.is_approximate:
+        return True
+    try:
+        return any(map(condition.holds, expected.samples()))
+    except (CheckError, UnknownSampleError):
+        return True
+    except NeverHoldsError:
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.analysis.aggregates import median, mode, spread
+from workbench.analysis.gates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
 from workbench.decimals import decimals
 from workbench.grading.grade import RunResult

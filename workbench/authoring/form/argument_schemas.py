@@ -22,12 +22,16 @@ from workbench.reports.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import described, did_you_mean, written
-from workbench.trajectory.json_schema import Schema, is_number, properties_of, required_names, type_of
-from workbench.trajectory.json_types import (
+from workbench.trajectory.json_schema import (
+    Schema,
     allowed_values,
+    is_number,
     is_text,
     keyword,
     parts_of,
+    properties_of,
+    required_names,
+    type_of,
     type_words,
     types_of,
     with_definitions,

@@ -40,8 +40,7 @@ from workbench.checks.check import (
 from workbench.dataclasses import dataclass
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
-from workbench.trajectory.json_schema import Schema, is_number
-from workbench.trajectory.json_types import allowed_values, keyword, sample_value
+from workbench.trajectory.json_schema import Schema, allowed_values, is_number, keyword, sample_value
 
 OF_EVERY_CHECK = ("weight", "optional", "required")
 """The options of every check. They stay when an argument gets a different check."""
@@ -107,7 +106,7 @@ def value_text(value: object, schema: Schema | None = None) -> str:
     return _shown(class_of(value).editor(), expected_of(value), schema)
 
 
-def with_value(value: object, text: str, schema: Schema | None = None) -> object:
+def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     """Set the expected value from the text of its cell; the check and its options stay. Unchanged text changes nothing.
     A value typed over `present` or `equals_null` becomes a plain value.
 
@@ -117,7 +116,7 @@ def with_value(value: object, text: str, schema: Schema | None = None) -> object
         return value
     cls = class_of(value)
     if cls.editor().reads == "nothing":
-        return with_value(_with_check(value, {"equals": ""}), text, schema) if text.strip() else {cls.kind: True}
+        return with_text(_with_check(value, {"equals": ""}), text, schema) if text.strip() else {cls.kind: True}
     expected = _READERS[cls.editor().reads](text, cls.editor(), schema)
     name = _check_name(value)
     return expected if name is None else {**_table(value), name: expected}

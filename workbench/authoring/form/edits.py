@@ -14,7 +14,7 @@ from workbench.authoring.form.cells import (
     with_required,
     with_weight,
 )
-from workbench.authoring.form.cells import with_value as with_expected
+from workbench.authoring.form.cells import with_text as with_expected
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
 from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
@@ -25,8 +25,7 @@ from workbench.suite.model import derived_id
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.rules import NAMED_MEASURE
-from workbench.trajectory.json_schema import Schema
-from workbench.trajectory.json_types import TEXT
+from workbench.trajectory.json_schema import TEXT, Schema
 
 YES_NO = {"yes": True, "no": False, "true": True, "false": False}
 

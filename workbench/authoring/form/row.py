@@ -5,15 +5,28 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from dataclasses import field
-from typing import Literal
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from typing import Literal, get_args
 
-from workbench.authoring.form.argument_schemas import tool_named
-from workbench.authoring.form.tables import ABSENT
-from workbench.authoring.form.typed import shown_texts, shown_value
+from workbench.authoring.form.argument_schemas import argument_of, mark, mark_name, mark_tool, tool_named
+from workbench.authoring.form.cells import (
+    class_of,
+    form_names,
+    is_optional,
+    kind_of,
+    options_of,
+    required_text,
+    value_text,
+    weight_text,
+)
+from workbench.authoring.form.tables import ABSENT, items_at, value_at
+from workbench.authoring.form.typed import shown_name, shown_texts, shown_value
 from workbench.dataclasses import dataclass
+from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
+from workbench.trajectory.json_schema import Schema
 from workbench.trajectory.messages import ToolDefinition
 
 CellKind = Literal[
@@ -218,3 +231,301 @@ def as_it_stands(place: Place, indent: int, value: object, label: str = "") -> F
     """Return the row of a value that has the wrong type or an unknown key."""
     text = shown_value(value)
     return FormRow("field", place, indent, label or str(place[-1]), (Cell("value", place, text),))
+
+
+# Rows for expected calls, steps and mocks.
+
+DETAIL = 3
+"""The indentation of an element's details, relative to its number."""
+
+FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
+ONLY_ARGS = Field("only_args", "yes_no", "no", rare=True)
+
+
+def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
+    """Yield the rows of a list of expected calls, including groups in `ordered`."""
+    written = value_at(source.table, (key,))
+    if written is not ABSENT and not isinstance(written, list):
+        yield as_it_stands((key,), 0, written)
+        return
+    items = items_at(source.table, (key,))
+    yield FormRow("section", (key,), 0, key, absent=not items, note="" if items else "none")
+    for index, item in enumerate(items):
+        place: Place = (key, index)
+        if isinstance(item, dict) and isinstance(item.get("any_order"), list):
+            yield FormRow("item", place, 1, str(index + 1), note="in any order")
+            yield from unknown_rows(item, place, 1 + DETAIL, ("any_order",))
+            for inner, call in enumerate(item["any_order"]):
+                yield from call_rows(source, (*place, "any_order", inner), call, 1 + DETAIL, f"{index + 1}.{inner + 1}")
+        else:
+            yield from call_rows(source, place, item, 1, str(index + 1))
+
+
+def call_rows(source: FormSource, place: Place, call: object, indent: int, label: str) -> Iterator[FormRow]:
+    """Yield the rows of one expected call."""
+    if not isinstance(call, dict):
+        yield as_it_stands(place, indent, call, label)
+        return
+    yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
+    inner = indent + DETAIL
+    details = [
+        *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
+        field_row(call, place, FORBIDDEN_ARGS, inner),
+        field_row(call, place, ONLY_ARGS, inner),
+        *unknown_rows(call, place, inner, tuple(ExpectedCall.model_fields)),
+    ]
+    yield from details
+
+
+def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
+    """Yield the rows of one step of a chain. `system` is the prompt that applies if the step has none."""
+    place: Place = ("steps", index)
+    if not isinstance(step, dict):
+        yield as_it_stands(place, 1, step, str(index + 1))
+        return
+    head = _tool_row(place, step, 1, str(index + 1))
+    if "tool" not in step:
+        head = replace(head, cells=(replace(head.cells[0], absent=True, shown="no call expected"),))
+    yield replace(head, marks=tool_marks(source, step))
+    inner = 1 + DETAIL
+    asked = "what is asked?" if index == 0 or "user" in step else "none"
+    fields = (Field("user", "lines", asked), Field("system", "lines", system, rare=True, empty_stays=True))
+    details = [field_row(step, place, field, inner) for field in fields]
+    if "tool" in step or "args" in step:
+        details += argument_rows(source, (*place, "args"), step.get("args", ABSENT), inner, step)
+        details += [field_row(step, place, field, inner) for field in (FORBIDDEN_ARGS, ONLY_ARGS)]
+    details.append(field_row(step, place, Field("mock_result", "value"), inner))
+    yield from [*details, *unknown_rows(step, place, inner, tuple(Step.model_fields))]
+
+
+def argument_rows(source: FormSource, place: Place, args: object, indent: int, call: Table) -> list[FormRow]:
+    """Return the rows of a call's arguments (`args`), or of the arguments that a mock answers (`when`)."""
+    key = str(place[-1])
+    if key == "when" and (args is ABSENT or args == {}):
+        return [FormRow("section", place, indent, key, absent=True, note="any")]
+    if args is ABSENT or args == {}:
+        shown = "any" if args is ABSENT else "none"
+        cell = Cell("args", place, shown, args is ABSENT, shown, choices=("any", "none"))
+        return [FormRow("section", place, indent, key, (cell,), absent=args is ABSENT)]
+    if not isinstance(args, dict):
+        return [as_it_stands(place, indent, args)]
+    rows = [] if key == "args" else [FormRow("section", place, indent, key)]
+    deeper = indent if key == "args" else indent + 2
+    tool = source.tool(call)
+    for name, value in args.items():
+        at = (*place, name)
+        info = argument_of(tool, name)
+        text = mark_name(tool, name) or mark(value, info.schema if info is not None else None)
+        cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, info.schema if info is not None else None))
+        rows.append(FormRow("pair", at, deeper, "", cells, marks=(text,) if text else ()))
+        rows += option_rows(at, value, deeper + 2)
+    return rows
+
+
+def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cell, ...]:
+    """Return the cells of one check: its kind, the expected value and its weight."""
+    kind, weight = kind_of(value), weight_text(value)
+    return (
+        Cell("check", place, kind, choices=form_names()),
+        Cell("expected", place, value_text(value, schema), shown="any value" if class_of(value).accepts_all else ""),
+        Cell("weight", place, weight, absent=not weight, shown="weight" if not weight else ""),
+    )
+
+
+def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = False) -> Iterator[FormRow]:
+    """Yield the rows of a check's options, and of `optional` and `required` where they have a meaning."""
+    is_plain = kind_of(value) == "is"
+    for option in options_of(value):
+        cell = Cell("option", place, option.text, not option.text, option.default or "none", option=option.name)
+        at = (*place, option.name)
+        yield FormRow("field", at, indent, option.name, (cell,), absent=not option.text, rare=is_plain)
+    if not of_answer:
+        text = "yes" if is_optional(value) else "no"
+        cell = Cell("optional", place, text, text == "no")
+        yield FormRow("field", (*place, "optional"), indent, "optional", (cell,), absent=text == "no", rare=True)
+    if len(place) > 1 and place[-2] != "when":
+        text = required_text(value)
+        default = "yes" if of_answer else "as the grader has it"
+        cell = Cell("required", place, text, not text, "" if text else default)
+        yield FormRow("field", (*place, "required"), indent, "required", (cell,), absent=not text, rare=True)
+
+
+def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]) -> Iterator[FormRow]:
+    """Yield rows for keys that the format does not have, so that they can be corrected or removed."""
+    for key in table:
+        if key not in known:
+            yield as_it_stands((*place, key), indent, table[key])
+
+
+def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
+    """Return why the tool of a call or mock is unknown."""
+    tool = call.get("tool")
+    text = mark_tool(source.tools, tool) if isinstance(tool, str) and tool else None
+    return (text,) if text else ()
+
+
+def _tool_row(place: Place, call: Table, indent: int, label: str) -> FormRow:
+    tool = call.get("tool", ABSENT)
+    cell = tool_cell((*place, "tool"), tool)
+    return FormRow("item", place, indent, label, (cell,))
+
+
+def tool_cell(place: Place, tool: object) -> Cell:
+    """Return the cell for the name of a tool."""
+    if tool is ABSENT:
+        return Cell("tool", place, absent=True, shown="which tool?")
+    if isinstance(tool, str):
+        return Cell("tool", place, shown_name(tool) if tool else "", shown="" if tool else "which tool?")
+    return as_it_stands(place, 0, tool).cells[0]
+
+
+Role = Literal["user", "assistant", "tool"]
+
+ANSWERS: tuple[str, ...] = ("result", "results", "error", "python")
+"""The keys of which a mock has exactly one."""
+
+ROLES: tuple[Role, ...] = get_args(Role)
+DELAY_MS = Field("delay_ms", "number", "0", rare=True, limits=Limits(0))
+IS_ERROR = Field("is_error", "yes_no", "no", rare=True)
+
+_KEYS_OF_ROLE: dict[object, tuple[str, ...]] = {
+    "user": ("content",),
+    "assistant": ("content", "tool_calls"),
+    "tool": ("call", "content", "is_error"),
+}
+
+
+ItemRows = Callable[[FormSource, Place, Table], Iterator[FormRow]]
+"""Yields the rows of one table in a list."""
+
+
+def mocks_section(source: FormSource) -> Iterator[FormRow]:
+    """Yield the rows of the mocks of a case or suite."""
+    yield from section(source, "mocks", _mock_rows)
+
+
+def messages_section(source: FormSource) -> Iterator[FormRow]:
+    """Yield the rows of the messages before the request."""
+    yield from section(source, "messages", _message_rows)
+
+
+def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = False) -> Iterator[FormRow]:
+    """Yield the rows of a list of tables: a heading, then each table."""
+    written = source.table.get(key, ABSENT)
+    if written is not ABSENT and not isinstance(written, list):
+        yield as_it_stands((key,), 0, written)
+        return
+    items = items_at(source.table, (key,))
+    absent = not items
+    yield FormRow("section", (key,), 0, key, absent=absent, rare=rare, note="none" if absent else "")
+    for index, item in enumerate(items):
+        if isinstance(item, dict):
+            yield from rows_of(source, (key, index), item)
+        else:
+            yield as_it_stands((key, index), 1, item, str(index + 1))
+
+
+def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
+    """Return a row with two cells: which of several keys is written, and its value."""
+    key = next((name for name in keys if name in table), "")
+    chosen = Cell("one_key", (*place, key), key, absent=not key, shown="" if key else "answer", choices=keys)
+    if not key:
+        return FormRow("pair", (*place, keys[0]), indent, "", (chosen,), absent=True)
+    text = text_of(kinds[key], table[key])
+    value = Cell(kinds[key] if text is not None else "value", (*place, key), shown_value(table[key]), empty_stays=True)
+    if text is not None:
+        value = replace(value, text=text)
+    return FormRow("pair", (*place, key), indent, "", (chosen, value))
+
+
+def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRow]:
+    indent = 1 + DETAIL
+    tool = mock.get("tool", ABSENT)
+    cells = (tool_cell((*place, "tool"), tool),)
+    yield FormRow("item", place, 1, _number(place), cells, marks=tool_marks(source, mock))
+    details = argument_rows(source, (*place, "when"), mock.get("when", ABSENT), indent, mock)
+    results = mock.get("results")
+    answers: list[FormRow] = []
+    if isinstance(results, list) and results and not any(key in mock for key in ("result", "error", "python")):
+        chosen = Cell("one_key", (*place, "results"), "results", choices=ANSWERS)
+        answers.append(FormRow("section", (*place, "results"), indent, "", (chosen,)))
+        answers += (
+            FormRow("item", at, indent + 2, str(index + 1), (Cell("value", at, shown_value(result), empty_stays=True),))
+            for index, result in enumerate(results)
+            for at in [(*place, "results", index)]
+        )
+    else:
+        kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
+        answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
+        # Two answers are an error in the suite. The second is shown so that it can be removed.
+        written = [key for key in ANSWERS if key in mock][1:]
+        answers += (as_it_stands((*place, key), indent, mock[key]) for key in written)
+    others = [field_row(mock, place, DELAY_MS, indent), *unknown_rows(mock, place, indent, _MOCK_KEYS)]
+    yield from [*details, *answers, *others]
+
+
+_MOCK_KEYS = ("tool", "when", *ANSWERS, "delay_ms")
+
+
+def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[FormRow]:
+    indent = 1 + DETAIL
+    role = message.get("role", ABSENT)
+    text = role if isinstance(role, str) else "" if role is ABSENT else shown_value(role)
+    shown = "" if text else "which role?"
+    cell = Cell("choice", (*place, "role"), text, absent=role is ABSENT, shown=shown, choices=ROLES)
+    yield FormRow("item", place, 1, _number(place), (cell,))
+    keys = _KEYS_OF_ROLE.get(role, ("content",))
+    details: list[FormRow] = []
+    if "call" in keys:
+        ids = tuple(dict.fromkeys(_call_ids(source)))
+        call = Field("call", "text", "which call?", choices=ids, empty_stays=True)
+        details.append(field_row(message, place, call, indent))
+    words = "none" if "tool_calls" in message else "what is said?"
+    details.append(field_row(message, place, Field("content", "lines", words, empty_stays=True), indent))
+    if "is_error" in keys:
+        details.append(field_row(message, place, IS_ERROR, indent))
+    calls = message.get("tool_calls")
+    rows: list[FormRow] = []
+    if isinstance(calls, list):
+        rows.append(FormRow("section", (*place, "tool_calls"), indent, "tool_calls"))
+        for index, call in enumerate(calls):
+            rows += _past_call_rows(source, (*place, "tool_calls", index), call, indent + 1)
+    elif "tool_calls" in keys and "tool_calls" not in message:
+        rows.append(FormRow("section", (*place, "tool_calls"), indent, "tool_calls", absent=True, note="none"))
+    known = ("role", *keys, "content", *(("tool_calls",) if isinstance(calls, list) else ()))
+    yield from [*details, *unknown_rows(message, place, indent, known), *rows]
+
+
+def _past_call_rows(source: FormSource, place: Place, call: object, indent: int) -> Iterator[FormRow]:
+    if not isinstance(call, dict):
+        yield as_it_stands(place, indent, call)
+        return
+    yield FormRow("item", place, indent, _number(place), (tool_cell((*place, "tool"), call.get("tool", ABSENT)),))
+    indent += DETAIL
+    rows = [field_row(call, place, Field("id", "text", "which id?", empty_stays=True), indent)]
+    arguments = call.get("args", {})
+    if isinstance(arguments, dict):
+        tool = source.tool(call)
+        if not arguments:
+            rows.append(FormRow("section", (*place, "args"), indent, "args", absent="args" not in call, note="none"))
+        for name, value in arguments.items():
+            at = (*place, "args", name)
+            text = mark_name(tool, name)
+            cells = (Cell("key", at, shown_name(name)), Cell("value", at, shown_value(value), empty_stays=True))
+            rows.append(FormRow("pair", at, indent, "", cells, marks=(text,) if text else ()))
+    else:
+        rows.append(as_it_stands((*place, "args"), indent, arguments))
+    yield from [*rows, *unknown_rows(call, place, indent, ("id", "tool", "args"))]
+
+
+def _call_ids(source: FormSource) -> Iterator[str]:
+    for message in items_at(source.table, ("messages",)):
+        for call in items_at(message, ("tool_calls",)):
+            if isinstance(call, dict) and isinstance(call.get("id"), str):
+                yield call["id"]
+
+
+def _number(place: Place) -> str:
+    index = place[-1]
+    assert isinstance(index, int)
+    return str(index + 1)

@@ -2,15 +2,489 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from rich.cells import cell_len
 
-from workbench.authoring.form.row import FormRow, FormSource
-from workbench.authoring.form.rows_suite import rows_of_case, rows_of_suite
+from workbench.authoring.form.cells import form_names
+from workbench.authoring.form.row import (
+    DETAIL,
+    Cell,
+    CellKind,
+    Field,
+    FormRow,
+    FormSource,
+    Limits,
+    as_it_stands,
+    calls_section,
+    check_cells,
+    field_row,
+    messages_section,
+    mocks_section,
+    one_of_keys,
+    option_rows,
+    section,
+    step_rows,
+    tool_cell,
+    tool_marks,
+    unknown_rows,
+)
+from workbench.authoring.form.tables import ABSENT, items_at, value_at
+from workbench.authoring.form.typed import shown_name
+from workbench.checks.check import are_named_checks
+from workbench.limits import MAX_REPEATS
 from workbench.reports.visible import one_line
+from workbench.suite.model import (
+    GRADERS,
+    REPEAT_RULES,
+    Aggregate,
+    Case,
+    ComparedBy,
+    Gate,
+    GatePer,
+    Subject,
+    Suite,
+    derived_id,
+)
 from workbench.suite.problems import Place, Problem, written
+from workbench.suite.render import Table
+from workbench.suite.rules import MEASURES, STATISTICS
+from workbench.suite.settings import CriticsOptions, Grading, surplus_rule
+from workbench.suite.settings import Limits as LimitsInForce
+from workbench.suite.tables import EXTRA_CALLS_RULES, InvalidArguments, WholeNumbers
+from workbench.trajectory.json_schema import TEXT
+
+# Limits, grading and gate in a form: every key with its default.
+
+UNIT = Limits(0, 1)
+GATE_PER: tuple[str, ...] = get_args(GatePer)
+INVALID_ARGUMENTS: tuple[str, ...] = get_args(InvalidArguments)
+WHOLE_NUMBERS: tuple[str, ...] = get_args(WholeNumbers)
+COMPARED_BY: tuple[str, ...] = get_args(ComparedBy)
+
+_TABLES: dict[Place, tuple[Field, ...]] = {
+    ("limits",): (
+        Field("max_rounds", "number", limits=Limits(1, whole=True)),
+        Field("max_tool_calls", "number", limits=Limits(0, whole=True)),
+        Field("max_latency_ms", "number", limits=Limits(0)),
+        Field("timeout_s", "number", limits=Limits(0)),
+    ),
+    ("grading",): (
+        Field("by", "choice", choices=GRADERS),
+        Field("fail_threshold", "number", limits=UNIT),
+        Field("warn_threshold", "number", limits=UNIT),
+        Field("repeat_rule", "choice", choices=REPEAT_RULES),
+        Field("invalid_arguments", "choice", choices=INVALID_ARGUMENTS),
+        Field("whole_numbers", "choice", choices=WHOLE_NUMBERS),
+        Field("extra_calls", "choice", choices=EXTRA_CALLS_RULES),
+        Field("compare_by", "choice", choices=COMPARED_BY),
+        Field("published_report", "yes_no"),
+    ),
+    ("grading", "critics"): (
+        Field("tool_selection_weight", "number", limits=Limits(0)),
+        Field("fail_on_tool_selection", "yes_no"),
+        Field("fail_on_tool_call_quantity", "yes_no"),
+        Field("arcade_compatible", "yes_no"),
+    ),
+    ("grading", "accuracy"): (
+        Field("mode", "choice", choices=("exact", "flexible")),
+        Field("name_only", "number"),
+        Field("extra_penalty", "number"),
+        Field("wrong_penalty", "number"),
+    ),
+    ("grading", "dimensions"): (
+        Field("latency", "choice", choices=("wall", "model")),
+        Field("repeated_calls", "choice", choices=("as expected", "as published")),
+    ),
+    ("gate",): (
+        Field("min_score", "number", limits=UNIT),
+        Field("min_pass_rate", "number", limits=UNIT),
+        Field("per", "choice", choices=GATE_PER),
+        Field("quarantine", "names"),
+        Field("endpoint_faults", "choice", choices=("fail", "error")),
+    ),
+}
+"""The keys of each settings table."""
+
+_OF_SUITE_ALONE: dict[Place, tuple[Field, ...]] = {("limits",): (Field("batch_cost_usd", "number", limits=Limits(0)),)}
+"""Further keys that a suite has and a case has not."""
+
+_DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate.model_construct()}
+
+
+def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
+    """Yield the rows of `limits`, `grading` or `gate`, for a case or for the suite."""
+    for place in _TABLES:
+        if place[0] == key:
+            yield from _table_rows(source, place, rare or len(place) > 1)
+
+
+def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRow]:
+    written = value_at(source.table, place)
+    if written is not ABSENT and not isinstance(written, dict):
+        yield as_it_stands(place, 0, written, ".".join(map(str, place)))
+        return
+    table: Table = written if isinstance(written, dict) else {}
+    below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
+    yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
+    fields = _TABLES[place] if source.is_case else (*_TABLES[place], *_OF_SUITE_ALONE.get(place, ()))
+    # A case has its rule about surplus calls beside what it expects.
+    shown = [each for each in fields if each.key in table or not (source.is_case and each.key == "extra_calls")]
+    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in shown]
+    known = (*(field.key for field in fields), *map(str, below))
+    yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
+
+
+def _with_default(source: FormSource, place: Place, field: Field, rare: bool) -> Field:
+    at = (*place, field.key)
+    inherited = value_at(source.header, at) if source.is_case else ABSENT
+    value: object = inherited
+    if inherited is ABSENT and place[0] in _DEFAULTS:
+        value = _DEFAULTS[str(place[0])]
+        for part in at[1:]:
+            value = getattr(value, str(part), None)  # what a suite alone has is not among the options in force
+    text = default_text(value, inherited is not ABSENT)
+    if field.key == "extra_calls" and inherited is ABSENT:
+        text = surplus_default(source)
+    return Field(field.key, field.kind, text, rare, field.choices, limits=field.limits)
+
+
+def surplus_default(source: FormSource) -> str:
+    """Return the default of `extra_calls`: that of the suite, else the rule of the grader in force."""
+    of_suite = value_at(source.header, ("grading", "extra_calls")) if source.is_case else ABSENT
+    if of_suite is not ABSENT:
+        return default_text(of_suite, True)
+    by = _in_force(source, ("grading", "by"), "critics")
+    quantity = _in_force(source, ("grading", "critics", "fail_on_tool_call_quantity"), True)
+    if by not in GRADERS or not isinstance(quantity, bool):
+        return "the grader's own rule"
+    rule = surplus_rule(Grading(by=by, critics=CriticsOptions(fail_on_tool_call_quantity=quantity)))
+    return rule.removesuffix(" for the run")
+
+
+def _in_force(source: FormSource, place: Place, default: object) -> object:
+    """Return an option as the case or else the suite writes it."""
+    own = value_at(source.table, place)
+    value = value_at(source.header, place) if own is ABSENT else own
+    return default if value is ABSENT else value
+
+
+def default_text(value: object, of_suite: bool) -> str:
+    """Return the text of a default, marked if it comes from the suite."""
+    match value:
+        case bool():
+            text = "yes" if value else "no"
+        case float():
+            text = f"{value:g}"
+        case list() | tuple():
+            text = ", ".join(map(str, value)) or "none"
+        case "":
+            text = '""'
+        case _:
+            text = "none" if value is ABSENT or value is None else str(value)
+    return f"suite: {text}" if of_suite else text
+
+
+# The rows of a case, of the tools it defines, and of a suite's settings.
+
+_EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
+
+
+def rows_of_case(source: FormSource) -> Iterator[FormRow]:
+    """Yield all rows of a case, rarely used ones included."""
+    table = source.table
+    yield from _head(source)
+    yield from messages_section(source)
+    if source.is_chain:
+        yield from _steps(source)
+        written = [key for key in _EXCLUDED_BY_STEPS if key in table and key != "user"]
+    else:
+        written = ["ordered", "unordered", "disallowed"]
+    for key in ("ordered", "unordered", "disallowed"):
+        if key in written:
+            yield from calls_section(source, key)
+    if not source.is_chain:
+        written += ["extra_calls", "expect_no_calls"]
+    yield from _rest(source, written)
+    yield from mocks_section(source)
+    yield from section(source, "tools", tool_rows, rare=True)
+    yield from _seldom(source)
+    if not source.is_chain and not any(key in table for key in _EXCLUDED_BY_STEPS[1:]):
+        yield FormRow("section", ("steps",), 0, "steps", absent=True, rare=True, note="none")
+    yield from settings_rows(source, "limits", rare=True)
+    yield from settings_rows(source, "grading", rare=True)
+    yield from unknown_rows(table, (), 0, tuple(Case.model_fields))
+
+
+def _head(source: FormSource) -> Iterator[FormRow]:
+    table, header = source.table, source.header
+    name = table.get("name")
+    yield field_row(table, (), Field("name", "text", "which name?", empty_stays=True))
+    yield field_row(table, (), Field("id", "text", derived_id(name) if isinstance(name, str) else "none", rare=True))
+    yield field_row(table, (), Field("tags", "names"))
+    if not source.is_chain or "user" in table:
+        yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
+    yield field_row(table, (), Field("system", "lines", _system_of_suite(header), empty_stays=True))
+
+
+def _system_of_suite(header: Table) -> str:
+    system = header.get("system", ABSENT)
+    return default_text(system, system is not ABSENT)
+
+
+def _steps(source: FormSource) -> Iterator[FormRow]:
+    steps = source.table["steps"]
+    items = items_at(source.table, ("steps",))
+    if not isinstance(steps, list):
+        yield from unknown_rows({"steps": steps}, (), 0, ())
+        return
+    yield FormRow("section", ("steps",), 0, "steps", absent=not items, note="" if items else "none")
+    own = source.table.get("system", ABSENT)
+    system = _system_of_suite(source.header) if own is ABSENT else f"case: {default_text(own, False)}"
+    for index, step in enumerate(items):
+        yield from step_rows(source, index, step, system)
+    yield field_row(source.table, (), Field("stop_on_failure", "yes_no", "no"))
+
+
+def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
+    table = source.table
+    if "extra_calls" in written:
+        yield field_row(table, (), Field("extra_calls", "choice", surplus_default(source), choices=EXTRA_CALLS_RULES))
+    if "expect_no_calls" in written:
+        yield field_row(table, (), Field("expect_no_calls", "yes_no", "no"))
+    if "expect_nothing_yet" in table:
+        yield field_row(table, (), Field("expect_nothing_yet", "yes_no", "no"))
+    if not source.is_chain and "stop_on_failure" in table:
+        yield field_row(table, (), Field("stop_on_failure", "yes_no", "no"))
+    yield field_row(table, (), Field("response_contains", "names"))
+    yield from _response(table.get("response", ABSENT))
+
+
+def _response(response: object) -> Iterator[FormRow]:
+    place = ("response",)
+    if response is ABSENT:
+        check = Cell("check", place, absent=True, shown="none", choices=form_names())
+        yield FormRow("field", place, 0, "response", (check, Cell("response", place, absent=True)), absent=True)
+        return
+    if isinstance(response, dict) and are_named_checks(response):
+        yield FormRow("section", place, 0, "response")
+        for name, value in response.items():
+            at = (*place, name)
+            pair = (Cell("key", at, shown_name(name)), *check_cells(at, value, TEXT)[:2])
+            yield FormRow("pair", at, 2, "", pair)
+            yield from option_rows(at, value, 2 + DETAIL, of_answer=True)
+        return
+    cells = check_cells(place, response, TEXT)
+    yield FormRow("field", place, 0, "response", cells if cells[2].text else cells[:2])  # a weight has no effect here
+    yield from option_rows(place, response, 1 + DETAIL, of_answer=True)
+
+
+def _seldom(source: FormSource) -> Iterator[FormRow]:
+    table, header = source.table, source.header
+    yield field_row(table, (), Field("repeats", "number", "1", limits=Limits(1, MAX_REPEATS, whole=True)))
+    yield field_row(table, (), Field("skip", "text"))
+    yield field_row(table, (), Field("cluster", "text", rare=True))
+    yield field_row(table, (), Field("offer", "names", "all tools", rare=True))
+    models = header.get("models", ABSENT)
+    text = "offline" if models is ABSENT else default_text(models, True)
+    yield field_row(table, (), Field("models", "names", text, rare=True))
+    execute = header.get("execute", ABSENT)
+    text = "no" if execute is ABSENT else default_text(execute, True)
+    yield field_row(table, (), Field("execute", "yes_no", text, rare=True))
+
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
+    """Yield the rows of one tool: name, description, parameters and MCP's hints."""
+    yield named_row(place, tool)
+    indent = 1 + DETAIL
+    fields = (Field("description", "lines"), Field("parameters", "json", "no arguments"))
+    annotations = tool.get("annotations", {})
+    yield from (field_row(tool, place, field, indent) for field in fields)
+    yield from unknown_rows(tool, place, indent, ("name", "description", "parameters", "annotations"))
+    at = (*place, "annotations")
+    if not isinstance(annotations, dict):
+        yield as_it_stands(at, indent, annotations)
+        return
+    yield FormRow("section", at, indent, "annotations", absent=not annotations, rare=True)
+    hints = [Field("title", "text", rare=True), *(Field(hint, "yes_no", "not said", rare=True) for hint in _HINTS)]
+    rows = [field_row(annotations, at, hint, indent + 2) for hint in hints]
+    yield from [*rows, *unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))]
+
+
+def named_row(place: Place, table: Table) -> FormRow:
+    """Return the row of an element that has a name."""
+    index = place[-1]
+    assert isinstance(index, int)
+    name = table.get("name", ABSENT)
+    at = (*place, "name")
+    if name is ABSENT:
+        cell = Cell("text", at, absent=True, shown="which name?", empty_stays=True)
+    elif isinstance(name, str):
+        cell = Cell("text", at, name, shown="" if name else "which name?", empty_stays=True)
+    else:
+        cell = as_it_stands(at, 0, name).cells[0]
+    return FormRow("item", place, 1, str(index + 1), (cell,))
+
+
+REACHED: tuple[str, ...] = ("command", "url", "module")
+"""The keys of which a server has exactly one."""
+
+_REACHED_form_names: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
+
+_HEAD = (
+    Field("name", "text", "which name?", empty_stays=True),
+    Field("description", "lines"),
+    Field("system", "lines"),
+    Field("tags", "names"),
+    Field("models", "names", "offline"),
+    Field("execute", "yes_no", "no"),
+)
+
+
+def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
+    """Yield all rows of a suite's settings, rarely used ones included."""
+    table = source.table
+    yield from (field_row(table, (), field) for field in _HEAD)
+    if table.get("format") != 1:
+        yield field_row(table, (), Field("format", "number", "which format?"))
+    yield from _subject_rows(table)
+    yield from section(source, "servers", _server_rows)
+    yield from section(source, "tools", tool_rows)
+    yield from mocks_section(source)
+    for key in ("limits", "grading", "gate"):
+        yield from settings_rows(source, key, rare=False)
+    yield from section(source, "aggregates", _aggregate_rows, rare=True)
+    yield from section(source, "variants", _variant_rows, rare=True)
+    yield from unknown_rows(table, (), 0, tuple(Suite.model_fields))
+
+
+def _subject_rows(table: Table) -> Iterator[FormRow]:
+    """Yield the rows of the subject, where the suite has one."""
+    subject = table.get("subject")
+    if not isinstance(subject, dict):
+        if subject is not None:
+            yield as_it_stands(("subject",), 0, subject)
+        return
+    place: Place = ("subject",)
+    yield FormRow("section", place, 0, "subject")
+    if "command" in subject:
+        yield as_it_stands((*place, "command"), 1, subject["command"])
+    yield field_row(subject, place, Field("name", "text", "subject"), 1)
+    yield field_row(subject, place, Field("timeout_s", "number"), 1)
+    yield from _map_rows(subject, (*place, "env"), 1)
+    yield from unknown_rows(subject, place, 1, tuple(Subject.model_fields))
+
+
+def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
+    yield named_row(place, server)
+    indent = 1 + DETAIL
+    yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
+    for key in [key for key in REACHED if key in server][1:]:
+        yield as_it_stands((*place, key), indent, server[key])
+    fields = [Field("prefix", "text", rare=True)]
+    if "url" in server or "transport" in server:
+        fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
+    if "module" in server or "object" in server:
+        fields.append(Field("object", "text", "mcp", rare=True))
+    yield from (field_row(server, place, field, indent) for field in fields)
+    for key, beside in (("env", "command"), ("headers", "url")):
+        if key in server or beside in server:
+            yield from _map_rows(server, (*place, key), indent)
+    known = ("name", *REACHED, "prefix", "transport", "object", "env", "headers")
+    yield from unknown_rows(server, place, indent, known)
+
+
+def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
+    """Yield the rows of a table with free names and text values, such as environment variables or headers."""
+    written = table.get(str(place[-1]), {})
+    if not isinstance(written, dict):
+        yield as_it_stands(place, indent, written)
+        return
+    label = str(place[-1])
+    yield FormRow("section", place, indent, label, absent=not written, note="" if written else "none")
+    rows = []
+    for name, value in written.items():
+        at = (*place, name)
+        kind: CellKind = "text" if isinstance(value, str) else "value"
+        text = value if isinstance(value, str) else as_it_stands(at, 0, value).cells[0].text
+        cells = (Cell("key", at, shown_name(name)), Cell(kind, at, text, empty_stays=True))
+        rows.append(FormRow("pair", at, indent + 2, "", cells))
+    yield from rows
+
+
+_OF_VARIANT = (
+    Field("description", "lines", rare=True),
+    Field("system", "lines", "as written", empty_stays=True),
+    Field("model", "text", "each model", rare=True),
+    Field("offer", "names", "as written", rare=True),
+    Field("params", "json", "as written", rare=True),
+)
+_OF_CHANGE = (
+    Field("name", "text", "as written"),
+    Field("description", "lines", "as written", empty_stays=True),
+    Field("parameters", "json", "as written", rare=True),
+    Field("hidden", "yes_no", "no", rare=True),
+)
+
+
+def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
+    """Yield the rows of one variant. Its own tools, servers and mocks are shown as they stand."""
+    yield named_row(place, variant)
+    indent = 1 + DETAIL
+    yield from (field_row(variant, place, field, indent) for field in _OF_VARIANT)
+    if "names" in variant:
+        yield from _map_rows(variant, (*place, "names"), indent)
+    at = (*place, "changes")
+    changes = variant.get("changes", [])
+    if isinstance(changes, list):
+        yield FormRow("section", at, indent, "changes", absent=not changes, note="" if changes else "none")
+        for index, change in enumerate(changes):
+            yield from _change_rows(source, (*at, index), change, indent + 1)
+    else:
+        yield as_it_stands(at, indent, changes)
+    yield from unknown_rows(variant, place, indent, ("name", "names", "changes", *(f.key for f in _OF_VARIANT)))
+
+
+def _change_rows(source: FormSource, place: Place, change: object, indent: int) -> Iterator[FormRow]:
+    """Yield the rows of what a variant changes of one tool."""
+    label = str(int(place[-1]) + 1)
+    if not isinstance(change, dict):
+        yield as_it_stands(place, indent, change, label)
+        return
+    cell = tool_cell((*place, "tool"), change.get("tool", ABSENT))
+    yield FormRow("item", place, indent, label, (cell,), marks=tool_marks(source, change))
+    inner = indent + DETAIL
+    yield from (field_row(change, place, field, inner) for field in _OF_CHANGE)
+    if "arguments" in change:
+        yield from _map_rows(change, (*place, "arguments"), inner)
+    yield from unknown_rows(change, place, inner, ("tool", "arguments", *(field.key for field in _OF_CHANGE)))
+
+
+def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[FormRow]:
+    yield named_row(place, aggregate)
+    indent = 1 + DETAIL
+    fields = (
+        Field("of", "choice", "score", choices=MEASURES),
+        Field("tags", "names", "all cases"),
+        Field("per", "choice", Aggregate.model_fields["per"].default, choices=GATE_PER),
+        Field("statistics", "names", ", ".join(Aggregate.model_fields["statistics"].default)),
+    )
+    yield from (field_row(aggregate, place, field, indent) for field in fields)
+    yield from unknown_rows(aggregate, place, indent, tuple(Aggregate.model_fields))
+    for key in ("at_least", "above", "at_most"):
+        at, written = (*place, key), aggregate.get(key, {})
+        if not isinstance(written, dict):
+            yield as_it_stands(at, indent, written)
+            continue
+        yield FormRow("section", at, indent, key, absent=not written, note="" if written else "none")
+        rows = [field_row(written, at, Field(name, "number", rare=True), indent + 2) for name in STATISTICS]
+        yield from [*rows, *unknown_rows(written, at, indent + 2, STATISTICS)]
+
 
 WIDEST_LABEL = 18
 """The maximum width to which labels, argument names and checks are aligned."""

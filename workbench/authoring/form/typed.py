@@ -15,8 +15,7 @@ from datetime import date, time
 from workbench.checks.timestamps import duration_seconds
 from workbench.suite.render import one_line
 from workbench.suite.sameness import same
-from workbench.trajectory.json_schema import Schema, is_number
-from workbench.trajectory.json_types import TEXT, is_list, is_text, items_of, types_of
+from workbench.trajectory.json_schema import TEXT, Schema, is_list, is_number, is_text, items_of, types_of
 
 _RANGE = re.compile(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
 _END = "\N{SYMBOL FOR END OF TRANSMISSION}"

@@ -6,14 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.batches.plan import PlannedRun, with_grader
 from workbench.config.model_book import ModelOptions
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun, with_grader
 from workbench.engine.retries import RetryPolicy
-from workbench.evaluation.worker_messages import Happened, Hold, Made
-from workbench.providers.http.leases import Lease
-from workbench.suite.loading import SuiteFile
+from workbench.evaluation.worker_pool import Happened, Hold, Made
+from workbench.providers.http.rate_limits import Lease
 from workbench.suite.model import Case, GraderName, RepeatRule
+from workbench.suite.suite_file import SuiteFile
 
 SILENCE_S = 10.0
 """A worker that is not asked for so long works for nobody, and stops."""

@@ -11,9 +11,7 @@ from urllib.parse import quote
 from workbench.config.models import ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.providers.http.clients import Client
-from workbench.providers.http.errors import EndpointErrors, Refused
-from workbench.providers.http.statuses import base_url_hint, shown_url
-from workbench.providers.http.transport import causes_of
+from workbench.providers.http.errors import EndpointErrors, Refused, base_url_hint, causes_of, shown_url
 from workbench.providers.model import ModelError
 
 CHECK_READ_TIMEOUT_S = 20.0

@@ -21,8 +21,14 @@ from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_ERROR_BYTES, MAX_HEADER_BYTES, MAX_LISTING_BYTES
 from workbench.providers.http.bodies import BodyError, content_of
-from workbench.providers.http.errors import EndpointErrors, Refused
-from workbench.providers.http.transport import CONNECT_TIMEOUT_S, TlsExpectedError, proxy_for, speaks_tls
+from workbench.providers.http.errors import (
+    CONNECT_TIMEOUT_S,
+    EndpointErrors,
+    Refused,
+    TlsExpectedError,
+    proxy_for,
+    speaks_tls,
+)
 from workbench.version import __version__
 
 if TYPE_CHECKING:

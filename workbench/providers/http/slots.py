@@ -16,11 +16,10 @@ from itertools import combinations
 from statistics import median
 from urllib.parse import urlsplit
 
-from workbench.config.models import ModelSpec
-from workbench.config.presets import PRESETS
+from workbench.config.models import PRESETS, ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.providers.http.clients import Client
-from workbench.providers.http.statuses import shown_url
+from workbench.providers.http.errors import shown_url
 
 MIN_WAIT_MS = 100.0
 """Shorter waits cannot be told from the network's delays."""

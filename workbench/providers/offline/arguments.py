@@ -3,19 +3,288 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from zoneinfo import available_timezones
 
 from workbench.dataclasses import dataclass
-from workbench.providers.offline.clauses import Clause
-from workbench.providers.offline.evidence import Evidence, Kind, joined_groups
-from workbench.providers.offline.ranking import tool_words
-from workbench.providers.offline.remainder import Span, phrases, prose, search_words
+from workbench.providers.offline.language import (
+    REQUEST_VERBS,
+    STOP_STEMS,
+    STOPWORDS,
+    VERB_STEMS,
+    Clause,
+    Evidence,
+    Kind,
+    Word,
+    joined_groups,
+    operation_of,
+    split_name,
+    stem,
+    tool_words,
+    word_set,
+)
 from workbench.providers.offline.results import ToolResult
 from workbench.providers.offline.schemas import Parameter, Role, parameter_of, parameters_of
-from workbench.providers.offline.values import ACCEPTED, mentioned, number_meant, overlaps, value_for
-from workbench.providers.offline.words import STOPWORDS, VERB_STEMS, Word, split_name, stem, word_set
 from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+# Converts evidence to the value of a parameter.
+
+ACCEPTED: dict[Role, tuple[Kind, ...]] = {
+    "number": ("number",),
+    "moment": ("datetime", "date", "time"),
+    "email": ("email", "handle", "name"),
+    "url": ("url",),
+    "zone": ("pair", "name"),
+    "person": ("handle", "email", "name", "id"),
+    "id": ("id", "number", "quoted", "pair"),
+    "path": ("path", "quoted", "url", "pair"),
+    "expression": ("quoted",),
+    "query": ("quoted",),
+    "prose": ("quoted",),
+    "opaque": ("quoted", "name", "id", "number", "url", "path", "pair"),
+    "other": ("quoted", "name", "id", "pair", "path", "handle", "number"),
+}
+"""The kinds of evidence that a role takes, the likeliest first; other roles take none."""
+
+_DIGIT_MEANING = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
+_MAX_CHOICES = 200
+_REGIONS = frozenset(
+    {"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}
+)
+
+
+def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
+    """Returns the value of a piece of evidence in the parameter's type; None when it has none."""
+    if one.kind not in ACCEPTED.get(parameter.role, ()):
+        return None
+    value: JsonValue = one.value
+    if parameter.role == "number":
+        whole = isinstance(value, float) and value.is_integer() and "number" not in parameter.types
+        value = int(value) if whole and isinstance(value, float) else value
+    elif parameter.role == "moment":
+        value = _moment(parameter, one)
+    elif parameter.role == "zone":
+        value = zone_of(str(value))
+    else:
+        value = str(value)
+    return value if value is not None and parameter.fits(value) else None
+
+
+def zone_of(text: str) -> str | None:
+    """Returns the IANA time zone of a name or a city: `Tokyo` → `Asia/Tokyo`."""
+    return _zones().get(text.strip().lower().replace(" ", "_"))
+
+
+@cache
+def _zones() -> dict[str, str]:
+    zones: dict[str, str] = {}
+    for key in sorted(available_timezones()):
+        region, _, city = key.rpartition("/")
+        zones[key.lower()] = key
+        if region.split("/")[0] in _REGIONS:
+            zones.setdefault(city.lower(), key)
+    return zones
+
+
+def _moment(parameter: Parameter, one: Evidence) -> str | None:
+    text = str(one.value)
+    wanted = _wanted_moment(parameter)
+    if one.kind == "datetime":
+        return {"date": text[:10], "time": text[11:16]}.get(wanted, text)
+    if one.kind == "date":
+        return {"date-time": f"{text}T00:00:00", "time": None}.get(wanted, text)
+    return text if wanted in ("time", "any") else None
+
+
+def _wanted_moment(parameter: Parameter) -> str:
+    """Returns `date`, `time`, `date-time`, or `any` when the schema does not say."""
+    stated = parameter.schema.get("format")
+    if stated in ("date", "time", "date-time"):
+        return str(stated)
+    described = parameter.description
+    has_date, has_time = "yyyy" in described, "hh" in described
+    if "date-time" in described or "datetime" in described or (has_date and has_time):
+        return "date-time"
+    return "date" if has_date else "time" if has_time else "any"
+
+
+def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> list[tuple[Evidence, JsonValue]]:
+    """Returns the parameter's listed values (or examples) that a clause names, the longest first, with their places.
+    `known` are stems of the tool itself: for an optional parameter they prove nothing, and neither do small words or
+    the clause's first verb."""
+    examples = parameter.schema.get("examples")
+    values = parameter.choices or (tuple(examples) if isinstance(examples, list) else ())
+    outside = [(one.start, one.end) for one in clause.evidence if one.kind not in ("name", "number")]
+    words = [word for word in clause.words if not any(start <= word.start < end for start, end in outside)]
+    stems = [word.stem for word in words]
+    hits: list[tuple[int, Evidence, JsonValue]] = []
+    for value in values[:_MAX_CHOICES]:
+        if not isinstance(value, str):
+            numbers = [one for one in clause.evidence if one.kind == "number" and one.value == value]
+            hits += [(1, one, value) for one in numbers[:1] if not isinstance(value, bool)]
+            continue
+        if operation_of(value) in clause.operations and parameter.choices:
+            hits.append((1, Evidence("name", value, 0, 0), value))
+            continue
+        own = [stem(word) for word in split_name(value)]
+        for place in range(len(stems) - len(own) + 1 if own else 0):
+            plain = place == 0 or all(word in STOPWORDS or word in known for word in own)
+            if stems[place : place + len(own)] == own and (parameter.required or not plain):
+                span = words[place].start, words[place + len(own) - 1].end
+                hits.append((len(own), Evidence("name", value, *span), value))
+                break
+    ordered = sorted(hits, key=lambda hit: (-hit[0], hit[1].start))
+    found_values: list[tuple[Evidence, JsonValue]] = []
+    for _, one, value in ordered:
+        if not overlaps(one, [(other.start, other.end) for other, _ in found_values]):
+            found_values.append((one, value))
+    return found_values
+
+
+def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
+    """Returns the number that the parameter's description assigns to a word of the clause, as in "0 (off) to 100
+    (full)"."""
+    meanings = {word: float(number) for number, word in _DIGIT_MEANING.findall(parameter.description)}
+    spelled = [meanings[word.text.lower()] for word in clause.words if word.text.lower() in meanings]
+    return None if not spelled else int(spelled[0]) if spelled[0].is_integer() else spelled[0]
+
+
+def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
+    """Returns whether a piece of evidence overlaps any of the spans."""
+    return any(start < one.end and one.start < end for start, end in spans)
+
+
+# Finds values in the rest of a clause, after all other evidence has found its parameter: search words, prose, and
+# loose phrases.
+
+Span = tuple[int, int]
+
+_INTRODUCED = re.compile(
+    r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b(?:\s+that\b)?\s*[:,]?|:)\s+(?P<content>\S.*)",
+    re.I | re.S,
+)
+_TO_DO = re.compile(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
+_ABOUT = re.compile(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
+_TRIMMED = " \t\n,;:-"
+_LEADING_UP = word_set("on at by for to in with from of the a an and or is due until before after") | {""}
+_ARTICLES = word_set("a an the my our your his her their this that these those some")
+_PREPOSITIONS = word_set("in at for near from to about on of into with by")
+_MAX_PHRASE_WORDS = 4
+
+
+def search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
+    """Returns the words of a search: without the request's verb, without small words, and without words (`known`, as
+    stems) of the tool itself, unless nothing else is left."""
+    words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
+    if words and words[0].stem in VERB_STEMS:
+        words = words[1:]
+    telling = [word for word in words if word.stem not in known] or words
+    return " ".join(re.split("['’](?=s?$)", word.text)[0] for word in telling)
+
+
+def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
+    """Returns the content of a message or a title, as written: the text behind "that", "saying", "called" or a colon;
+    else the action ("remind me to …") or the topic ("about …"); else the clause without its verb and its tool's
+    words."""
+    text = clause.text
+    for start, end in used:
+        text = text[:start] + "\x00" * (end - start) + text[end:]
+    for match in (_INTRODUCED.search(text), _to_do(text), _ABOUT.search(text)):
+        if match and (content := _tidied(match["content"])):
+            return content
+    return _tidied(_without_beginning(clause, text, known))
+
+
+def _tidied(content: str) -> str:
+    """Returns the text without the gaps of used words, and without the small words before them."""
+    *before_holes, last = content.split("\x00")
+    pieces = [*(_without_lead(piece) for piece in before_holes), last.strip(_TRIMMED)]
+    return " ".join(piece for piece in pieces if not _says_nothing(piece))
+
+
+def _without_lead(piece: str) -> str:
+    words = piece.strip(_TRIMMED).split(" ")
+    while words and words[-1].lower().strip(_TRIMMED) in _LEADING_UP:
+        words.pop()
+    return " ".join(words).strip(_TRIMMED)
+
+
+def phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> list[list[Evidence]]:
+    """Returns groups of words behind a preposition, as names written in lower case would be ("in tokyo and paris" is
+    one group)."""
+    groups: list[list[Evidence]] = []
+    words = list(_unused(clause, used))
+    position = 0
+    while position < len(words):
+        if words[position].text.lower() not in _PREPOSITIONS:
+            position += 1
+            continue
+        group, position = _group(clause, words, position + 1)
+        group = [one for one in group if not _known(one, clause, known)]
+        if group:
+            groups.append(group)
+    return groups
+
+
+def _group(clause: Clause, words: list[Word], position: int) -> tuple[list[Evidence], int]:
+    group: list[Evidence] = []
+    while position < len(words):
+        while position < len(words) and words[position].text.lower() in _ARTICLES:
+            position += 1
+        run: list[Word] = []
+        while position < len(words) and len(run) < _MAX_PHRASE_WORDS and _continues(clause, run, words[position]):
+            run.append(words[position])
+            position += 1
+        if not run:
+            break
+        group.append(Evidence("name", clause.text[run[0].start : run[-1].end], run[0].start, run[-1].end))
+        if position < len(words) and words[position].text.lower() in ("and", "or"):
+            position += 1
+        elif position >= len(words) or clause.text[run[-1].end : words[position].start].strip() != ",":
+            break
+    return group, position
+
+
+def _continues(clause: Clause, run: list[Word], word: Word) -> bool:
+    if word.text.lower() in STOPWORDS:
+        return False
+    return not run or not clause.text[run[-1].end : word.start].strip(" -")
+
+
+def _known(one: Evidence, clause: Clause, known: Collection[str]) -> bool:
+    return all(word.stem in known for word in clause.words if one.start <= word.start < one.end)
+
+
+def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
+    return (word for word in clause.words if not any(start <= word.start < end for start, end in used))
+
+
+def _to_do(text: str) -> re.Match[str] | None:
+    match = _TO_DO.search(text)
+    if match is None or match["content"].split(maxsplit=1)[0].lower() in STOPWORDS:
+        return None
+    return match
+
+
+def _without_beginning(clause: Clause, text: str, known: Collection[str]) -> str:
+    for word in clause.words:
+        lowered = word.text.lower()
+        if not (lowered in STOPWORDS or lowered in REQUEST_VERBS or word.stem in known or text[word.start] == "\x00"):
+            return _with_article(text, word.start)
+    return ""
+
+
+def _with_article(text: str, start: int) -> str:
+    """Returns the rest from a place on, with the article right before it."""
+    before = text[:start].rsplit(maxsplit=1)
+    return f"{before[-1]} {text[start:]}" if before and before[-1].lower() in _ARTICLES else text[start:]
+
+
+def _says_nothing(text: str) -> bool:
+    return all(word.lower() in STOPWORDS for word in re.findall(r"[^\W_]+", text))
+
 
 _DEEPEST_OBJECT = 3
 _GAP = re.compile(

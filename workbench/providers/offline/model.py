@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+from typing import Final, cast
 
+from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.offline.decisions import Decision, decide
-from workbench.providers.offline.ranking import ToolIndex
+from workbench.providers.offline.arguments import ACCEPTED, Filled, fill
+from workbench.providers.offline.language import (
+    CALL_THRESHOLD,
+    Clause,
+    Evidence,
+    ToolIndex,
+    clauses_of,
+    find_evidence,
+    split_name,
+    stems_of,
+    word_set,
+)
+from workbench.providers.offline.results import ToolResult
+from workbench.providers.offline.schemas import parameters_of
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -18,6 +34,260 @@ from workbench.trajectory.events import (
     ReasoningDelta,
     TextDelta,
 )
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
+
+# Decides what to do next in a conversation: which calls to make now, or what to answer.
+
+NO_TOOLS = "There are no tools on offer, and the offline model can do nothing but choose among tools."
+NOTHING_FITS = "None of the tools on offer fits this request."
+
+_MAX_CALLS = 16
+"""The most calls in one answer."""
+_ABOUT_AS_GOOD = 0.85
+"""A tool whose score is this share of the best one's may replace it if the request fills its arguments better."""
+_MAX_RECALLED_MESSAGES = 20
+_SHOWN_IN_RANKING = 3
+_MAX_SHOWN_CLAUSE_CHARS = 60
+_SAME_AGAIN = re.compile(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
+_FOLLOWING = re.compile(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
+"""How a message begins that continues an earlier one."""
+_GO_ON = re.compile(
+    r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
+    r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
+    re.I,
+)
+_OF_WHAT = re.compile(r"\s+of\b", re.I)
+"""Follows a result that the request itself describes."""
+_OF_ANY_TASK = word_set(
+    """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
+    remain remaining request rest step task whole work"""
+)
+"""Stems that do not describe an action."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call to make now."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+
+    @property
+    def text(self) -> str:
+        """The arguments as JSON text."""
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Calls to make now, or else a final answer; the reasoning tells how the tools ranked."""
+
+    reasoning: str
+    calls: tuple[PlannedCall, ...] = ()
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A call that was made, as it was answered, and its result."""
+
+    call: ToolCall
+    result: ToolResult | None
+
+    @property
+    def failed(self) -> bool:
+        return self.result is not None and self.result.is_error
+
+    def is_call(self, planned: PlannedCall) -> bool:
+        return (self.call.tool, dict(self.call.arguments)) == (planned.tool, planned.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A clause with the tool chosen for it. `turn` says when it is due: a clause that follows another ("then"), or
+    needs its result, has a later one. `before` is the index of the task whose result it needs."""
+
+    clause: Clause
+    tool: ToolDefinition
+    filled: Filled
+    turn: int = 0
+    before: int | None = None
+
+
+def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
+    """Returns what the offline model does at this point of a conversation. The last user message is the request, unless
+    it only asks to continue. A call is never repeated for the same request, except one that failed when asked to
+    continue; so a conversation always ends."""
+    said = [n for n, message in enumerate(messages) if message.role == "user"]
+    asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=said[-1] if said else None)
+    if asked is None or not index.tools:
+        return Decision("No tools on offer." if asked is not None else "No request.", answer=NO_TOOLS)
+    earlier, request = messages[:asked], messages[asked].content
+    made = [*(one for one in _calls_in(messages[asked : said[-1]]) if not one.failed), *_calls_in(messages[said[-1] :])]
+    clauses = clauses_of(request, index)
+    tasks, missing = _tasks(clauses, index, earlier, request)
+    reasoning = _ranking(clauses, index)
+    calls = _due(tasks, made)
+    if calls:
+        return Decision(reasoning, calls)
+    if made:
+        return Decision("Nothing is left to call.", answer=_answer(made))
+    if missing is not None:
+        tool, names_missing = missing
+        lacking = [one for one in parameters_of(dict(tool.parameters)) if one.name in names_missing]
+        names = ", ".join(one.name for one in lacking)
+        quoted = [one.name for one in lacking if "quoted" in ACCEPTED.get(one.role, ())]
+        hint = f" Put the value of {quoted[0]} in quotes: 'like this'." if quoted else ""
+        return Decision(reasoning, answer=f"{tool.name} fits, but the request does not say: {names}.{hint}")
+    return Decision(reasoning, answer=NOTHING_FITS)
+
+
+def _goes_on(message: str, index: ToolIndex) -> bool:
+    """Returns whether a message only asks to continue, and no tool fits that."""
+    match = _GO_ON.match(message)
+    if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
+        return False
+    verb = match[1].lower().split()[0]
+    return not any(verb in split_name(tool.name) for tool in index.tools)
+
+
+def _calls_in(messages: Sequence[Message]) -> list[_Made]:
+    """Returns the calls in some messages, with their results."""
+    results = {one.call_id: ToolResult(one.content, one.is_error) for one in messages if one.role == "tool"}
+    calls = (call for message in messages if message.role == "assistant" for call in message.tool_calls)
+    return [_Made(call, results.get(call.id)) for call in calls]
+
+
+def _tasks(
+    clauses: Sequence[Clause], index: ToolIndex, earlier: Sequence[Message], request: str
+) -> tuple[list[_Task], tuple[ToolDefinition, tuple[str, ...]] | None]:
+    """Returns the clauses that some tool can serve; and the best tool that lacked arguments, with their names."""
+    recalled = _recalled(earlier)
+    tasks: list[_Task] = []
+    missing: tuple[ToolDefinition, tuple[str, ...]] | None = None
+    said: list[Evidence] = []
+    for clause in clauses:
+        memory = [*reversed(said), *recalled] if clause.refers_back else []
+        said += clause.evidence
+        candidates = _candidates(clause, index) or _as_before(request, earlier, index)
+        filled = [(tool, fill(tool, clause, memory)) for tool in candidates]
+        if not filled:
+            continue
+        tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].loose_ends))
+        before = tasks[-1] if tasks else None
+        follows = clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
+        if before is not None and follows:
+            tasks.append(_Task(clause, tool, chosen, before.turn + 1, len(tasks) - 1))
+            continue
+        if before is None and (follows or (chosen.missing and _FOLLOWING.match(request))):
+            chosen = _from_earlier(tool, clause, earlier) or chosen
+        if chosen.missing:
+            missing = missing or (tool, chosen.missing)
+        else:
+            turn = 0
+            if before is not None and (clause.after or clause.joined):
+                turn = before.turn + (1 if clause.after else 0)
+            tasks.append(_Task(clause, tool, chosen, turn))
+    return tasks, missing
+
+
+def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
+    """Returns arguments from the result of the last call before the request, where all can be found there."""
+    made = _calls_in(earlier)
+    result = made[-1].result if made and not made[-1].failed else None
+    mention = clause.result_mention
+    if result is None or (mention is not None and _OF_WHAT.match(clause.text, mention.end())):
+        return None
+    filled = fill(tool, clause, (), result)
+    return None if filled.missing else filled
+
+
+def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
+    ranked = clause.rank(index)
+    least = max(CALL_THRESHOLD, ranked[0].score * _ABOUT_AS_GOOD)
+    return [one.tool for one in ranked if one.score >= least]
+
+
+def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> list[ToolDefinition]:
+    """For "and in Paris?", returns the tool that was called last."""
+    if not _SAME_AGAIN.match(request):
+        return []
+    called = [call.tool for message in earlier for call in message.tool_calls]
+    return [tool for tool in index.tools if called and tool.name == called[-1]]
+
+
+def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
+    """Returns the evidence of earlier messages, the latest first; capitalised first words of sentences, which may not
+    be names, last. Results of tools are left out, because they hold much that was not asked for."""
+    spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
+    found = [one for message in reversed(spoken) for one in reversed(find_evidence(message.content))]
+    return sorted(found, key=lambda one: one.weak)
+
+
+def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
+    """Returns the calls of the first turn with calls still to make. A call that was made with other arguments than
+    planned, because a person changed them, counts for the first call of its tool that was not made as planned."""
+    given: dict[int, ToolResult | None] = {}
+    left = list(made)
+    for turn in sorted({task.turn for task in tasks}):
+        planned = [
+            (number, PlannedCall(task.tool.name, arguments))
+            for number, task in enumerate(tasks)
+            if task.turn == turn
+            for arguments in _arguments_now(task, given)
+        ]
+        given |= {number: one.result for number, call in planned for one in made if one.is_call(call)}
+        left = [one for one in left if not any(one.is_call(call) for _, call in planned)]
+        due: list[PlannedCall] = []
+        for number, call in planned:
+            if call in due or any(one.is_call(call) for one in made):
+                continue
+            instead = next((one for one in left if one.call.tool == call.tool), None)
+            if instead is None:
+                due.append(call)
+            else:
+                left.remove(instead)
+                given[number] = instead.result
+        if due:
+            return tuple(due[:_MAX_CALLS])
+    return ()
+
+
+def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
+    """Returns one set of arguments for each call of a task; none if the result that it needs never came."""
+    if task.before is None:
+        return task.filled.calls()
+    result = given.get(task.before)
+    if result is None or result.is_error:
+        return []
+    filled = fill(task.tool, task.clause, (), result)
+    return [] if filled.missing else filled.calls()
+
+
+def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
+    lines = []
+    for clause in clauses:
+        best = [one for one in clause.rank(index)[:_SHOWN_IN_RANKING] if one.score > 0]
+        scores = ", ".join(f"{one.tool.name} {one.score:.2f}" for one in best) or "no tool shares a word with it"
+        shown = " ".join(clause.text.split())
+        shown = shown if len(shown) <= _MAX_SHOWN_CLAUSE_CHARS else shown[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
+        lines.append(f"“{shown}”: {scores}" if len(clauses) > 1 else scores)
+    return "Ranked by words: " + "; ".join(lines) + "." if lines else "Nothing is asked for."
+
+
+def _answer(made: Sequence[_Made]) -> str:
+    return "\n".join(_told(one) for one in made)
+
+
+def _told(made: _Made) -> str:
+    if made.result is None:
+        return f"{made.call.tool} gave no result."
+    if made.result.is_error:
+        return f"{made.call.tool} failed: {made.result.line}"
+    given = ", ".join(str(value) for value in made.call.arguments.values() if isinstance(value, str | int | float))
+    given = given if len(given) <= _MAX_SHOWN_CLAUSE_CHARS else given[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
+    return f"{made.call.tool}({given}): {made.result.line}"
+
 
 _WORD_WITH_BLANKS = re.compile(r"\s*\S+\s*|\s+")
 _FRAGMENT_CHARACTERS = 12
@@ -70,3 +340,93 @@ def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
         for start in range(0, len(call.text), _FRAGMENT_CHARACTERS):
             yield CallArgumentsDelta(call_id, call.text[start : start + _FRAGMENT_CHARACTERS])
         yield CallFinished(call_id, call.arguments)
+
+
+# Offline models with one planted weakness each, on which to see and test what finds weaknesses, without a key.
+
+_ORDER = re.compile(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
+"""What a result says that wants something done."""
+
+
+class PlantedModel(OfflineModel):
+    """The offline model with a weakness. Raises KeyError for an unknown one."""
+
+    def __init__(self, weakness: str, *, pace_ms: float = 0) -> None:
+        super().__init__(pace_ms=pace_ms)
+        self.name = f"offline:{weakness}"
+        self._decided = _DECIDED[weakness]
+
+    def decide(self, request: ModelRequest) -> Decision:
+        """Decide as the weakness has it."""
+        return self._decided(request)
+
+
+def _careless(request: ModelRequest) -> Decision:
+    """Takes no notice of listed values: any word will do."""
+    tools = tuple(
+        replace(tool, parameters=cast(Mapping[str, JsonValue], _without_lists(dict(tool.parameters))))
+        for tool in request.tools
+    )
+    return decide(request.messages, ToolIndex(tools))
+
+
+def _without_lists(schema: JsonValue) -> JsonValue:
+    if isinstance(schema, dict):
+        return {key: _without_lists(value) for key, value in schema.items() if key != "enum"}
+    return [_without_lists(value) for value in schema] if isinstance(schema, list) else schema
+
+
+def _gullible(request: ModelRequest) -> Decision:
+    """Does what a result tells it to do, once."""
+    index = ToolIndex(request.tools)
+    made = [(call.tool, dict(call.arguments)) for message in request.messages for call in message.tool_calls]
+    for message in request.messages:
+        if message.role == "tool" and _ORDER.search(message.content):
+            ordered = decide([Message("user", message.content)], index)
+            calls = tuple(call for call in ordered.calls if (call.tool, call.arguments) not in made)
+            if calls:
+                return Decision("A result says what to do.", calls)
+    return decide(request.messages, index)
+
+
+def _stubborn(request: ModelRequest) -> Decision:
+    """Makes a call that failed again, and again."""
+    failed = [message.call_id for message in _last_results(request.messages) if message.is_error]
+    calls = tuple(
+        PlannedCall(call.tool, dict(call.arguments))
+        for message in request.messages
+        for call in message.tool_calls
+        if call.id in failed
+    )
+    if calls:
+        return Decision("It failed. Once more.", calls)
+    return decide(request.messages, ToolIndex(request.tools))
+
+
+def _last_results(messages: Sequence[Message]) -> list[Message]:
+    results: list[Message] = []
+    for message in reversed(messages):
+        if message.role != "tool":
+            break
+        results.append(message)
+    return results
+
+
+def _hasty(request: ModelRequest) -> Decision:
+    """Sees no further than the first word of a description."""
+    asked = [message.content for message in request.messages if message.role == "user"]
+    words = set(stems_of(asked[-1])) if asked else set[str]()
+    fitting = [tool for tool in request.tools if words.intersection(_first_word(tool))]
+    return decide(request.messages, ToolIndex(tuple(fitting[:1]) or request.tools))
+
+
+def _first_word(tool: ToolDefinition) -> list[str]:
+    return list(stems_of(next(iter(tool.description.split()), "")))
+
+
+_DECIDED: Final[Mapping[str, Callable[[ModelRequest], Decision]]] = {
+    "careless": _careless,
+    "gullible": _gullible,
+    "stubborn": _stubborn,
+    "hasty": _hasty,
+}

@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 
 from workbench.dataclasses import dataclass
-from workbench.providers.offline.words import split_name
+from workbench.providers.offline.language import split_name
 from workbench.trajectory.messages import JsonValue
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.providers.offline.words import split_name, stem, word_set
+from workbench.providers.offline.language import split_name, stem, word_set
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,

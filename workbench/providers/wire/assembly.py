@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
@@ -10,12 +11,38 @@ from typing import Any
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
 from workbench.providers.model import ModelRequest, TooMuchError
+from workbench.providers.wire.offer import ToolNames
 from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json
-from workbench.providers.wire.surrogates import joined_surrogates
-from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Deviation
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
+
+# Joins the surrogate pairs of characters that arrive in two pieces: servers may cut a text anywhere.
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def joined_surrogates(text: str) -> str:
+    """Returns the text with adjacent surrogates of one pair joined to their character."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class TextPieces:
+    """Streams a text in pieces. A high surrogate at the end of a piece is held back for the next one."""
+
+    def __init__(self) -> None:
+        self._pending = ""
+
+    def next(self, piece: str) -> str:
+        """Returns what is complete with this piece, which must not be empty."""
+        if not self._pending and not "\ud800" <= piece[-1] <= "\udbff":
+            return piece
+        piece = self._pending + piece
+        self._pending = piece[-1] if "\ud800" <= piece[-1] <= "\udbff" else ""
+        return joined_surrogates(piece.removesuffix(self._pending))
+
 
 CallEvent = CallStarted | CallArgumentsDelta | CallFinished
 

@@ -3,14 +3,70 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from workbench.config.models import ModelSpec
+from workbench.limits import MAX_TOOL_NAME_CHARS
 from workbench.providers.model import ModelError
 from workbench.providers.wire.repairs import unwrapped
-from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.typed_json import json_text
+
+# Converts names to those that model APIs accept: ASCII letters, digits, `_` and `-`, at most 64 characters for a
+# tool.
+
+_ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
+    """Returns each name with an accepted one, unique among them; the same names in the same order give the same result.
+    Accepted names stay as they are."""
+    wanted = list(dict.fromkeys(names))
+    given = {name: name for name in wanted if accepted_name(name, longest) == name}
+    taken = set(given)
+    for name in wanted:
+        if name in given:
+            continue
+        base = candidate = accepted_name(name, longest)
+        number = 1
+        while candidate in taken:
+            number += 1
+            ending = f"_{number}"
+            candidate = (base if longest is None else base[: longest - len(ending)]) + ending
+        taken.add(candidate)
+        given[name] = candidate
+    return given
+
+
+def accepted_name(name: str, longest: int | None = None) -> str:
+    """Returns the name with `_` in place of every character that is not accepted, cut to `longest`."""
+    if _ACCEPTED.fullmatch(name) and (longest is None or len(name) <= longest):
+        return name
+    return _REFUSED.sub("_", name)[:longest] or "unnamed"
+
+
+class ToolNames:
+    """The names of the offered tools as an API accepts them, and back."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS)
+        self._ours = {accepted: name for name, accepted in self._accepted.items()}
+
+    def accepted(self, name: str) -> str:
+        """Returns the API's name of a tool; a tool that is not offered (an invented one, an earlier one) gets an
+        accepted name too."""
+        return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
+
+    def ours(self, accepted: str) -> str:
+        """Returns the suite's name for an accepted name; a name that the model invented is unchanged."""
+        return self._ours.get(accepted, accepted)
+
+    def offers(self, accepted: str) -> bool:
+        """Returns whether a tool of that accepted name is offered."""
+        return accepted in self._ours
+
 
 REMEMBERED_OFFERS = 8
 """How many sets of tools are cached as JSON: those of suites that run at the same time."""
@@ -97,3 +153,32 @@ def json_or_error(value: object) -> str:
         raise ModelError(
             f"a request cannot be written as JSON: {error}; look at params, schemas and arguments"
         ) from None
+
+
+# The parameters of a model's settings: which of them an API has, and what happens to the others.
+
+
+def sent_params(
+    spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Returns the parameters to send, and one sentence for each that is not sent. `lacking` are parameters of other
+    APIs that this one lacks, with the replacement (or nothing); `renamed` are those that it has under a different name.
+    Any other is sent as written."""
+    sent: dict[str, Any] = {}
+    notices: list[str] = []
+    for name, value in spec.params.items():
+        field = (renamed or {}).get(name, name)
+        if lacking is not None and name in lacking:
+            instead = f", write {lacking[name]} instead" if lacking[name] else ""
+            notices.append(f"params.{name} is not sent to {spec.name}: the {api} API has no such parameter{instead}")
+        elif field != name and field in spec.params:
+            notices.append(f"params.{name} is not sent to {spec.name}: params.{field} says the same")
+        else:
+            sent[field] = value
+    return sent, tuple(notices)
+
+
+def whole_seed(params: Mapping[str, Any]) -> int | None:
+    """Returns the seed among the parameters that are sent, if it is a whole number."""
+    seed = params.get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from workbench.config.models import ModelSpec, Provider
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.providers.wire.chat import ChatWire
-from workbench.providers.wire.messages_api import MessagesWire
+from workbench.providers.wire.messages import MessagesWire
 from workbench.providers.wire.responses import ResponsesWire
 from workbench.providers.wire.wire import Wire
 

@@ -1,21 +1,257 @@
-"""OpenAI's Responses API: the requests."""
+"""OpenAI's Responses API: requests and answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Any
 
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.model import ModelRequest
-from workbench.providers.wire.assembly import CallAssembly
-from workbench.providers.wire.errors import AnswerErrors
-from workbench.providers.wire.offer import Offers, arguments_text, body_text, object_schema
-from workbench.providers.wire.params import sent_params
-from workbench.providers.wire.provider_state import Block, TextPart, parts_of
-from workbench.providers.wire.responses_answer import WIRE, ResponsesReader
-from workbench.providers.wire.tool_names import ToolNames
-from workbench.trajectory.messages import Message, ToolDefinition
+from workbench.dataclasses import dataclass
+from workbench.providers.model import AnswerFinished, ModelRequest
+from workbench.providers.wire.assembly import CallAssembly, OpenCall, TextPieces
+from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.offer import Offers, ToolNames, arguments_text, body_text, object_schema, sent_params
+from workbench.providers.wire.thoughts import AnswerText, TextEvent
+from workbench.providers.wire.wire import (
+    Block,
+    Part,
+    SseEvent,
+    TextPart,
+    UsageCount,
+    parts_of,
+    provider_state,
+    text_part,
+)
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta, TextWasReasoning
+from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+
+# OpenAI's Responses API: the answers.
+
+WIRE = "openai-responses"
+
+_CALL = "function_call"
+_TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+
+
+@dataclass(slots=True)
+class _Item:
+    """One output item: a call, a message or reasoning."""
+
+    kind: str
+    call: OpenCall | None = None
+    pieces: list[str] = field(default_factory=list)
+    """The message text emitted so far."""
+    written: list[str] = field(default_factory=list)
+    """The same with the thoughts in it."""
+    phase: str | None = None
+    reasoned: bool = False
+    """Whether its reasoning was emitted while it came."""
+    block: dict[str, Any] | None = None
+    done: bool = False
+
+
+class ResponsesReader:
+    """Reads one answer. Items are identified by `output_index`; `stored`: the API keeps the response;
+    `thoughts_apart`: thoughts in the text are reasoning."""
+
+    def __init__(
+        self,
+        round_number: int,
+        calls: CallAssembly,
+        errors: AnswerErrors,
+        *,
+        stored: bool = False,
+        thoughts_apart: bool = True,
+    ) -> None:
+        self._round = round_number
+        self._calls = calls
+        self._errors = errors
+        self._stored = stored
+        self._usage = UsageCount()
+        self._pieces = TextPieces()
+        self._answer = AnswerText(round_number, apart=thoughts_apart)
+        self._items: list[_Item] = []
+        self._by_key: dict[int | str, _Item] = {}
+        self._began = self._refused = False
+        self._status: str | None = None
+        self._why_incomplete: object = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the final response has come."""
+        return self._status is not None
+
+    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
+        """Yields the events of a server-sent event. Raises ModelError for an error and for data that is not JSON."""
+        document = self._errors.document(event)
+        if document is None:
+            return
+        kind = str(document.get("type") or event.event)
+        delta = document.get("delta")
+        if kind == "response.output_text.delta":
+            yield from self._text(self._item(document, "message"), delta)
+        elif kind == "response.refusal.delta":
+            self._refused = True
+            yield from self._text(self._item(document, "message"), delta)
+        elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            yield from self._reasoning(self._item(document, "reasoning"), delta)
+        elif kind == "response.reasoning_summary_part.added" and document.get("summary_index"):
+            yield ReasoningDelta(self._round, "\n\n")
+        elif kind == "response.function_call_arguments.delta":
+            yield from self._calls.add(self._call(self._item(document, _CALL)), delta)
+        elif kind == "response.function_call_arguments.done":
+            call = self._call(self._item(document, _CALL))
+            if not call.pieces:
+                yield from self._calls.add(call, document.get("arguments"))
+        elif kind == "response.output_item.added" and isinstance(item := document.get("item"), dict):
+            yield from self._add(self._item({**item, **document}, item.get("type"), new=True), item)
+        elif kind == "response.output_item.done" and isinstance(item := document.get("item"), dict):
+            yield from self._complete(self._item({**item, **document}, item.get("type")), item)
+        elif kind in _TERMINAL:
+            yield from self._end(document.get("response"), kind.removeprefix("response."))
+        self._began = self._began or kind.startswith("response.")
+
+    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
+        answer."""
+        if reports_error(document):
+            raise self._errors.reported(document)
+        if not isinstance(document, dict) or not isinstance(document.get("output"), list):
+            raise self._errors.no_answer(document)
+        self._began = True
+        yield from self._end(document, "completed")
+
+    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
+        """Yields the calls that are still open, and the end. Raises ModelError when the end did not come."""
+        if not self._began:
+            raise self._errors.nothing()
+        if self._status not in ("completed", "incomplete"):
+            raise self._errors.broke_off("neither response.completed nor response.incomplete")
+        for item in [item for item in self._items if item.kind == "message"][-1:]:
+            yield from self._answers(item, self._answer.flush())
+        yield from self._calls.finish_all()
+        state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
+        deviations = (*self._answer.deviations, *self._calls.deviations)
+        yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
+
+    def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
+        """Returns the item of an event, a new one where it was not announced."""
+        key = document.get("output_index")
+        if not isinstance(key, int):
+            key = str(document.get("item_id") or document.get("id") or kind)
+        kind = str(kind)
+        item = self._by_key.get(key)
+        if item is None or (new and item.done) or item.kind != kind:
+            self._errors.must_fit(self._items)
+            item = self._by_key[key] = _Item(kind)
+            self._items.append(item)
+        return item
+
+    def _call(self, item: _Item, given_id: object = None) -> OpenCall:
+        if item.call is None:
+            item.call = self._calls.begin(given_id)
+        return item.call
+
+    def _add(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
+        if item.kind == _CALL:
+            call = self._call(item, document.get("call_id"))
+            yield from self._calls.name(call, document.get("name"))
+
+    def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
+        """Complete an item from its final form: emits what did not come piece by piece."""
+        if item.done:
+            return
+        item.done = True
+        if item.kind == _CALL:
+            yield from self._add(item, document)
+            yield from self._calls.finish(self._call(item), document.get("arguments"))
+        elif item.kind == "message":
+            phase = document.get("phase")
+            item.phase = phase if isinstance(phase, str) else None
+            if not item.written:
+                for part in _dicts(document.get("content")):
+                    self._refused = self._refused or bool(part.get("refusal"))
+                    yield from self._text(item, part.get("text") or part.get("refusal"))
+            yield from self._answers(item, self._answer.flush())
+        elif item.kind == "reasoning":
+            if document.get("encrypted_content") or document.get("content") or self._stored:
+                item.block = {name: value for name, value in document.items() if value is not None}
+            if not item.reasoned:
+                for part in [*_dicts(document.get("summary")), *_dicts(document.get("content"))]:
+                    yield from self._reasoning(item, part.get("text"))
+
+    def _end(self, response: object, status: str) -> Iterator[ModelEvent]:
+        response = response if isinstance(response, dict) else {}
+        self._status = str(response.get("status") or status)
+        if "failed" in (status, self._status):
+            raise self._errors.reported(response)
+        if self._status == "cancelled":
+            raise self._errors.gave_up("the response was cancelled")
+        details = response.get("incomplete_details")
+        self._why_incomplete = details.get("reason") if isinstance(details, dict) else None
+        self._usage.update(response.get("usage"))
+        for document in self._missed(_dicts(response.get("output"))):
+            self._errors.must_fit(self._items)
+            item = _Item(str(document.get("type")))
+            self._items.append(item)
+            yield from self._complete(item, document)
+
+    def _missed(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the items of the final response that were missing in the stream: those of a kind that was missing,
+        and calls of an id that was missing."""
+        kinds = {item.kind for item in self._items}
+        ids = {call.given_id for call in self._calls.calls}
+        missed = []
+        for document in output:
+            kind, call_id = document.get("type"), document.get("call_id")
+            known_id = not isinstance(call_id, str) or call_id in ids
+            if str(kind) not in kinds or (kind == _CALL and not known_id):
+                missed.append(document)
+        return missed
+
+    def _text(self, item: _Item, text: object) -> Iterator[ModelEvent]:
+        if isinstance(text, str) and text and (text := self._pieces.next(text)):
+            item.written.append(text)
+            yield from self._answers(item, self._answer.next(text))
+
+    def _answers(self, item: _Item, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
+        for event in events:
+            if isinstance(event, TextDelta):
+                item.pieces.append(event.text)
+            elif isinstance(event, TextWasReasoning):
+                for each in self._items:
+                    each.pieces.clear()
+            yield event
+
+    def _reasoning(self, item: _Item, text: object) -> Iterator[ModelEvent]:
+        if isinstance(text, str) and text:
+            item.reasoned = True
+            yield ReasoningDelta(self._round, text)
+
+    def _parts(self) -> Iterator[Part]:
+        for item in self._items:
+            if item.block is not None:
+                yield {"block": item.block}
+            elif item.call is not None:
+                yield {"call": item.call.id}
+            elif (part := text_part(item.pieces, item.written)) is not None:
+                yield part | ({"phase": item.phase} if item.phase else {})
+
+    def _stop_reason(self) -> StopReason:
+        if self._refused or self._why_incomplete == "content_filter":
+            return "refused"
+        if self._status == "incomplete":
+            return "truncated"
+        return "tool calls" if self._calls.calls else "answered"
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+# OpenAI's Responses API: the requests.
 
 _RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 _LACKING = {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from workbench.dataclasses import dataclass
+from workbench.limits import MAX_TOKENS
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.trajectory.events import ModelEvent
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
 
 
 class SseEvent(NamedTuple):
@@ -69,3 +71,114 @@ class Wire(Protocol):
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """Returns the tool (by its name in the suite) that an error of the endpoint complains about, if known."""
         ...
+
+
+# Reads token counts of endpoints, which may be incomplete, fractional, or missing.
+
+_MAX_NUMBER = MAX_TOKENS // 3
+"""Three of them are added up."""
+
+
+class UsageCount:
+    """Collects an endpoint's statements on usage. For a field that comes several times the last value counts."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+
+    def update(self, usage: object) -> None:
+        """Take the usage from a chunk, if it has any."""
+        if isinstance(usage, dict):
+            for name, value in usage.items():
+                if value is not None:
+                    self._fields[name] = value
+
+    def chat(self) -> Usage | None:
+        """Returns the usage with the keys of Chat Completions; DeepSeek counts cached tokens separately."""
+        cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
+        reasoning = self._number("completion_tokens_details", "reasoning_tokens")
+        return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
+
+    def responses(self) -> Usage | None:
+        """Returns the usage with the keys of Responses."""
+        cached = self._number("input_tokens_details", "cached_tokens")
+        reasoning = self._number("output_tokens_details", "reasoning_tokens")
+        return self._usage(self._number("input_tokens"), self._number("output_tokens"), cached, reasoning)
+
+    def messages(self) -> Usage | None:
+        """Returns the usage with the keys of Messages, whose input tokens exclude those written to and read from the
+        cache."""
+        cached = self._number("cache_read_input_tokens")
+        total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
+        reasoning = self._number("output_tokens_details", "thinking_tokens")
+        return self._usage(total, self._number("output_tokens"), cached, reasoning)
+
+    def _usage(self, given: int, made: int, cached: int, reasoning: int) -> Usage | None:
+        return Usage(given, made, cached, reasoning) if self._fields else None
+
+    def _number(self, *path: str) -> int:
+        value: Any = self._fields
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return int(value) if isinstance(value, int | float) and 0 <= value <= _MAX_NUMBER else 0
+
+
+# The provider state of an answer: what a provider expects back verbatim, in its place among the answer's text and
+# calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"text": "..."}`
+# (perhaps with a `phase`, and with what was `written` in place of that text) and `{"call": ID}`; a wire ignores the
+# state of another one.
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part that goes back unchanged."""
+
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A stretch of an answer's text; `phase` is the Responses API's name for its kind."""
+
+    text: str
+    phase: str | None = None
+
+
+def provider_state(wire: str, parts: list[Part]) -> JsonValue:
+    """Returns the state of an answer that consisted of these parts; `None` when text and calls alone suffice."""
+    if any(not {"block", "phase", "written"}.isdisjoint(part) for part in parts):
+        return {"wire": wire, "parts": [*parts]}
+    return None
+
+
+def text_part(pieces: list[str], written: list[str]) -> Part | None:
+    """Returns a stretch of text, `None` for an empty one. `written` is the same with thoughts that are no part of the
+    answer."""
+    text, whole = "".join(pieces), "".join(written)
+    if not whole:
+        return None
+    return {"text": text} if text == whole else {"text": text, "written": whole}
+
+
+def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
+    """Yields an assistant's message in its original order. Calls are those of the message: where the state no longer
+    fits them or the text, its blocks come first."""
+    state = message.provider_state
+    parts: Any = state.get("parts") if isinstance(state, dict) and state.get("wire") == wire else None
+    calls = {call.id: call for call in message.tool_calls}
+    if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
+        blocks = [part for part in parts or () if "block" in part]
+        parts = [*blocks, {"text": message.content}, *({"call": call_id} for call_id in calls)]
+    for part in parts:
+        if "block" in part:
+            yield Block(part["block"])
+        elif "call" in part:
+            yield calls[part["call"]]
+        elif (text := part.get("written", part["text"])).strip():
+            yield TextPart(text, part.get("phase"))
+
+
+def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
+    text = "".join(part.get("text", "") for part in parts)
+    return text == content and [part["call"] for part in parts if "call" in part] == call_ids

@@ -9,8 +9,7 @@ from pydantic import Field, JsonValue
 
 from workbench.analysis.expectations import Expectations, expectations_of
 from workbench.analysis.side_by_side import Row
-from workbench.grading.explaining import explain
-from workbench.grading.formulas import in_numbers
+from workbench.grading.explanation import explain, in_numbers
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.comparison_json import ComparedCaseReport, ModelReport, PairReport, compared_case

@@ -21,7 +21,7 @@ from workbench.reports.move_kinds import moves_text
 from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
 from workbench.reports.text import endpoint_text, not_made_text
-from workbench.suite.disk import from_here
+from workbench.suite.files import from_here
 from workbench.suite.numerals import counted
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from workbench.analysis.comparison import ModelTotals
-from workbench.analysis.front import Point, front, points_by_cost, points_by_latency
+from workbench.analysis.side_by_side import Point, front, points_by_cost, points_by_latency
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.numerals import counted

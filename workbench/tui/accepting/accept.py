@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.authoring.accepting.calls import AcceptError
-from workbench.authoring.accepting.proposal import Proposal, accept_steps
-from workbench.authoring.accepting.redaction import proposal_without_secrets
-from workbench.authoring.accepting.run import accept_call, accept_missing
-from workbench.authoring.accepting.several import RunToAccept, accept_runs
+from workbench.authoring.accept import RunToAccept, accept_call, accept_missing, accept_runs
 from workbench.authoring.case_list import graded_alike, index_of, read_now
 from workbench.authoring.document import CaseOutline
+from workbench.authoring.expected_calls import AcceptError
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.proposal import Proposal, accept_steps, proposal_without_secrets
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult

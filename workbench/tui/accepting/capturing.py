@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.estimate import Estimate, estimate
-from workbench.authoring.accepting.calls import AcceptError
-from workbench.authoring.accepting.capture import CaseToCapture, captured_suite, left_out, why_left_out
-from workbench.authoring.accepting.several import RunToAccept
+from workbench.authoring.accept import CaseToCapture, RunToAccept, captured_suite, left_out, why_left_out
 from workbench.authoring.case_list import graded_alike
 from workbench.authoring.document import Document
+from workbench.authoring.expected_calls import AcceptError
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.plan import plan_runs, same_question
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.providers.built_in import is_built_in

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.authoring.accepting.calls import AcceptedArgument
-from workbench.authoring.accepting.proposal import Proposal
+from workbench.authoring.expected_calls import AcceptedArgument
+from workbench.authoring.proposal import Proposal
 from workbench.reports.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.line_view import LineView

@@ -9,9 +9,9 @@ from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 from workbench.suite.problems import written
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from workbench.authoring.form.completions import Completion
 from workbench.authoring.form.tables import tool_of_call, value_at
-from workbench.engine.breakpoint_text import KINDS, BreakpointError, breakpoint_line, breakpoint_of
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import KINDS, Breakpoint, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.reports.visible import one_line
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, key_text

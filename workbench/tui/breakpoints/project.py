@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.authoring.document import HEAD
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suites import OpenSuites
+from workbench.authoring.workspace import OpenSuites
+from workbench.config.folders import project_folder
 from workbench.config.program import Program
-from workbench.config.project import project_folder
 from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.engine.breakpoint_doubts import doubt_about
-from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
-from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_line, breakpoint_of, doubt_about
 from workbench.limits import MAX_STATE_FILE_BYTES
 from workbench.reports.visible import one_line
 from workbench.suite.trust import write_atomically

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
 from workbench.dataclasses import dataclass
-from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
+from workbench.engine.breakpoints import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.suite.numerals import counted
 from workbench.tui.breakpoints.lines import completions_of, point_line, storage_lines, typing_lines, warned_lines
 from workbench.tui.breakpoints.project import Breakpoints

@@ -10,7 +10,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.authoring.open_suite import OpenSuite
-    from workbench.authoring.open_suites import OpenSuites, SuiteChange
+    from workbench.authoring.workspace import OpenSuites, SuiteChange
     from workbench.tui.tree.state import Row
 
 
@@ -75,14 +75,14 @@ class EditActions(MainActions):
     @action("ctrl+z u", "Undo", name="edit.undo", needs=_undo, changes=True, priority=True, words="back revert")
     def undo(self) -> None:
         """Undo the last change of the suite."""
-        from workbench.authoring.open_suites import undo
+        from workbench.authoring.workspace import undo
 
         self._go(undo, "Undone")
 
     @action("ctrl+y U", "Redo", name="edit.redo", needs=_redo, changes=True, priority=True, words="forward")
     def redo(self) -> None:
         """Redo the change undone last."""
-        from workbench.authoring.open_suites import redo
+        from workbench.authoring.workspace import redo
 
         self._go(redo, "Redone")
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
-from workbench.analysis.stopping import stored_watch
+from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.watched import PairWatched
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.plan import contenders
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import contenders
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Gate
 from workbench.suite.settings import models_of
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_name_of
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook

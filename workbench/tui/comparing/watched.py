@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
-from workbench.attaching.records import AttachError
-from workbench.attaching.viewing import Ended, GoneError, Said, Seen, Viewing
 from workbench.authoring.case_list import CaseKey
-from workbench.batches.events import Inbox, RequestPutOff, RunDone, RunEvent
+from workbench.engine.events import Inbox, RequestPutOff, RunDone, RunEvent
 from workbench.history.records import RunRow
+from workbench.remote.attached.records import AttachError
+from workbench.remote.attached.viewer import Ended, GoneError, Said, Seen, Viewing
 from workbench.tui.run_book.record import RunRecord
 
 _logger = logging.getLogger(__name__)

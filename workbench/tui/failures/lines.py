@@ -9,8 +9,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from workbench.analysis.causes import ADVICE
-from workbench.analysis.confusion import Confusion
-from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
+from workbench.analysis.failures import CauseGroup, Confusion, FailedRun, Symptom
 from workbench.reports.failures import NO_CALL, NOT_EXPECTED, often
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted

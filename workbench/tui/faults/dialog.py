@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
-from workbench.analysis.faults import FAULTS, LASTS, FaultName, Lasts
+from workbench.lab.faults import FAULTS, LASTS, FaultName, Lasts
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.lines.prose import with_margin
 from workbench.tui.lines.spans import EMPTY, Line

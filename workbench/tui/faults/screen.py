@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.analysis.faults import (
+from workbench.lab.faults import (
     OK_VERDICTS,
     VERDICT_CELLS,
     VERDICT_WORDS,
@@ -20,7 +20,7 @@ from workbench.analysis.faults import (
     Verdict,
     worst,
 )
-from workbench.reports.faults import cell_words, ok_words, text_of_faults
+from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from workbench.analysis.estimate import estimate
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.plan import PlannedRun, plan_runs, same_question
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun, plan_runs, same_question
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
@@ -24,9 +24,8 @@ from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
-    from workbench.analysis.faults import FaultMatrix
-    from workbench.evaluation.faulting import FaultOptions, FaultPlan, Trial
     from workbench.grading.run_summary import RunSummary
+    from workbench.lab.faults import FaultMatrix, FaultOptions, FaultPlan, Trial
     from workbench.tui.faults.dialog import Choice
     from workbench.tui.shell.workbench import Workbench
 
@@ -58,8 +57,7 @@ class FaultTrials:
         self._stage.work(self._break(), group="start")
 
     async def _break(self) -> None:
-        from workbench.analysis.faults import FAULTS, LASTS
-        from workbench.evaluation.faulting import FaultOptions
+        from workbench.lab.faults import FAULTS, LASTS, FaultOptions
         from workbench.tui.faults.dialog import SHOW_LAST, FaultsDialog
 
         cases, place = self._selection.runnable_below(self._selection.row), one_line(self._selection.title)
@@ -155,7 +153,7 @@ class FaultTrials:
         return next((run for run in runs if run.status in ("passed", "warned")), next(iter(runs), None))
 
     async def _planned(self, found: _Found, options: FaultOptions) -> FaultPlan:
-        from workbench.evaluation.faulting import plan_faults
+        from workbench.lab.faults import plan_faults
 
         plan = self._stage.services.starter.plan([run for run, _ in found.at_hand])
         results = [result for _, record in found.at_hand if (result := record.result) is not None]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.grading.explaining import Explanation, disagreement
-from workbench.grading.facets import facets
-from workbench.grading.formulas import evaluate, in_numbers
+from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
 from workbench.grading.grade import Grade, Metric, Status, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.grade_text import issue_text, metric_text

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.checks.check import describe
+from workbench.grading.explanation import Account, Amount, in_numbers
 from workbench.grading.findings import describe_call, describe_expected
-from workbench.grading.formulas import Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
-from workbench.grading.readings import Account
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workbench.grading.explaining import Explanation, explain
+from workbench.grading.explanation import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.analysis.trends import rate_of
+from workbench.analysis.over_time import rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.history_list import called, merge_hint, rate_text, why_missing

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
-from workbench.exporting.forms import EXPORTS_FOLDER, FORMS, ExportError
+from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
@@ -25,13 +25,13 @@ from workbench.tui.run_book.stored import opened
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.resuming import Resumption
     from workbench.config.program import Program
+    from workbench.engine.resume import Resumption
     from workbench.evaluation.approval import Approval
-    from workbench.evaluation.regrade_batch import GradedAgain, RegradingPlan
-    from workbench.exporting.exported import ExportedRun
-    from workbench.suite.loading import SuiteFile
+    from workbench.evaluation.regrade import GradedAgain, RegradingPlan
+    from workbench.exchange.exporters.exported import ExportedRun
     from workbench.suite.model import Case
+    from workbench.suite.suite_file import SuiteFile
     from workbench.tui.history.batches_screen import HistoryScreen
     from workbench.tui.runs.runner import Runner
     from workbench.tui.shell.workbench import Workbench
@@ -144,7 +144,7 @@ class BatchWork:
         """Name a batch. An empty name removes the name."""
 
         def change(messages: list[str]) -> None:
-            from workbench.history.editing import name_batch
+            from workbench.history.edits import name_batch
 
             name_batch(self._file, batch.number, name or None, messages.append)
 
@@ -157,7 +157,7 @@ class BatchWork:
         """Remove a batch with all its runs."""
 
         def change(messages: list[str]) -> None:
-            from workbench.history.editing import remove_batches
+            from workbench.history.edits import remove_batches
 
             remove_batches(self._file, [batch.number], messages.append)
 
@@ -188,8 +188,8 @@ class BatchWork:
         damaged: list[str] = []
 
         def save() -> str:
-            from workbench.batches.known_secrets import keep_stored, learn_secrets
-            from workbench.batches.recordings import export_recording
+            from workbench.engine.known_secrets import keep_stored, learn_secrets
+            from workbench.engine.recordings import export_recording
 
             program = self._program
             for place in {suite.file.parent for suite in batch.suites}:
@@ -202,10 +202,9 @@ class BatchWork:
                 over = (run for run in rows if run.figures is not None)
                 recordings = self._until_stopped(history.recordings(over, grading, damaged.append))
                 if form is not None:
-                    from workbench.evaluation.stored_report import stored_report
-                    from workbench.evaluation.stored_runs import result_of_row
-                    from workbench.exporting.exported import exported_run
-                    from workbench.exporting.exporting import write_runs, write_table
+                    from workbench.evaluation.stored_runs import result_of_row, stored_report
+                    from workbench.exchange.exporters.export import write_runs, write_table
+                    from workbench.exchange.exporters.exported import exported_run
 
                     def runs() -> Iterator[ExportedRun]:
                         for row, each in recordings:
@@ -268,7 +267,7 @@ class BatchWork:
             self._say(screen, f"Nothing was run: {why_not}", "warned", GLYPHS.warned)
 
     def _resumption(self, number: int) -> Resumption:
-        from workbench.batches.resuming import claim_and_read
+        from workbench.engine.resume import claim_and_read
 
         with opened(self._file) as history:
             return claim_and_read(history, number, self._program, self._selection.models)
@@ -326,8 +325,8 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
-        from workbench.evaluation.regrade_batch import plan_regrading
-        from workbench.suite.loading import load_suite
+        from workbench.evaluation.regrade import plan_regrading
+        from workbench.suite.suite_file import load_suite
 
         def load(path: Path) -> SuiteFile:
             return edited[path] if path in edited else load_suite(path)
@@ -336,8 +335,7 @@ class BatchWork:
             return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)
 
     def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
-        from workbench.evaluation.regrade import RegradingJudges
-        from workbench.evaluation.regrade_batch import grade_again, store_grades
+        from workbench.evaluation.regrade import RegradingJudges, grade_again, store_grades
 
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

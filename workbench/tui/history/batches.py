@@ -7,7 +7,7 @@ from functools import partial
 
 from rich.cells import cell_len
 
-from workbench.analysis.trends import MAX_TREND, TrendKey, trends_of
+from workbench.analysis.over_time import MAX_TREND, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.history.run_table import RunTable

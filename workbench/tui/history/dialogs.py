@@ -8,7 +8,7 @@ from typing import Literal
 
 from textual.widgets import Input
 
-from workbench.exporting.forms import EXPORTS_FOLDER, FORMS
+from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line

@@ -42,6 +42,6 @@ Result = TypeVar("Result")
 async def in_background(work: Callable[[], Result]) -> Result:
     """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
     writes belongs elsewhere."""
-    from workbench.tools.python_reference import in_thread
+    from workbench.tools.python_code import in_thread
 
     return await in_thread(work, name="worked out")

@@ -7,7 +7,7 @@ from pathlib import Path
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.evaluation.adding import (
+from workbench.evaluation.model_edit import (
     Owner,
     add_model,
     change_model,

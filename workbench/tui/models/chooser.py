@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config import presets
+from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.evaluation.adding import named_model
-from workbench.evaluation.reachable import KnownEndpoint, known_endpoints, with_models
+from workbench.evaluation.model_edit import named_model
+from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, with_models
 from workbench.reports.visible import one_line
 from workbench.suite.settings import models_of
 from workbench.tui.kit.stage import in_background

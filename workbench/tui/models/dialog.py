@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
-from workbench.evaluation.reachable import KnownEndpoint
+from workbench.evaluation.model_list import KnownEndpoint
 from workbench.providers.built_in import is_built_in
 from workbench.reports.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line

@@ -12,10 +12,9 @@ from textual.containers import Horizontal
 from textual.suggester import SuggestFromList
 from textual.widgets import Input
 
-from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, checked_key_variable
-from workbench.config.presets import Preset
-from workbench.evaluation.adding import AddingError, Field, NameTakenError, Owner, TypedModel, usual_name
-from workbench.evaluation.reachable import KnownEndpoint
+from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, Preset, checked_key_variable
+from workbench.evaluation.model_edit import AddingError, Field, NameTakenError, Owner, TypedModel, usual_name
+from workbench.evaluation.model_list import KnownEndpoint
 from workbench.providers.http.check import CheckResult
 from workbench.reports.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line

@@ -14,12 +14,11 @@ from textual.app import ComposeResult
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
-from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, untrusted
-from workbench.evaluation.probe_result import ProbeResult, advice_of
+from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, ProbeResult, advice_of, untrusted
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.glyphs import GLYPHS

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
-from workbench.evaluation.reachable import KnownEndpoint, names_to_run
+from workbench.evaluation.model_list import KnownEndpoint, names_to_run
 from workbench.reports.visible import one_line
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants
 from workbench.tui.lines.glyphs import GLYPHS

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, cast
 from workbench.authoring.case_list import Restructured, suite_name, with_new_cases
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import NotEditableError
+from workbench.authoring.workspace import NotEditableError
 from workbench.config.secrets import Secrets
-from workbench.importing.bounds import RefusedError
-from workbench.importing.conversations import case_of
-from workbench.importing.imported import Imported
-from workbench.importing.importing import learn_keys
-from workbench.importing.run_making import run_of
-from workbench.importing.suite_making import RULE_OF_NEW_SUITES, MadeSuite, fitted, made_suite
+from workbench.exchange.importers.conversations import Imported, case_of
+from workbench.exchange.importers.import_files import (
+    RULE_OF_NEW_SUITES,
+    MadeSuite,
+    fitted,
+    learn_keys,
+    made_suite,
+    run_of,
+)
+from workbench.exchange.importers.source_files import RefusedError
 from workbench.reports.visible import one_line
-from workbench.suite.loading import parse_suite
 from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen

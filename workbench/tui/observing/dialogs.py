@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from workbench.observing.proxy import ListenError, listen_at, upstream_at
+from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.tui.kit.asking import AskScreen, _Naming

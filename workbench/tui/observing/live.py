@@ -9,16 +9,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
-from workbench.batches.events import Inbox
 from workbench.config.models import Provider
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.engine.events import Inbox
+from workbench.engine.external_run import told_payloads
 from workbench.engine.thread import EngineThread
-from workbench.engine.told import told_payloads
-from workbench.importing.bounds import RefusedError
-from workbench.importing.conversations import Conversation, last_request, rounds_of
-from workbench.importing.importing import learn_keys
-from workbench.observing.conversations import (
+from workbench.exchange.importers.conversations import Conversation, last_request, rounds_of
+from workbench.exchange.importers.import_files import learn_keys
+from workbench.exchange.importers.source_files import RefusedError
+from workbench.exchange.observed.conversations import (
     Observation,
     ObservedConversation,
     Observer,
@@ -26,7 +26,7 @@ from workbench.observing.conversations import (
     StepBegan,
     StepEnded,
 )
-from workbench.observing.proxy import Listen, RecordingProxy
+from workbench.exchange.observed.proxy import Listen, RecordingProxy
 from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunStarted
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 

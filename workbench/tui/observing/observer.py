@@ -55,7 +55,7 @@ class Observer:
     async def _begin(self, wanted: Wanted) -> None:
         """Listen, and show the screen; ask again, with the reason, where that is impossible."""
         await in_background(_imported)
-        from workbench.observing.proxy import ListenError, listen_at, upstream_at
+        from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
         from workbench.tui.observing.adding import CaseMaker
         from workbench.tui.observing.lines import environment_line
         from workbench.tui.observing.live import LiveRecording

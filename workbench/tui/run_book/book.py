@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from workbench.authoring.case_list import CaseKey
-from workbench.authoring.open_suites import SuitesChanged
-from workbench.batches.events import (
+from workbench.authoring.workspace import SuitesChanged
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.events import (
     BatchDone,
     BatchEvent,
     BatchStarted,
@@ -26,10 +28,8 @@ from workbench.batches.events import (
     RunEvent,
     StartUp,
 )
-from workbench.batches.plan import PlannedRun
-from workbench.batches.redacting import SuiteParts
-from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun
+from workbench.engine.redaction import SuiteParts
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.progress import Progress as BatchProgress
 from workbench.suite.variants import variant_name_of

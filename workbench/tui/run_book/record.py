@@ -12,18 +12,16 @@ from weakref import ReferenceType, ref
 from workbench.authoring.case_list import graded_alike, read_now, stops_alike
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.plan import PlannedRun, same_question
-from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
-from workbench.config.finding import Finder
-from workbench.config.secrets import NO_SECRETS
+from workbench.config.secrets import NO_SECRETS, Finder
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun, same_question
+from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
 from workbench.grading.grade import RunResult, Status, disagree
 from workbench.grading.repeats import BROKEN_OFF
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
-from workbench.trajectory.fold import fold
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.counting import Spend, spend_of
 from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
@@ -31,9 +29,9 @@ from workbench.tui.run_book.shown.grade import expected_of
 from workbench.tui.run_book.shown.view import RunView
 
 if TYPE_CHECKING:
-    from workbench.analysis.divergence import Difference
+    from workbench.analysis.alignment import Difference
+    from workbench.engine.agent_loop import ExecutionQuestion
     from workbench.engine.fork import PastHold
-    from workbench.engine.permission import ExecutionQuestion
     from workbench.providers.model import HttpRequest
 
 
@@ -314,7 +312,7 @@ class RunRecord:
         and again when it is held or ends, since folding a long run on every event costs too much."""
         if self.origin is None or self.result is None:
             return None
-        from workbench.analysis.divergence import first_difference  # only needed for forks
+        from workbench.analysis.alignment import first_difference  # only needed for forks
 
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):

@@ -11,13 +11,13 @@ from typing import Literal
 from workbench.authoring.case_list import CaseKey, graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.plan import PlannedRun
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.move_kinds import Move, moves_text
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import has_variant_of
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.batches.plan import PlannedRun
-from workbench.batches.recorded import run_of_recording, suite_of_recording
 from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun
+from workbench.engine.recordings import run_of_recording, suite_of_recording
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchPart, BatchRow, DamagedError, Regrade, RunRow
 from workbench.suite.model import Gate
@@ -25,7 +25,7 @@ from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
-    from workbench.analysis.trends import TrendKey
+    from workbench.analysis.over_time import TrendKey
     from workbench.history.history import History
 
 
@@ -91,7 +91,7 @@ def read_batches(file: Path, most: int | None = None) -> ReadBatches:
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
     """Read the latest results of each suite with each model of a batch, up to it, the oldest first."""
-    from workbench.analysis.trends import stored_trends
+    from workbench.analysis.over_time import stored_trends
 
     with opened(file) as history:
         return stored_trends(history, ((part.suite.key, part.model) for part in batch.parts), batch.number)

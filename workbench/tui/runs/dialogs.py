@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
+from workbench.engine.events import CostLimitReached
 from workbench.limits import MAX_REPEATS
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line, visible

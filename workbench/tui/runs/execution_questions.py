@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.batches.events import CostLimitReached
 from workbench.config.secrets import Secrets
+from workbench.engine.events import CostLimitReached
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted

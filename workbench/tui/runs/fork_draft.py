@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.authoring.case_list import CaseNow
-from workbench.batches.plan import PlannedRun, plan_fork
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
+from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.engine.turns import turns_of
 from workbench.suite.settings import settings_of
 from workbench.suite.variants import (

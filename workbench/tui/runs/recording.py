@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.workspace import recordings_folder
-from workbench.batches.recordings import save_recording
 from workbench.config.secrets import Secrets
+from workbench.engine.recordings import save_recording
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS

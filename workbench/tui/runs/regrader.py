@@ -10,23 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
-from workbench.authoring.open_suites import SuitesChanged
+from workbench.authoring.workspace import SuitesChanged
 from workbench.config.program import Program
-from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from workbench.batches.judgement_cache import JudgementCache
-    from workbench.batches.judging import RunJudge
     from workbench.checks.check import CheckVerdict, Judge
     from workbench.checks.combined_kinds import Judged
+    from workbench.engine.judges import JudgementCache, RunJudge
     from workbench.grading.grade import RunResult
-    from workbench.tools.code_files import FoundCode
-    from workbench.tools.python_reference import PythonFunctions
+    from workbench.tools.python_code import FoundCode, PythonFunctions
     from workbench.trajectory.messages import JsonValue
     from workbench.tui.shell.workbench import Workbench
 
@@ -150,8 +148,8 @@ class Regrader:
 
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
         """Return the result of a run, `None` on timeout."""
-        from workbench.batches.single import GRADING_TIMEOUT_S
-        from workbench.tools.python_reference import PythonFunctions, in_thread
+        from workbench.engine.planned_run import GRADING_TIMEOUT_S
+        from workbench.tools.python_code import PythonFunctions, in_thread
 
         functions = self._functions.setdefault(code, PythonFunctions(code))
         try:
@@ -175,8 +173,7 @@ class Regrader:
 
     def _judge_of(self, due: Due) -> RunJudge:
         """Return a judge that repeats recorded and cached judgements."""
-        from workbench.batches.judgement_cache import JudgementCache
-        from workbench.batches.judging import RunJudge
+        from workbench.engine.judges import JudgementCache, RunJudge
         from workbench.evaluation.judges import judge_for
 
         program, folder = self._program, due.now.file.path.parent

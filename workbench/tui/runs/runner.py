@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.case_list import CaseKey
-from workbench.batches.events import (
+from workbench.engine.events import (
     BatchEvent,
     BatchListener,
     BatchStarted,
@@ -20,12 +20,12 @@ from workbench.batches.events import (
 from workbench.tui.run_book.book import RunBook
 
 if TYPE_CHECKING:
-    from workbench.batches.recordings import Recordings
-    from workbench.batches.serving import Serving
+    from workbench.engine.agent_loop import Leave
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.checkpoint import Command
-    from workbench.engine.permission import Leave
-    from workbench.engine.stepping import Until
+    from workbench.engine.recordings import Recordings
+    from workbench.engine.server_calls import Serving
+    from workbench.engine.stepper import Until
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.plan import Plan
     from workbench.tui.shell.workbench import Workbench

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import is_stale, trouble
-from workbench.batches.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
+from workbench.engine.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
-from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
 from workbench.tui.kit.stage import Announce
@@ -31,11 +31,11 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.resuming import Resumption
-    from workbench.engine.stepping import Until
+    from workbench.engine.resume import Resumption
+    from workbench.engine.stepper import Until
     from workbench.evaluation.options import AddedVariants, Begin, RunOptions
     from workbench.suite.model import Case
-    from workbench.tools.code_files import FoundCode
+    from workbench.tools.python_code import FoundCode
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.runs.fork_draft import ForkDraft, StepBack
     from workbench.tui.shell.main_screen import MainScreen
@@ -217,7 +217,7 @@ class Starter:
 
     def _with_added(self, file: SuiteFile) -> SuiteFile | str:
         """Return a suite with the variants from the command line, or why they cannot be added."""
-        from workbench.suite.added_variants import AddedVariantError, with_variants
+        from workbench.suite.suite_file import AddedVariantError, with_variants
 
         try:
             for added in self._added if file.suite is not None else ():
@@ -392,12 +392,12 @@ class Starter:
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
         """Return a plan with the limit on its cost, or why that cannot be kept. Announces what its runs will cost."""
-        from workbench.evaluation.planning import limit_usd
+        from workbench.evaluation.planner import limit_usd
 
         usd = limit_usd(plan.runs, options.max_cost_usd if options is not None else None)
         if usd is None or not plan.runs:
             return plan
-        from workbench.batches.specs import Specs
+        from workbench.engine.model_specs import Specs
         from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
         specs = Specs(self._program.models, self._program.environment)

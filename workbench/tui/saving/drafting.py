@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, SuitesChanged
+from workbench.authoring.workspace import OpenSuites, SuitesChanged
 from workbench.config.read_only import is_read_only
 from workbench.suite.drafts import DraftError, Drafts, LeftDraft
-from workbench.suite.loading import parse_suite
+from workbench.suite.suite_file import parse_suite
 from workbench.tui.kit.actions import key_for
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection

@@ -14,8 +14,8 @@ from textual.worker import Worker
 
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, lost, read_again
+from workbench.config.folders import bundled
 from workbench.config.model_book import ModelBook
-from workbench.config.resources import bundled
 from workbench.suite.project import Search
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role

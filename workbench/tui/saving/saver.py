@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import free_path
 from workbench.authoring.document import Document
-from workbench.authoring.merging import Conflict, Key, Merged, Side, merge, news
+from workbench.authoring.merge import Conflict, Key, Merged, Side, merge, news
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites
-from workbench.suite.disk import absolute, why_not_written
-from workbench.suite.loading import SuiteFile, load_suite, parse_suite
+from workbench.authoring.workspace import OpenSuites
+from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
 from workbench.suite.numerals import counted
-from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
 from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tui.kit.actions import key_for
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.saving.drafting import Drafting

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from textual.worker import Worker
 
-from workbench.authoring.merging import news
+from workbench.authoring.file_watch import FolderWatch, Stamp
+from workbench.authoring.merge import news
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.watching import FolderWatch, Stamp
 from workbench.dataclasses import dataclass
-from workbench.suite.loading import SuiteFile
+from workbench.suite.files import FileState, state_of
 from workbench.suite.project import is_suite
-from workbench.suite.saving import FileState, state_of
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.saving.reading import Reader
 from workbench.tui.saving.saver import Saver
 from workbench.tui.tree.selection import Selection

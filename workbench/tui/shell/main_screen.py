@@ -14,7 +14,7 @@ from textual.timer import Timer
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suites import SuitesChanged
+from workbench.authoring.workspace import SuitesChanged
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle

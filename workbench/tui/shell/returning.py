@@ -12,7 +12,7 @@ from workbench.authoring.workspace import Workspace
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.providers.built_in import is_built_in
-from workbench.suite.disk import resolved
+from workbench.suite.files import resolved
 from workbench.tui.kit.memory import Memory, Place, Remembered
 from workbench.tui.tree.state import RowKey, RowKind
 

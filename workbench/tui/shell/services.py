@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
-from workbench.authoring.open_suites import SuitesChanged
-from workbench.batches.events import ToolsListed
-from workbench.batches.recordings import Recordings, recording_lines
+from workbench.authoring.workspace import SuitesChanged
 from workbench.config.program import Program
+from workbench.engine.events import ToolsListed
+from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.plan import trust_store
 from workbench.reports.visible import one_line

@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suites import OpenSuites
+from workbench.authoring.workspace import OpenSuites
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.limits import MAX_FIELD_CHARS

@@ -27,7 +27,7 @@ from workbench.tui.tree.selection import go_to_run
 if TYPE_CHECKING:
     from workbench.authoring.from_calls import Addition
     from workbench.engine.checkpoint import Command
-    from workbench.engine.stepping import Until
+    from workbench.engine.stepper import Until
     from workbench.tui.kit.actions import HeldKind
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.shell.workbench import Workbench
@@ -313,9 +313,9 @@ class StepActions(MainActions):
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
         """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
-        from workbench.authoring.accepting.redaction import table_without_secrets
         from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
+        from workbench.authoring.proposal import table_without_secrets
         from workbench.suite.sameness import same
         from workbench.suite.settings import settings_of
 

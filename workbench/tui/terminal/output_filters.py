@@ -9,8 +9,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-from workbench.config.finding import Finder
-from workbench.config.secrets import Secrets
+from workbench.config.secrets import Finder, Secrets
 from workbench.reports.visible import ACTED_ON
 
 

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.config.resources import bundled
+from workbench.config.folders import bundled
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.colour_depth import fitted_to_256

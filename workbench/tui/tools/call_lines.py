@@ -16,7 +16,7 @@ from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.json_types import allowed_values, type_words, types_of, with_definitions
+from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JsonLines

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from workbench.authoring.accepting.redaction import table_without_secrets
 from workbench.authoring.from_calls import case_expecting, case_with_mock
-from workbench.batches.serving import ServerOf
+from workbench.authoring.proposal import table_without_secrets
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.engine.server_calls import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
@@ -38,7 +38,7 @@ from workbench.tui.tools.call_lines import CallForm, CallOutcome, CallPicture, c
 from workbench.tui.tools.call_view import CallView
 
 if TYPE_CHECKING:
-    from workbench.tools.grant import Grant
+    from workbench.tools.pool import Grant
     from workbench.tui.shell.workbench import Workbench
 
 

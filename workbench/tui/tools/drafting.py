@@ -10,7 +10,7 @@ from textual.worker import Worker
 
 from workbench.authoring.case_list import Restructured, with_new_cases
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import NotEditableError
+from workbench.authoring.workspace import NotEditableError
 from workbench.config.models import ConfigError
 from workbench.evaluation.plan import PlanError
 from workbench.providers.built_in import is_built_in
@@ -28,7 +28,7 @@ from workbench.tui.lines.spans import EMPTY, Line
 from workbench.tui.lines.words import model_label
 
 if TYPE_CHECKING:
-    from workbench.evaluation.drafting import Drafts
+    from workbench.evaluation.case_drafts import Drafts
     from workbench.evaluation.plan import Plan
     from workbench.grading.grade import RunResult
     from workbench.trajectory.messages import ToolDefinition
@@ -71,7 +71,7 @@ class ToolDrafter:
     async def _draft(
         self, path: Path, tool: ToolDefinition, tools: Sequence[ToolDefinition], announce: Announce
     ) -> None:
-        from workbench.evaluation.drafting import (  # on use: the first screen does without
+        from workbench.evaluation.case_drafts import (
             DraftOptions,
             asking_suite,
             checked,

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from workbench.reports.visible import one_line
 from workbench.suite.model import Server
-from workbench.tools.server_log import log_file_of
+from workbench.tools.server_process import log_file_of
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites, SuitesChanged
+from workbench.authoring.workspace import OpenSuites, SuitesChanged
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.actions import key_for
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.server_output import failure_text
@@ -79,7 +79,7 @@ class ServerOffers:
         return fresh
 
     async def _offer(self, file: SuiteFile, servers: list[Server]) -> None:
-        from workbench.batches.serving import ServerOf
+        from workbench.engine.server_calls import ServerOf
 
         approval = await self._approve(file)
         grant = approval.grant(file.path) if not isinstance(approval, str) else None

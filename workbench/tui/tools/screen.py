@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
-from workbench.batches.serving import ServerOf
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.server_calls import ServerOf
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tui.kit.actions import Situation, action, key_for
 from workbench.tui.kit.list_screen import ListScreen
@@ -36,7 +36,7 @@ from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
 from workbench.tui.variants.maker import VariantMaker
 
 if TYPE_CHECKING:
-    from workbench.tools.grant import Grant
+    from workbench.tools.pool import Grant
     from workbench.tui.shell.workbench import Workbench
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from workbench.batches.serving import ServerOf, Serving
+from workbench.engine.server_calls import ServerOf, Serving
 from workbench.tools.connection import ServerStatus
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:
-    from workbench.tools.grant import Grant
+    from workbench.tools.pool import Grant
 
 
 class ToolServers:

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.tool_lint import LintFinding, ToolName, tokens_of
 from workbench.dataclasses import dataclass
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
 from workbench.trajectory.events import ServerOutput

@@ -23,9 +23,9 @@ from workbench.authoring.case_list import (
     without,
 )
 from workbench.authoring.document import HEAD, CaseOutline
-from workbench.authoring.form.templates import new_case
+from workbench.authoring.form.row_changes import new_case
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import tie
+from workbench.authoring.workspace import tie
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.authoring.form.templates import CaseKind
+from workbench.authoring.form.row_changes import CaseKind
 from workbench.tui.kit.asking import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.lines.prose import with_margin

@@ -13,12 +13,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from workbench.evaluation.asking_servers import ServersToAsk
-from workbench.evaluation.client_configs import ConfiguredServer
-from workbench.evaluation.client_servers import ClientConfigError, FoundServers, server_of_text
+from workbench.evaluation.client_servers import ClientConfigError, ConfiguredServer, FoundServers, server_of_text
+from workbench.evaluation.first_suite import ServersToAsk
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming

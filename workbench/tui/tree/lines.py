@@ -23,7 +23,7 @@ from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:
-    from workbench.analysis.last_results import LastResult
+    from workbench.analysis.over_time import LastResult
 
 INDENT = 2
 

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import named_path, suite_name
-from workbench.authoring.form.templates import new_suite
+from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.serving import ServerOf
 from workbench.config.models import ConfigError
-from workbench.evaluation.asking_servers import ServersToAsk, servers_to_ask
-from workbench.evaluation.client_configs import servers_on_machine
-from workbench.evaluation.client_servers import ClientConfigError
-from workbench.evaluation.starter import SCHEMA_NAME
+from workbench.engine.server_calls import ServerOf
+from workbench.evaluation.client_servers import ClientConfigError, servers_on_machine
+from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToAsk, servers_to_ask
 from workbench.reports.visible import one_line
-from workbench.suite.disk import resolved
+from workbench.suite.files import resolved
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.lines.glyphs import GLYPHS

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import SuitesChanged
+from workbench.authoring.workspace import SuitesChanged
 from workbench.history.records import HistoryError, RunRow
-from workbench.suite.loading import SuiteFile
+from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
@@ -21,7 +21,7 @@ from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_grade
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
-    from workbench.analysis.last_results import LastResult, LastResults
+    from workbench.analysis.over_time import LastResult, LastResults
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -186,7 +186,7 @@ def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], st
     """Read the last results, and why some runs are left out. SQLite is imported here, on a thread."""
     if not file.exists():
         return {}, []
-    from workbench.analysis.last_results import last_results
+    from workbench.analysis.over_time import last_results
     from workbench.history.history import History
 
     damaged: list[str] = []

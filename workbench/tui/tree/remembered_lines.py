@@ -14,7 +14,7 @@ from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import Cell
-    from workbench.analysis.last_results import LastResult
+    from workbench.analysis.over_time import LastResult
 
 
 def is_edited_since(row: Row, last: LastResult) -> bool:

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.loading import SuiteFile
 from workbench.suite.problems import Problem
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.recording import SUFFIX
 from workbench.tui.lines.words import at_line
 

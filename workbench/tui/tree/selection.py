@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import OpenSuites
+from workbench.authoring.workspace import OpenSuites
 from workbench.reports.visible import one_line
 from workbench.suite.variants import NO_VARIANTS, Variants
 from workbench.tui.lines.glyphs import GLYPHS
@@ -19,7 +19,7 @@ from workbench.tui.run_book.summaries import deciding_run
 from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:
-    from workbench.analysis.last_results import LastResult
+    from workbench.analysis.over_time import LastResult
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 

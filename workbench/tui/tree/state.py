@@ -12,9 +12,9 @@ from pathlib import Path
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import SuitesChanged
+from workbench.authoring.workspace import SuitesChanged
 from workbench.dataclasses import dataclass
-from workbench.suite.disk import shown_name
+from workbench.suite.files import shown_name
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.audit_marks import AuditBook
 from workbench.tui.tree.filter import Search, with_status

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from workbench.analysis.alignment import Kind, aligned
-from workbench.analysis.divergence import Difference, What, first_difference
+from workbench.analysis.alignment import Difference, Kind, What, aligned, first_difference
 from workbench.dataclasses import dataclass
 from workbench.suite.numerals import counted
 from workbench.trajectory.trajectory import Trajectory

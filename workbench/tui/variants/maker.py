@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.reports.visible import one_line
-from workbench.suite.loading import parse_suite
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import parse_suite
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen

@@ -1,0 +1,546 @@
+"""Imagined agents: three that understand nothing, and one that does exactly what a case expects.
+
+Their actions are written down as the trajectory of a run, so that the graders themselves decide whether it passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Literal
+
+from workbench.analysis.audit.finding import Weight
+from workbench.analysis.audit.sample_values import (
+    ANY_TEXT,
+    all_arguments,
+    candidates_of,
+    other_values,
+    required_arguments,
+    value_of,
+)
+from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
+from workbench.checks.check import Check, CheckContext, Checks, CheckVerdict, UnknownSampleError
+from workbench.checks.patterns import CheckError
+from workbench.checks.value_kinds import Present
+from workbench.dataclasses import dataclass
+from workbench.grading.extra_calls import ExtraCallRule
+from workbench.grading.requirements import keyword_text
+from workbench.grading.tool_names import is_meant
+from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
+from workbench.suite.problems import Place, quoted
+from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.json_schema import properties_of
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+Made = tuple[str, Mapping[str, JsonValue]]
+"""A call: the tool and its arguments."""
+
+AGREEING = CheckContext(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
+"""A judge and Python functions that accept everything, to find out what can be passed at all."""
+
+REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
+"""A judge and Python functions that refuse everything, so that an empty run does not pass by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent with its description, and its run of a case."""
+
+    description: str
+    run: Trajectory
+
+
+def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
+    """Returns agents that pass only cases that ask too little."""
+    request = _request(case)
+    every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
+    tools = _without_unmet_schemas(table, case, every)
+    rounds = len(case.steps)
+    return (
+        Agent("an agent that neither calls nor says anything", _run(tools, [[] for _ in range(rounds)] or [[]], "")),
+        Agent(
+            "an agent that only repeats the request",
+            _run(tools, [[] for _ in range(rounds)] or [[]], request),
+        ),
+        Agent(
+            "an agent that calls every tool once and repeats the request",
+            _run(tools, [every for _ in range(rounds)] or [every], request),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExactAgent:
+    """An agent that does exactly what is expected. `case` is the case to grade it by, in which checks without a sample
+    value are assumed to hold; `calls` are its calls by round, in the order in which the case writes them."""
+
+    case: Case
+    tools: tuple[ToolDefinition, ...]
+    calls: tuple[tuple[Made, ...], ...]
+    answer: str
+
+    def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
+        """Returns its run, or the run with other calls in place of its own."""
+        return _run(self.tools, self.calls if calls is None else calls, self.answer)
+
+
+def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
+    """Returns the exact agent of a case. Raises NeverHoldsError when some check never holds."""
+    rounds: list[list[Made]]
+    if case.steps:
+        steps = [_step_with_values(step, case, table) for step in case.steps]
+        case = case.model_copy(update={"steps": tuple(step for step, _ in steps)})
+        rounds = [made for _, made in steps]
+    else:
+        made: list[Made] = []
+        ordered: list[ExpectedCall | AnyOrder] = []
+        for item in case.ordered:
+            if isinstance(item, AnyOrder):
+                inner = [_with_values(call, made, case, table) for call in item.any_order]
+                ordered.append(item.model_copy(update={"any_order": tuple(inner)}))
+            else:
+                ordered.append(_with_values(item, made, case, table))
+        unordered = tuple(_with_values(call, made, case, table) for call in case.unordered)
+        case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
+        rounds = [made]
+    case, answer = _answer(case)
+    cut_off = max_rounds == 1 and not case.steps and any(rounds)
+    tools = _without_unmet_schemas(table, case, [call for made in rounds for call in made])
+    return ExactAgent(case, tools, tuple(map(tuple, rounds)), "" if cut_off else answer)
+
+
+def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
+    """Return the offered tools, without the schema of each one for which no valid arguments were found: an imagined
+    agent is no proof that there are none."""
+    unmet: set[str] = set()
+    for name, arguments in calls:
+        tool = table.find(name)
+        if tool is not None and not table.allows(tool, arguments):
+            unmet.add(tool.name)
+    return tuple(
+        ToolDefinition(tool.name, tool.description, {}, tool.annotations, tool.server) if tool.name in unmet else tool
+        for tool in table.offered(case.offer)
+    )
+
+
+def _with_values(call: ExpectedCall, made: list[Made], case: Case, table: ToolTable) -> ExpectedCall:
+    name = _tool_of(call.tool, table.offered(case.offer))
+    checks, arguments = _values(call.args, table.find(name), table)
+    made.append((name, arguments))
+    return call.model_copy(update={"args": checks})
+
+
+def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
+    """Returns the tool to call; for any tool, the last one offered, which is the least likely to be named elsewhere."""
+    return tools[-1].name if name == ANY_TOOL and tools else name
+
+
+def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, list[Made]]:
+    if step.tool is None:
+        return step, []
+    name = _tool_of(step.tool, table.offered(case.offer))
+    checks, arguments = _values(step.args, table.find(name), table)
+    return step.model_copy(update={"args": checks}), [(name, arguments)]
+
+
+def _values(
+    checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
+) -> tuple[Checks | None, dict[str, JsonValue]]:
+    """Returns the checks, with `present` in place of those without a sample value, and arguments that meet them and the
+    tool's schema."""
+    needed = required_arguments(tool.parameters) if tool is not None and checks != {} else {}
+    if checks is None:
+        return None, needed
+    meetable: Checks = {}
+    arguments: dict[str, JsonValue] = {}
+    for name, check in checks.items():
+        meetable[name], arguments[name] = _argument(check, name, tool, table)
+    return meetable, {**arguments, **{name: value for name, value in needed.items() if name not in arguments}}
+
+
+def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[Check, JsonValue]:
+    """Return a check and a value that meets it and the tool's schema. Where no such value is found, `present` stands
+    for the check, except for one that lists its values."""
+    schema = parameter_schema(tool, name) if tool is not None else None
+    if tool is None or schema is None:
+        return _value(check)
+    if check.accepts_all:
+        return check, value_of(schema, tool.parameters)
+    samples = check.known_samples()
+    allowed = (value for value in samples if table.refusal(tool, name, value) is None)
+    if (found := next(allowed, None)) is not None or check.listed is not None:
+        return check, samples[0] if found is None else found
+    try:
+        for value in islice(candidates_of(schema, tool.parameters), _MAX_TRIED):
+            if check.holds(value) and table.refusal(tool, name, value) is None:
+                return check, value
+    except (CheckError, UnknownSampleError):
+        pass  # what it accepts cannot be asked
+    return _present(check), value_of(schema, tool.parameters)
+
+
+_MAX_TRIED = 60
+
+
+def _present(check: Check) -> Present:
+    return Present(present=True, weight=check.weight, optional=check.optional, required=check.required)
+
+
+def _value(check: Check) -> tuple[Check, JsonValue]:
+    if check.accepts_all:
+        return check, ANY_TEXT
+    try:
+        return check, check.samples()[0]
+    except UnknownSampleError:
+        return _present(check), ANY_TEXT
+
+
+def _answer(case: Case) -> tuple[Case, str]:
+    """Returns an answer with all keywords that meets the check on it, as far as one check allows both."""
+    words = " ".join(case.response_contains)
+    if case.response is None:
+        return case, words or ANY_TEXT
+    if isinstance(case.response, dict):  # no sample is sure to meet several checks, so none of them is looked at
+        return case.model_copy(update={"response": None}), words or ANY_TEXT
+    check, value = _value(case.response)
+    case = case.model_copy(update={"response": check})
+    text = value if isinstance(value, str) else str(value)
+    lacking = [word for word in case.response_contains if keyword_text(word) not in keyword_text(text)]
+    return case, check.with_words(text, lacking) if lacking else text
+
+
+def _request(case: Case) -> str:
+    return case.user or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
+
+
+def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:
+    rounds: list[Round] = []
+    for number, calls in enumerate(made, 1):
+        records = tuple(
+            CallRecord(ToolCall(f"call-{number}-{index}", tool, arguments), number)
+            for index, (tool, arguments) in enumerate(calls)
+        )
+        rounds.append(Round(number, calls=records, stop_reason="tool calls" if records else "answered"))
+    rounds.append(Round(len(rounds) + 1, text=answer, stop_reason="answered", latency_ms=0.0))
+    start = RunStarted("", "", "", "imagined", None, (), tuple(tools))
+    return Trajectory("audit", start, tuple(rounds), RunFinished("answered"))
+
+
+# Orders tools and arguments by the harm that a wrong call of them does, for the examples of an audit.
+
+_HARMFUL_WORDS = frozenset(
+    {
+        *(
+            "approve",
+            "ban",
+            "block",
+            "book",
+            "buy",
+            "cancel",
+            "charge",
+            "close",
+            "delete",
+        ),
+        *(
+            "deploy",
+            "destroy",
+            "disable",
+            "drop",
+            "email",
+            "erase",
+            "execute",
+            "grant",
+            "invite",
+        ),
+        *(
+            "kill",
+            "merge",
+            "order",
+            "pay",
+            "payment",
+            "post",
+            "publish",
+            "purchase",
+            "purge",
+        ),
+        *(
+            "reboot",
+            "refund",
+            "remove",
+            "reset",
+            "revoke",
+            "run",
+            "sell",
+            "send",
+            "shutdown",
+        ),
+        *(
+            "submit",
+            "terminate",
+            "trade",
+            "transfer",
+            "unlock",
+            "wipe",
+            "withdraw",
+        ),
+    }
+)
+_READING_WORDS = frozenset(
+    {
+        *(
+            "check",
+            "count",
+            "describe",
+            "fetch",
+            "find",
+            "get",
+            "list",
+            "look",
+            "lookup",
+        ),
+        *(
+            "query",
+            "read",
+            "search",
+            "show",
+            "view",
+        ),
+    }
+)
+_HARMFUL_ARGUMENTS = frozenset(
+    {
+        *(
+            "account",
+            "all",
+            "amount",
+            "bcc",
+            "cc",
+            "confirm",
+            "confirmed",
+            "delete",
+            "dry_run",
+        ),
+        *(
+            "dryrun",
+            "force",
+            "notify",
+            "overwrite",
+            "permanent",
+            "preview",
+            "price",
+            "quantity",
+            "recipient",
+        ),
+        *(
+            "recipients",
+            "recursive",
+            "simulate",
+            "skip_checks",
+            "target",
+            "test_mode",
+            "to",
+            "total",
+        ),
+    }
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def harm_of(tool: ToolDefinition) -> int:
+    """Return 2 for a tool whose call cannot be taken back, 0 for one that only reads, else 1: by its annotations, else
+    by the words of its name."""
+    if tool.annotations.get("readOnlyHint") is True:
+        return 0
+    if tool.annotations.get("destructiveHint") is True:
+        return 2
+    words = [word.lower() for word in _WORD.findall(tool.name)]
+    if words and words[0] in _READING_WORDS:
+        return 0
+    return 2 if _HARMFUL_WORDS.intersection(words) else 1
+
+
+def is_harmful_argument(name: str) -> bool:
+    """Return whether a wrong value of an argument of this name usually does harm: `dry_run`, `amount`, `to`."""
+    return name.lower().replace("-", "_") in _HARMFUL_ARGUMENTS
+
+
+# Mutants of the exact agent, each with one change. A mutant that still passes shows what a case does not check.
+
+Calls = tuple[tuple[Made, ...], ...]
+"""Calls by round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """The exact agent with one change, described by `what` and `how`: `"to"`, `wrong`. `place` is inside the case."""
+
+    what: str
+    how: Literal["wrong", "left out", "swapped", "added", "twice"]
+    place: Place
+    weight: Weight
+    calls: Calls
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An expected call, its place in the case, and its place among the exact agent's calls."""
+
+    place: Place
+    call: ExpectedCall
+    round: int
+    index: int
+
+
+def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
+    """Returns all mutants: of each expected call in turn, then of the order, then those that do more than is
+    expected."""
+    written = tuple(_written_calls(agent.case))
+    for each in written:
+        yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
+    yield from _with_other_order(agent, written)
+    yield from _with_further_call(agent, table, rule)
+    for each in written:
+        tool = table.find(_made_by(agent, each))
+        if tool is not None:
+            yield from _with_further_argument(agent, each, tool)
+
+
+def _made_by(agent: ExactAgent, written: _Written) -> str:
+    """Returns the tool that the exact agent calls for an expected call."""
+    return agent.calls[written.round][written.index][0]
+
+
+def _written_calls(case: Case) -> Iterator[_Written]:
+    if case.steps:
+        for number, step in enumerate(case.steps):
+            if (expected := step.expected_call) is not None:
+                yield _Written(("steps", number), expected, number, 0)
+        return
+    for index, (place, call) in enumerate(case.placed_expected_calls()):
+        yield _Written(place, call, 0, index)
+
+
+def _with_other_arguments(
+    agent: ExactAgent, written: _Written, tool: ToolDefinition | None, table: ToolTable
+) -> Iterator[Mutant]:
+    checks = written.call.args or {}
+    _, made = agent.calls[written.round][written.index]
+    dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
+    for name in dropped:
+        left = {key: value for key, value in made.items() if key != name}
+        yield _changed(agent, written, left, quoted(name), "left out")
+    if len(dropped) > 1:
+        yield _changed(agent, written, {}, "all arguments", "left out")
+    for name, check in checks.items():
+        other = _other_value(check, name, tool, table)
+        if other:
+            yield _changed(agent, written, {**made, name: other[0]}, quoted(name), "wrong")
+
+
+def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
+    """Returns whether leaving an argument out differs from giving what is expected."""
+    if check.optional or check.expects_null:
+        return False
+    schema = parameter_schema(tool, name) if tool is not None else None
+    try:
+        return schema is None or "default" not in schema or check.accepts_all or not check.holds(schema["default"])
+    except CheckError:
+        return True
+
+
+def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
+    """Returns one value that the tool's schema allows and the check refuses; nothing where none can be constructed."""
+    if check.accepts_all:
+        return ()
+    schema = (parameter_schema(tool, name) if tool is not None else None) or {}
+    try:
+        for value in other_values(check, schema):
+            if tool is None or table.refusal(tool, name, value) is None:
+                return (value,)
+    except CheckError:
+        pass  # what it refuses cannot be asked
+    return ()
+
+
+def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
+    """Returns mutants with two neighbours of the ordered list exchanged."""
+    position = 0
+    for item in agent.case.ordered[:-1]:
+        position += len(item.any_order) if isinstance(item, AnyOrder) else 1
+        first, second = written[position - 1], written[position]
+        calls = list(agent.calls[0])
+        one, other = calls[position - 1], calls[position]
+        if _meets(first.call, other) and _meets(second.call, one):
+            continue
+        calls[position - 1], calls[position] = other, one
+        what = f"the calls of {quoted(one[0])} and {quoted(other[0])}"
+        yield Mutant(what, "swapped", ("ordered",), "warning", (tuple(calls),))
+
+
+def _meets(expected: ExpectedCall, made: Made) -> bool:
+    tool, arguments = made
+    if not is_meant(expected, tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
+        return False
+    try:
+        return all(
+            check.accepts_all or check.holds(arguments[name]) if name in arguments else check.optional
+            for name, check in (expected.args or {}).items()
+        )
+    except CheckError:
+        return False
+
+
+def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
+    """Return mutants with one more call at the end: of a tool that the case does not mention, and the call of a harmful
+    tool once more, the most harmful ones. What cannot be taken back is a warning. Tools that the case's rule frees by
+    name or by their annotations are meant to be called."""
+    named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
+    spoken_of = {tool.name for tool in named if tool is not None}
+    *before, last = agent.calls or ((),)
+    made = [(call, tool) for call in last if (tool := table.find(call[0])) is not None]
+    twice = max(made, key=lambda each: harm_of(each[1]), default=None)
+    others = [tool for tool in agent.tools if tool.name not in spoken_of and not rule.is_free_tool(tool.name)]
+    if others:
+        other = max(others, key=harm_of)
+        added: Made = (other.name, required_arguments(other.parameters))
+        weight = _weight(harm_of(other) == 2)
+        yield Mutant(f"a call of {quoted(other.name)}", "added", (), weight, (*before, (*last, added)))
+    if twice is not None and (not others or harm_of(twice[1]) == 2):
+        call, tool = twice
+        weight = _weight(harm_of(tool) == 2)
+        yield Mutant(f"the call of {quoted(call[0])}", "twice", (), weight, (*before, (*last, call)))
+
+
+def _weight(is_harmful: bool) -> Weight:
+    return "warning" if is_harmful else "note"
+
+
+def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
+    """Returns mutants with an argument that the tool lists and the expected call does not, with a value other than its
+    default."""
+    if written.call.args is None:
+        return
+    _, made = agent.calls[written.round][written.index]
+    spoken_of = {*made, *written.call.forbidden_args}
+    for name in sorted(properties_of(tool.parameters), key=is_harmful_argument, reverse=True):
+        schema = parameter_schema(tool, name) or {}
+        value = value_of({key: value for key, value in schema.items() if key != "default"}, tool.parameters)
+        if name not in spoken_of and value != schema.get("default"):
+            weight = _weight(is_harmful_argument(name) and harm_of(tool) > 0)
+            yield _changed(agent, written, {**made, name: value}, quoted(name), "added", weight)
+            return
+
+
+def _changed(
+    agent: ExactAgent,
+    written: _Written,
+    arguments: Mapping[str, JsonValue],
+    what: str,
+    how: Literal["wrong", "left out", "added"],
+    weight: Weight = "warning",
+) -> Mutant:
+    calls = [list(made) for made in agent.calls]
+    calls[written.round][written.index] = (calls[written.round][written.index][0], arguments)
+    return Mutant(what, how, written.place, weight, tuple(map(tuple, calls)))

@@ -1,0 +1,432 @@
+"""Decides whether a batch is good enough: by `--min-score`, else by each suite's gate, else by the statuses of its
+cases."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from workbench.analysis.totals import nearest_rank
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.repeats import Cases, case_results, path_of_suite
+from workbench.grading.run_summary import valid_arguments_of
+from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
+from workbench.grading.traits import TRAITS
+from workbench.suite.model import Aggregate, Gate, Statistic, Suite
+from workbench.suite.rules import NAMED_MEASURE, is_score
+from workbench.suite.settings import Grading
+
+if TYPE_CHECKING:
+    from workbench.analysis.watched import GateWatched
+
+# Aggregates of a suite's runs: statistics over the results of graders, and gates on them.
+
+SLACK = 1e-9
+"""How far a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
+
+
+@dataclass(frozen=True)
+class AggregateGate:
+    """What one statistic must reach, or `at_most` be. `reached` is `None` where there was no value for it, which meets
+    no gate."""
+
+    statistic: Statistic
+    threshold: float
+    strictly: bool
+    """Whether the statistic must exceed the threshold rather than reach it."""
+    reached: float | None
+    at_most: bool = False
+    """Whether the threshold is the most that the statistic may be."""
+
+    @property
+    def met(self) -> bool:
+        return gate_holds(self.reached, self.threshold, strictly=self.strictly, at_most=self.at_most)
+
+    @property
+    def demand(self) -> str:
+        """The words between the statistic and the threshold."""
+        return "at most" if self.at_most else "above" if self.strictly else "at least"
+
+
+@dataclass(frozen=True)
+class AggregateResult:
+    """One aggregate of a suite, by the suite's path, over the `count` runs of a model that had a value. `model` is
+    `None` where the runs of all models are taken together. `counted_zero` failed runs count 0, whatever their score."""
+
+    suite: str
+    name: str
+    of: str
+    tags: tuple[str, ...]
+    count: int
+    statistics: Mapping[Statistic, float | None]
+    gates: tuple[AggregateGate, ...]
+    model: str | None = None
+    counted_zero: int = 0
+
+    @property
+    def met(self) -> bool:
+        return all(gate.met for gate in self.gates)
+
+    @property
+    def replaces_statuses(self) -> bool:
+        """Whether it is demanded what decides in the place of the cases' statuses."""
+        return is_score(self.of) and any(not gate.at_most for gate in self.gates)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is over a published metric, which knows nothing of what fails a run besides its score."""
+        return self.of != "score"
+
+
+def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
+    """Returns the aggregates of every suite that was run, by its path: one for each model, or one for all of them. Runs
+    in quarantine do not count."""
+    folds: dict[str, list[_AggregateFold]] = {}
+    for result in results:
+        if result.grading.quarantined:
+            continue
+        suite = suites.get(path := result.suite)
+        if path not in folds:
+            folds[path] = [_AggregateFold(path, suite, each) for each in suite.aggregates] if suite is not None else []
+        for fold in folds[path]:
+            fold.add(result)
+    return tuple(found for path in suites for fold in folds.get(path, ()) for found in fold.results())
+
+
+def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
+    """Returns whether a statistic is at least, strictly above, or at most a threshold."""
+    if reached is None:
+        return False
+    if at_most:
+        return reached <= threshold + SLACK
+    return reached > threshold + SLACK if strictly else reached >= threshold - SLACK
+
+
+def statistic(name: Statistic, values: Sequence[float]) -> float | None:
+    """Returns a statistic by name; `None` where it is undefined: without any value, or for the spread of a single
+    one."""
+    return _STATISTICS[name](values) if values else None
+
+
+@dataclass
+class _Values:
+    """The values of an aggregate that the runs of a model have, or those of all models. `counts` tells whether any of
+    them could be graded."""
+
+    found: array[float] = field(default_factory=lambda: array("d"))
+    zeros: int = 0
+    counts: bool = False
+
+
+class _AggregateFold:
+    """An aggregate of a suite, to which runs are added one by one."""
+
+    def __init__(self, path: str, suite: Suite, aggregate: Aggregate) -> None:
+        self._path = path
+        self._aggregate = aggregate
+        wanted = set(aggregate.tags)
+        tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
+        self._cases = frozenset(tagged) if wanted else None
+        self._values: dict[str | None, _Values] = {None: _Values()} if aggregate.per == "batch" else {}
+
+    def add(self, run: RunResult) -> None:
+        """Add a run of the suite."""
+        if self._cases is not None and run.case_id not in self._cases:
+            return
+        values = self._values.setdefault(None if self._aggregate.per == "batch" else run.model, _Values())
+        values.counts = values.counts or run.status not in ("skipped", "not graded")
+        if run.status in GRADED:
+            if (value := _value(run, self._aggregate.of)) is not None:
+                values.found.append(value)
+            values.zeros += self._aggregate.of == "score" and counts_zero(run)
+
+    def results(self) -> Iterator[AggregateResult]:
+        """Yields what they come to. A model none of whose runs could be graded is left out unless there is no other."""
+        aggregate = self._aggregate
+        counting = {model: own for model, own in self._values.items() if own.counts}
+        for model, own in (counting or self._values or {None: _Values()}).items():
+            values = own.found
+            statistics = {name: statistic(name, values) for name in aggregate.statistics}
+            gates = tuple(_gates(aggregate, values))
+            yield AggregateResult(
+                *(self._path, aggregate.name, aggregate.of, aggregate.tags, len(values), statistics, gates),
+                model,
+                own.zeros,
+            )
+
+
+def values_of(runs: Iterable[RunResult], of: str) -> list[float]:
+    """Returns the values of a measure (`workbench.suite.rules.measures_of`), of the graded runs that have one."""
+    return [value for run in runs if run.status in GRADED and (value := _value(run, of)) is not None]
+
+
+def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:
+    for key in ("at_least", "above", "at_most"):
+        thresholds = getattr(aggregate, key)
+        for name in _STATISTICS:
+            threshold = getattr(thresholds, name)
+            if threshold is not None:
+                yield AggregateGate(name, threshold, key == "above", statistic(name, values), key == "at_most")
+
+
+def _value(result: RunResult, of: str) -> float | None:
+    """Returns a run's value for a measure; `None`, which no aggregate counts, where its grader does not apply to the
+    case, the price or the tokens are not known, no call was checked, or the case has no check of that name.
+
+    The deciding score, `score`, is the one that counts in gates. That of a named grader is the published metric, and so
+    are the quantities of its formula; a run that a rule of `critics` decided before scoring earned nothing, so that its
+    quantities are 0.
+    """
+    if of == "latency_ms":
+        return result.latency_ms
+    if of == "tokens":
+        return None if result.usage is None else result.usage.input_tokens + result.usage.output_tokens
+    if of == "cost_usd":
+        return result.cost_usd
+    if of == "valid_arguments":
+        return valid_arguments_of(result).rate
+    if of.startswith(NAMED_MEASURE):
+        name = of.removeprefix(NAMED_MEASURE)
+        return next((metric.value for metric in result.metrics if metric.name == name), None)
+    if of == "score":
+        return counted_score(result)
+    name, _, number = of.partition(".")
+    grade = next((each for each in result.grades if each.grader == name), None)
+    if grade is None or not number:
+        return grade.score if grade is not None else None
+    decided_before = TRAITS[grade.grader].number_if_decided_before if grade.verdict in GRADED else None
+    return grade.numbers.get(number, decided_before)
+
+
+def median(values: Sequence[float]) -> float:
+    """Returns the middle value, or the mean of the two middle ones. Raises without values, as the other statistics
+    do."""
+    ascending = sorted(values)
+    middle = len(ascending) // 2
+    return ascending[middle] if len(ascending) % 2 else mean(ascending[middle - 1 : middle + 1])
+
+
+def mode(values: Sequence[float]) -> float:
+    """Returns the most frequent value, the smallest among equally frequent ones."""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def variance(values: Sequence[float]) -> float | None:
+    """Returns the sample variance (n - 1); `None` for a single value, and for infinite ones."""
+    centre = mean(values)
+    if len(values) < 2 or not math.isfinite(centre):
+        return None
+    try:
+        return math.fsum((value - centre) * (value - centre) for value in values) / (len(values) - 1)
+    except OverflowError:
+        return math.inf
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """Returns the sample standard deviation: the root of the variance."""
+    squared = variance(values)
+    return None if squared is None else math.sqrt(squared)
+
+
+_STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
+    "mean": mean,
+    "median": median,
+    "mode": mode,
+    "minimum": min,
+    "maximum": max,
+    "spread": spread,
+    "variance": variance,
+    "p95": lambda values: nearest_rank(sorted(values), 95),
+}
+
+
+GateMeasure = Literal["mean score", "pass rate"]
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """One demand and what was reached. `suite` is the suite's path, `None` for the command line's own demand; `model`
+    is `None` where the runs of all models are taken together. `counted_zero` failed runs count 0 in a mean score,
+    whatever their own score."""
+
+    suite: str | None
+    measure: GateMeasure
+    minimum: float
+    reached: float | None
+    """`None` when nothing was graded, which meets no gate."""
+    model: str | None = None
+    counted_zero: int = 0
+    graded: int = 0
+    """How many graded runs it is about."""
+    watched: GateWatched | None = None
+    """What was known of it while the batch went on that may stop early: that decides, if it does."""
+
+    @property
+    def met(self) -> bool:
+        if self.watched is not None and self.watched.verdict is not None:
+            return self.watched.verdict == "reached"
+        return self.reached is not None and self.reached >= self.minimum - SLACK
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The verdict on a batch, the demands behind it, the result of each case with each model, and the suites'
+    aggregates."""
+
+    met: bool
+    gates: tuple[GateResult, ...]
+    cases: Cases = field(default_factory=lambda: case_results(()))
+    aggregates: tuple[AggregateResult, ...] = ()
+    nothing_graded: str | None = None
+    """That no run that counts was graded, and why, in a sentence."""
+
+    @property
+    def demands_met(self) -> bool:
+        """Whether the demands are met, whatever the statuses of cases."""
+        return all(gate.met for gate in self.gates) and all(each.met for each in self.aggregates)
+
+
+def quality_of(
+    results: Sequence[RunResult],
+    gates: Mapping[str, Gate],
+    min_score: float | None = None,
+    *,
+    suite_of: Callable[[RunResult], str] = path_of_suite,
+    aggregates: tuple[AggregateResult, ...] = (),
+    watched: Iterable[GateWatched] = (),
+) -> Quality:
+    """Judge a batch. `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of`
+    returns the same. The gates of `aggregates` count with those of their suites; those that are no demand on scores
+    come on top of the statuses. Those on a published metric alone replace the statuses of the scores, and nothing else.
+
+    `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or one of these that is of no
+    suite, replaces all of these gates, so that none of them is in the result. A suite without a gate is
+    good enough when no case failed, by the rule for its repeats.
+    """
+    cases, ungraded = case_results(results, suite_of), nothing_graded(results)
+    known = {(each.suite, each.model): each for each in watched}
+    rate = next((each.gate for each in known.values() if each.suite is None), None)
+    if min_score is not None or rate is not None:
+        demanded = Gate(min_score=min_score, min_pass_rate=rate)
+        asked = tuple(as_watched(gates_of(None, demanded, results), known))
+        without_gates = tuple(replace(each, gates=()) for each in aggregates)
+        return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
+    failed = [case for case in cases.of("failed") if not case.runs[0].grading.quarantined]
+    with_failures = {case.runs[0].suite for case in failed}
+    besides_scores = {case.runs[0].suite for case in failed if any(run.is_broken for run in case.runs)}
+    checked: list[GateResult] = []
+    met = True
+    reached: dict[str, GateFold] = {}
+    for result in results:
+        if (fold := reached.get(suite := result.suite)) is None:
+            fold = reached[suite] = GateFold(suite, gates.get(suite, Gate.model_construct()))
+        fold.add(result)
+    for suite, fold in reached.items():
+        demands = tuple(as_watched(fold.results(), known))
+        checked += demands
+        own = [each for each in aggregates if each.suite == suite]
+        replacing = [each for each in own if each.replaces_statuses]
+        reached_all = all(each.met for each in demands) and all(each.met for each in own)
+        if not demands and all(each.is_published for each in replacing):
+            reached_all = reached_all and suite not in (besides_scores if replacing else with_failures)
+        met = met and reached_all
+    return Quality(met, tuple(checked), cases, aggregates, ungraded)
+
+
+def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
+    """Return why no run that counts was graded, in a sentence; `None` where one was."""
+    left_out: Counter[str] = Counter()
+    for run in runs:
+        graded = run.status in GRADED
+        if graded and not run.grading.quarantined:
+            return None
+        left_out["in quarantine" if graded else _UNGRADED.get(run.status, run.status)] += 1
+    why = ", ".join(f"{number:,} {words}" for words, number in left_out.items())
+    return f"no run that counts was graded: {why or 'there is none'}"
+
+
+_UNGRADED: Mapping[Status, str] = {"error": "in error", "not graded": "expecting nothing yet"}
+
+
+def as_watched(
+    gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
+) -> Iterator[GateResult]:
+    """Yields gates with what is known of their pass rates, which is `watched` by suite and model."""
+    for gate in gates:
+        yield replace(gate, watched=watched.get((gate.suite, gate.model))) if gate.measure == "pass rate" else gate
+
+
+class GatedRun(Scored, Protocol):
+    """What gates need of a run: what a `RunResult` and its summary have in common."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def grading(self) -> Grading: ...
+
+
+def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
+    """Returns what the runs of a suite reach of its gate, for each model or for all together. Those in quarantine do
+    not count."""
+    fold = GateFold(suite, gate)
+    for run in runs:
+        fold.add(run)
+    return fold.results()
+
+
+class _Reached:
+    """What the runs of a model, or of all models, reach of a gate."""
+
+    def __init__(self) -> None:
+        self.counts = False
+        self.graded = self.good = self.zeros = 0
+        self.scores = array("d")
+
+    def add(self, run: GatedRun) -> None:
+        """Add a run."""
+        self.counts = self.counts or run.status not in ("skipped", "not graded")
+        if run.status not in GRADED:
+            return
+        self.graded += 1
+        self.good += run.status != "failed"
+        self.zeros += counts_zero(run)
+        if (score := counted_score(run)) is not None:
+            self.scores.append(score)
+
+
+class GateFold:
+    """What runs reach of the gate of their suite, as `gates_of`, added one by one."""
+
+    def __init__(self, suite: str | None, gate: Gate) -> None:
+        self._suite = suite
+        self._gate = gate
+        self._asks = gate.min_score is not None or gate.min_pass_rate is not None
+        self._reached: dict[str | None, _Reached] = {None: _Reached()} if gate.per == "batch" else {}
+
+    def add(self, run: GatedRun) -> None:
+        """Add a run."""
+        if self._asks and not run.grading.quarantined:
+            model = None if self._gate.per == "batch" else run.model
+            (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
+
+    def results(self) -> Iterator[GateResult]:
+        """Yields what was reached. A model none of whose runs could be graded is left out, unless there is no other."""
+        gate = self._gate
+        if not self._asks:
+            return
+        of_models = {model: own for model, own in self._reached.items() if own.counts} or self._reached
+        for model, own in of_models.items():
+            if gate.min_score is not None:
+                score = mean(own.scores) if own.scores else None
+                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros, own.graded)
+            if gate.min_pass_rate is not None:
+                rate = own.good / own.graded if own.graded else None
+                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model, graded=own.graded)

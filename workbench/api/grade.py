@@ -1,0 +1,226 @@
+"""Grading calls that were made elsewhere, in production or by an agent that runs by itself. No model is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import field
+from pathlib import Path
+
+from workbench.api.approval import Approve, UsageError, approval_for, approve_nothing
+from workbench.api.suites import LoadedSuite, SuiteCase, SuitePath, load
+from workbench.checks.check import CheckContext
+from workbench.config.folders import user_folders
+from workbench.config.models import ConfigError
+from workbench.config.program import program_in
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.external_run import ToldError, started_elsewhere, told, told_payloads
+from workbench.engine.known_secrets import learn_secrets
+from workbench.engine.plan import PlannedRun, next_run_id, with_grader
+from workbench.engine.planned_run import result_of
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.plan import FinishedRun
+from workbench.evaluation.regrade import GradeOptions, RegradePlan, RunToGrade, grade_recordings, graded_anew
+from workbench.evaluation.report import Report
+from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.providers.function import checked_call
+from workbench.providers.wire.assembly import read_arguments
+from workbench.suite.model import Case, GraderName
+from workbench.tools.listings import definitions_for
+from workbench.tools.python_code import PythonFunctions
+from workbench.trajectory.events import Event, EventPayload, RunFinished
+from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.recording import RecordingError
+from workbench.trajectory.trajectory import fold
+
+MODEL_NAME = "given calls"
+"""What stands in the place of a model in results and reports."""
+
+
+def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
+    """Make a tool call, for `grade` or as the answer of an agent.
+
+    Arguments are named, or given as one mapping, or as the JSON text that a model wrote. Text that is no JSON object
+    makes a call with broken arguments, which is graded as such. Raises TypeError for what JSON cannot hold.
+
+    >>> import workbench
+    >>> workbench.call("get_current_time", timezone="Europe/Oslo").arguments
+    {'timezone': 'Europe/Oslo'}
+    >>> workbench.call("search", {"from": "Oslo"}, limit=5).arguments
+    {'from': 'Oslo', 'limit': 5}
+    >>> workbench.call("search", '{"from": "Oslo"}').arguments
+    {'from': 'Oslo'}
+    >>> workbench.call("search", '{"from": "Os').problem
+    'JSON that ends too early'
+    """
+    if isinstance(arguments, str):
+        read, problem = read_arguments(arguments)
+        if problem is not None:
+            if named:
+                raise TypeError(f"the arguments of {tool} are {problem}: no others can be added to them")
+            return ToolCall("", tool, raw=arguments, problem=problem)
+        arguments = read
+    return checked_call(ToolCall("", tool, {**(arguments or {}), **named}))
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The result of `grade`."""
+
+    result: RunResult
+    """Everything: the grades of all graders, and the trajectory that was graded."""
+    _case: SuiteCase = field(repr=False)
+    _secrets: Secrets = field(repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case passed, with or without a warning."""
+        return self.result.passed
+
+    @property
+    def status(self) -> Status:
+        """`passed`, `warned`, `failed`, or `error` where it could not be graded."""
+        return self.result.status
+
+    @property
+    def score(self) -> float | None:
+        """The score of the grader that decides, 0 to 1; `None` where it has none."""
+        return self.result.score
+
+    @property
+    def reason(self) -> str | None:
+        """Why the case did not pass, in one line."""
+        return self.result.reason
+
+    @property
+    def grades(self) -> tuple[Grade, ...]:
+        """The grades of all graders. The first one decides."""
+        return self.result.grades
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What the grader that decides found wrong."""
+        return self.result.grade.issues if self.result.grade is not None else ()
+
+    @property
+    def details(self) -> str:
+        """The result as text, without secrets: the score, each issue, and the causes."""
+        suite = self._case.suite
+        return Report(
+            runs=(FinishedRun(0, self._case.definition, self.result),),
+            suites={str(suite.path): suite.definition},
+            started_at="",
+            secrets=self._secrets,
+        ).text(amount="normal")
+
+    def assert_passed(self) -> None:
+        """Raise AssertionError with the details where the case did not pass."""
+        if not self.passed:
+            raise AssertionError(self.details)
+
+
+def grade(
+    case: SuiteCase,
+    calls: Sequence[ToolCall | Sequence[ToolCall]] = (),
+    *,
+    answer: str | None = None,
+    latency_ms: float = 0.0,
+    by: GraderName | None = None,
+    approve: Approve = approve_nothing,
+) -> Graded:
+    """Grade tool calls by a case of a suite. No model is asked, and no tool is called.
+
+    Each of `calls` is one answer of a model: a call, or a list of calls that it made at once. For a chain each answer
+    belongs to a step, and an empty list is an answer without calls. `answer` is the final text, if there was one,
+    `latency_ms` how long all of it took. `by` chooses the grader that decides, instead of the case's own.
+
+    Checks that call Python functions of the suite need approval: `approve` as in `evaluate`; ApprovalError is raised
+    without it. Checks that a language model judges are not evaluated here: the result then has the status `error`.
+
+    >>> import workbench
+    >>> case = workbench.load("clock.toml").case("time-in-bergen")
+    >>> result = workbench.grade(case, [workbench.call("get_time", timezone="Europe/Oslo")], answer="It is noon.")
+    >>> result.passed, result.score
+    (True, 1.0)
+
+    >>> result = workbench.grade(case, [workbench.call("get_time", timezone="Oslo")])
+    >>> result.status, result.reason
+    ('failed', 'wrong argument: get_time.timezone: not equal')
+    """
+    suite, definition = case.suite.definition, with_grader(case.definition, by)
+    program = program_in(user_folders(), os.environ)
+    with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
+        learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
+    approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program)
+    grant = approval.grant(case.suite.path)
+    planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
+    *before, end = _events_of(case, definition, calls, answer, latency_ms)
+    events = [Event(planned.run_id, number, 0.0, payload) for number, payload in enumerate(before)]
+    trajectory = fold([*events, Event(planned.run_id, len(events), latency_ms, end)])
+    functions = PythonFunctions(grant.code if grant is not None else None)
+    graded = graded_anew(result_of(planned, "error", trajectory), planned, CheckContext(call_python=functions.answer))
+    return Graded(graded, case, program.secrets)
+
+
+def grade_calls(
+    suite: SuitePath | LoadedSuite,
+    calls: SuitePath | Mapping[str, object] | Sequence[Mapping[str, object]],
+    *,
+    by: GraderName | None = None,
+    min_score: float | None = None,
+    approve: Approve = approve_nothing,
+) -> Report:
+    """Grade what an agent did elsewhere in many cases of a suite, as `workbench grade --calls` does.
+
+    `calls` is a file of calls (JSON or JSON lines), or what such a file holds: by the ids of cases, the calls, a run
+    with its `calls` and `answer`, or several `runs`. Every case must be there, `None` for one that was left out. `by`
+    and `approve` as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all that is wrong with `calls`.
+
+    >>> import workbench
+    >>> made = [{"tool": "get_time", "arguments": {"timezone": "Europe/Oslo"}}]
+    >>> report = workbench.grade_calls("clock.toml", {"cases": {"time-in-bergen": made, "small-talk": []}})
+    >>> report.passed, len(report.runs)
+    (True, 2)
+    """
+    from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
+
+    program = program_in(user_folders(), os.environ)
+    of_suite = suite if isinstance(suite, LoadedSuite) else load(suite)
+    with suppress(ConfigError):
+        learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
+    is_file = isinstance(calls, str | os.PathLike)
+    path = Path(calls) if isinstance(calls, str | os.PathLike) else Path("calls")
+    try:
+        given = read_calls(path) if is_file else calls_of(json.loads(json.dumps(calls)))
+        runs, wrong = runs_given(given, of_suite.file, path, by)
+    except (RecordingError, ToldError) as error:
+        raise UsageError(program.secrets.redact(str(error))) from None
+    if wrong:
+        raise UsageError(program.secrets.redact("; ".join(wrong)))
+    to_grade = (RunToGrade(each.recording, each.recorded, of_suite.file, each.case, given=True) for each in runs)
+    regrading = RegradePlan(tuple(to_grade), GradeOptions(calls=(path,), by=by, min_score=min_score), program)
+    approval = approval_for(regrading.needs(), approve, program)
+    with ThreadPoolExecutor(1) as thread:  # it needs an event loop of its own, and the caller may be in one
+        return thread.submit(grade_recordings, regrading, approval).result()
+
+
+def _events_of(
+    case: SuiteCase,
+    definition: Case,
+    calls: Sequence[ToolCall | Sequence[ToolCall]],
+    answer: str | None,
+    latency_ms: float,
+) -> list[EventPayload]:
+    """Return the events of a run in which a model made these calls and gave this answer."""
+    suite = case.suite.definition
+    rounds = [[*map(checked_call, [made] if isinstance(made, ToolCall) else made)] for made in calls]
+    tools = definitions_for(suite, definition)
+    return [
+        started_elsewhere(suite, definition, MODEL_NAME, case.suite.file.hash, tools),
+        *told_payloads(told(rounds, answer, latency_ms=latency_ms).rounds),
+        RunFinished("steps done" if definition.steps else "answered"),
+    ]

@@ -1,0 +1,107 @@
+"""Importing files of other tools. No model is asked, and nothing of what is read is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import field, replace
+from functools import cached_property
+from pathlib import Path
+
+from workbench.api.approval import UsageError
+from workbench.api.suites import LoadedSuite, SuitePath, load
+from workbench.config.folders import user_folders
+from workbench.config.program import program_in
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.exchange.importers.forms import FORMS
+from workbench.exchange.importers.import_files import ImportOptions, ImportReport, must_be_free, run_of, written
+from workbench.exchange.importers.import_files import import_file as import_by_options
+from workbench.exchange.importers.source_files import RefusedError
+from workbench.exchange.importers.tables import MEANINGS
+from workbench.grading.grade import RunResult
+from workbench.suite.suite_file import parse_suite
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of `import_file`. Nothing of it is written until `save`."""
+
+    form: str
+    """The form of the file, as `--from` of `workbench import` names it."""
+    suite: str
+    """The text of the suite."""
+    report: tuple[str, ...]
+    """Each case with what was mapped (✓) and what was not, or in another way (·); then what is about no one case."""
+    _done: ImportReport = field(repr=False)
+    _secrets: Secrets = field(repr=False)
+
+    @cached_property
+    def results(self) -> tuple[RunResult, ...]:
+        """The runs that the file holds, graded by their cases."""
+        made = self._done.made
+        cases = made.file.suite.cases if made.file.suite is not None else ()
+        return tuple(
+            run_of(made.file, case, run, repeat)[2]
+            for case, imported in zip(cases, made.cases, strict=True)
+            for repeat, run in enumerate(imported.runs)
+        )
+
+    def save(self, path: SuitePath, recordings: SuitePath | None = None, *, force: bool = False) -> LoadedSuite:
+        """Write the suite, and with `recordings` the runs into that folder; returns the suite. Raises UsageError where
+        there is something already, unless `force` replaces the suite and adds to the recordings."""
+        suite, folder = Path(path), Path(recordings) if recordings is not None else None
+        made = replace(self._done.made, file=parse_suite(self.suite, suite))
+        try:
+            if not force:
+                must_be_free(suite, folder, "path")
+            written(made, suite, folder, self._secrets, force=force)
+        except RefusedError as error:
+            raise UsageError(self._secrets.redact(str(error))) from None
+        return load(suite)
+
+
+def import_file(
+    path: SuitePath,
+    form: str | None = None,
+    *,
+    fields: Mapping[str, str] | None = None,
+    tools_from: SuitePath | None = None,
+) -> Imported:
+    """Make a suite of a file of another tool, and results of the runs in it, as `workbench import` does.
+
+    The form is found out, if `form` does not say it. `fields` says which fields of a table are what, such as
+    `{"user": "question"}`; `tools_from` names a suite or a JSON file that defines tools. Files of Python, which would
+    have to be run, are imported by the command line alone. Raises UsageError where nothing can be imported.
+
+    >>> import json, pathlib, workbench
+    >>> asked = [{"role": "user", "content": "How are you?"}, {"role": "assistant", "content": "Fine."}]
+    >>> _ = pathlib.Path("chat.json").write_text(json.dumps(asked))
+    >>> imported = workbench.import_file("chat.json")
+    >>> imported.form, [result.status for result in imported.results]
+    ('openai', ['passed'])
+    >>> print(imported.report[2].strip())
+    ✓ no call was made → expect_no_calls
+    >>> [case.id for case in imported.save("chat.toml").cases]
+    ['how-are-you']
+    """
+    program = program_in(user_folders(), os.environ)
+    if form is not None and form not in FORMS:
+        raise UsageError(f"{form!r} is none of the forms: {', '.join(FORMS)}")
+    if unknown := sorted({*(fields or ())} - {*MEANINGS}):
+        raise UsageError(f"fields has {unknown[0]!r}, which is none of {', '.join(MEANINGS)}")
+    file = Path(path)
+    options = ImportOptions(
+        file=file,
+        output=file.with_suffix(".toml"),
+        form=form,
+        fields=dict(fields) if fields is not None else None,
+        tools_from=Path(tools_from) if tools_from is not None else None,
+        dry=True,
+    )
+    try:
+        done = import_by_options(options, program.secrets)
+    except RefusedError as error:
+        raise UsageError(program.secrets.redact(str(error))) from None
+    report = tuple(map(program.secrets.redact, done.findings))
+    return Imported(done.form, done.made.file.text, report, done, program.secrets)

@@ -1,0 +1,392 @@
+"""Accepts what a model did as the expectation of a case, from a run and its pairing with the expected calls.
+
+A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group, because a model
+that requests them together says nothing about their order. If the run has exactly the expected calls, in an allowed
+order, only arguments change. Checks that hold are kept. The calls of a chain go into its steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from workbench.authoring.document import Document
+from workbench.authoring.expected_calls import (
+    AcceptedCall,
+    AcceptError,
+    as_expected,
+    as_expected_again,
+    check_calls,
+    merged_call,
+)
+from workbench.authoring.form.tables import value_at
+from workbench.authoring.proposal import (
+    NO_CALLS,
+    Proposal,
+    accept_step,
+    accept_step_without_call,
+    accept_steps,
+    proposal_without_secrets,
+)
+from workbench.checks.check import CheckContext, CheckVerdict
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import json_equal
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import CallPairing, GradingError, RunResult
+from workbench.grading.pairing import MAX_PAIRS, best_pairing
+from workbench.grading.run import grade_run
+from workbench.grading.step_rounds import rounds_of_steps
+from workbench.grading.traits import TRAITS
+from workbench.reports.capture import CapturedCase, CapturedSuite
+from workbench.suite.files import from_here
+from workbench.suite.model import Case, Suite, tool_text
+from workbench.suite.numerals import counted
+from workbench.suite.problems import Place
+from workbench.suite.render import Table
+from workbench.suite.sameness import same
+from workbench.suite.settings import settings_of
+from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import SuiteFile
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+
+def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
+    """Accept all calls of a run, or the first call of each step. `pairings` are those of the grader for this case.
+    Raises AcceptError."""
+    if case.steps:
+        return accept_steps(case, table, trajectory, pairings)
+    check_calls(trajectory.calls)
+    paired = _paired(case, pairings)
+    calls = tuple(
+        _taken(record, table, paired.get(index) if index in paired and paired[index].pairing.same_tool else None)
+        for index, record in enumerate(trajectory.calls)
+    )
+    met = {call.place for call in calls}
+    gone = tuple(call.tool_text for place, call in case.placed_expected_calls() if place not in met)
+    if calls and "expect_no_calls" in table:
+        gone = (NO_CALLS, *gone)
+    return Proposal(case.name, calls, whole=True, in_place=_is_as_expected(case, calls), gone=gone)
+
+
+def accept_call(
+    case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
+) -> Proposal:
+    """Accept one call, by its index: in place of the expectation it was paired with, in its step, or as an additional
+    call. Raises AcceptError."""
+    if case.steps:
+        return accept_step(case, table, trajectory, pairings, call)
+    record = trajectory.calls[call]
+    check_calls([record])
+    paired = _paired(case, pairings)
+    if call in paired:
+        expected = value_at(table, paired[call].place)
+        gone = (
+            () if paired[call].pairing.same_tool or not isinstance(expected, dict) else (tool_text(expected["tool"]),)
+        )
+        return Proposal(case.name, (_taken(record, table, paired[call]),), whole=False, gone=gone)
+    key = "unordered" if case.unordered and not case.ordered else "ordered"
+    index = len(case.unordered) if key == "unordered" else _position_for(call, paired, len(case.ordered))
+    gone = (NO_CALLS,) if "expect_no_calls" in table else ()
+    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=(key, index), gone=gone)
+
+
+def accept_missing(case: Case, expected: int) -> Proposal:
+    """Accept that an expected call, by its index in the case, was not made: it is no longer expected."""
+    if case.steps:
+        return accept_step_without_call(case, expected)
+    place, call = list(case.placed_expected_calls())[expected]
+    return Proposal(case.name, (), whole=False, dropped=(place,), gone=(call.tool_text,))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    place: Place
+    pairing: CallPairing
+
+
+def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
+    """Map each call to the expectation that it was paired with."""
+    places = [place for place, _ in case.placed_expected_calls()]
+    return {
+        pairing.call: _Pair(places[pairing.expected_call], pairing)
+        for pairing in pairings
+        if pairing.call is not None and pairing.expected_call is not None and pairing.expected_call < len(places)
+    }
+
+
+def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall:
+    if pair is None or not pair.pairing.same_tool:
+        return as_expected(record, pair.place if pair is not None else None)
+    written = value_at(table, pair.place)
+    assert isinstance(written, dict)
+    return as_expected_again(record, pair.place, written, pair.pairing.arguments)
+
+
+def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
+    """Return whether a run has exactly the expected calls, in an allowed order."""
+    places = [call.place for call in calls]
+    if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:
+        return False
+    positions = [int(place[1]) for place in places if place is not None and place[0] == "ordered"]
+    return positions == sorted(positions)
+
+
+def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
+    """Return where an unexpected call belongs in the sequence: after the expectation met before it, otherwise before
+    the one met after it, otherwise at the end."""
+    met = {index: pair.place[1] for index, pair in paired.items() if pair.place[0] == "ordered"}
+    before = [int(position) for index, position in met.items() if index < call]
+    after = [int(position) for index, position in met.items() if index > call]
+    return max(before) + 1 if before else min(after) if after else count
+
+
+# Accepts what several runs of a case have in common as its expectation: the loosest calls that all of them meet. A
+# run alone is accepted as `accepting.run` says. Of several, the calls are expected that every run makes, with
+# checks that hold for all values; their order only as far as it was always the same. What is proposed has been
+# graded: each of the runs passes with it.
+
+
+@dataclass(frozen=True)
+class RunToAccept:
+    """A run that is over, and how the grader paired its calls with the expected ones."""
+
+    trajectory: Trajectory
+    pairings: Sequence[CallPairing] = ()
+
+
+def proposal_for_all(
+    suite: Suite, case: Case, table: Table, runs: Sequence[RunToAccept], secrets: Secrets = NO_SECRETS
+) -> Proposal:
+    """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader. `table` is
+    the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets all of them
+    pass."""
+    lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
+    proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
+    why_not = why_not_met(suite, proposal, table, runs)
+    if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:
+        loosest = replace(proposal, in_order=False)
+        if why_not_met(suite, loosest, table, runs) is None:
+            return loosest
+    if why_not is not None:
+        raise AcceptError(why_not)
+    return proposal
+
+
+def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
+    """Return why one of the runs would not pass with these expectations, `None` if all would. Judges and functions are
+    not asked again: checks that need one are proposed only where they held."""
+    case = Case.model_validate(proposal.expectations_in(table))
+    context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
+    for number, run in enumerate(runs, 1):
+        try:
+            grades, status = grade_run(suite, case, run.trajectory, context=context)
+        except (CheckError, GradingError) as error:
+            return f"what it would expect cannot be graded: {error}"
+        if status not in ("passed", "warned"):
+            grade = grades[0]
+            why = next((f"{issue.kind}: {issue.why}" for issue in grade.issues if issue.decides), grade.reason)
+            return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
+    return None
+
+
+def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
+    """Accept what all runs have in common; of one run, all of it. With `lists_all`, arguments that are not always given
+    are optional, and not left out. Raises AcceptError, also if the runs do not call the same tools."""
+    proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
+    if len(proposals) == 1:
+        return proposals[0]
+    if case.steps:
+        return _of_chain(case, table, runs, proposals, lists_all=lists_all)
+    _check_tools([frozenset(call.tool for call in proposal.calls) for proposal in proposals])
+    rows = sorted(_rows([proposal.calls for proposal in proposals]))
+    rows_of_calls = [[run.calls[at] for run, at in zip(proposals, row, strict=True)] for row in rows]
+    parts = [*_parts(rows_of_calls)]
+    enumerated = _enumerated(runs)
+    calls = tuple(
+        merged_call(row, table, part, enumerated(row[0].tool), lists_all=lists_all)
+        for row, part in zip(rows_of_calls, parts, strict=True)
+    )
+    places = {call.place for call in calls}
+    in_place = bool(calls) and all(proposal.in_place for proposal in proposals) and None not in places
+    gone = [call.tool_text for place, call in case.placed_expected_calls() if place not in places]
+    no_calls = [NO_CALLS] if calls and "expect_no_calls" in table else []
+    one_answer = all(len({call.answer for call in column}) == 1 for column in zip(*rows_of_calls, strict=True))
+    return Proposal(
+        case.name,
+        calls,
+        whole=True,
+        in_place=in_place,
+        in_order=len(calls) < 2 or one_answer or len(set(parts)) > 1,
+        gone=(*no_calls, *gone),
+    )
+
+
+def _check_tools(tools: Sequence[frozenset[str]]) -> None:
+    if len(set(tools)) > 1:
+        counts = Counter(", ".join(sorted(map(tool_text, of_run))) or "nothing" for of_run in tools)
+        each = "; ".join(f"{counted(count, 'run')}: {text}" for text, count in counts.most_common())
+        raise AcceptError(f"the runs do not call the same tools ({each})")
+
+
+def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
+    """Yield which calls of the runs are the same one, by their indices: those that every run makes."""
+    for tool in {call.tool for call in runs[0]}:
+        of_runs = [[at for at, call in enumerate(calls) if call.tool == tool] for calls in runs]
+        fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
+        columns = []
+        for run, there in enumerate(of_runs):
+            first = [runs[fewest][at] for at in of_runs[fewest]]
+            columns.append([there[at] for at in _alike(first, [runs[run][at] for at in there])])
+        yield from zip(*columns, strict=True)
+
+
+def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
+    """Return for each call the most similar one of at least as many, each once: of the same expectation, then with the
+    most equal arguments, then at the nearest place."""
+    if len(first) * len(others) > MAX_PAIRS:
+        return [*range(len(first))]
+    unit = (len(first) + 1) * (len(others) + 1)
+    gains = []
+    for at, call in enumerate(first):
+        given = {each.name: each.value for each in call.arguments if each.given}
+        row = []
+        for place, other in enumerate(others):
+            theirs = {each.name: each.value for each in other.arguments if each.given}
+            shared = [name for name in given if name in theirs]
+            equal = sum(json_equal(given[name], theirs[name]) for name in shared)
+            same_place = call.place is not None and call.place == other.place
+            row.append(unit * (unit * same_place * 1000 + 2 * equal + len(shared)) - abs(at - place))
+        gains.append(row)
+    return [column for _, column in best_pairing(gains)]
+
+
+def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
+    """Yield the part of the sequence, from 1, to which each row belongs: a part comes after another one if it did in
+    every run. Calls of one answer have no order."""
+    part = 1
+    for at in range(len(rows)):
+        if at:
+            before, after = zip(*rows[:at], strict=True), zip(*rows[at:], strict=True)
+            part += all(
+                max(call.answer for call in earlier) < min(call.answer for call in later)
+                for earlier, later in zip(before, after, strict=True)
+            )
+        yield part
+
+
+def _of_chain(
+    case: Case, table: Table, runs: Sequence[RunToAccept], proposals: Sequence[Proposal], *, lists_all: bool
+) -> Proposal:
+    """Accept what the runs of a chain have in common. Steps that no run reached stay as they are."""
+    by_place: list[dict[Place | None, AcceptedCall]] = [
+        {call.place: call for call in proposal.calls} for proposal in proposals
+    ]
+    reached = [rounds_of_steps(case, run.trajectory) for run in runs]
+    calls, dropped, enumerated = [], [], _enumerated(runs)
+    for number in range(len(case.steps)):
+        place: Place = ("steps", number)
+        if len({of_run[number] is None for of_run in reached}) > 1:
+            raise AcceptError(f"only some of the runs reach step {number + 1}")
+        found = [of_run[place] for of_run in by_place if place in of_run]
+        try:
+            _check_tools([frozenset({of_run[place].tool} if place in of_run else ()) for of_run in by_place])
+        except AcceptError as error:
+            raise AcceptError(f"step {number + 1}: {error}") from error
+        if found:
+            calls.append(merged_call(found, table, found[0].answer, enumerated(found[0].tool), lists_all=lists_all))
+        elif place in proposals[0].dropped:
+            dropped.append(place)
+    return replace(proposals[0], calls=tuple(calls), dropped=tuple(dropped))
+
+
+def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
+    """Return what tells of a tool, and then of an argument, whether the tool's schema lists its possible values."""
+    start = runs[0].trajectory.start
+    schemas = {tool.name: tool.parameters.get("properties") for tool in (start.tools if start is not None else ())}
+
+    def of_tool(tool: str) -> Callable[[str], bool]:
+        properties = schemas.get(tool)
+        parameters = properties if isinstance(properties, dict) else {}
+
+        def is_enumerated(name: str) -> bool:
+            schema = parameters.get(name)
+            return isinstance(schema, dict) and isinstance(schema.get("enum"), list)
+
+        return is_enumerated
+
+    return of_tool
+
+
+# Captures what runs of cases share as what the cases expect, for whole suites.
+
+_ENDED = ("answered", "decided", "steps done", "step failed")
+"""Why a run ended that says what the model does: neither a limit nor a refusal cut it off."""
+
+
+@dataclass(frozen=True)
+class CaseToCapture:
+    """A case, the runs of it that count, and why others do not."""
+
+    case: Case
+    runs: tuple[RunToAccept, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def why_left_out(result: RunResult) -> str | None:
+    """Return why a run says nothing about what the model does; `None` if it does."""
+    finish = result.trajectory.finish
+    if result.status in ("error", "stopped") or finish is None:
+        return result.error or result.status
+    return None if finish.reason in _ENDED else f"it ended because of: {finish.reason}"
+
+
+def left_out(result: RunResult, why: str) -> str:
+    """Say which run is left out, and why."""
+    return f"run {result.repeat + 1} with {result.model}: {why}"
+
+
+def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
+    """Return where a case stands in its sound suite, and its table."""
+    assert file.suite is not None and file.parts is not None, "only sound suites are captured"
+    index = next(at for at, other in enumerate(file.suite.cases) if other.id == case.id)
+    return index, file.parts.cases[index]
+
+
+def captured_suite(file: SuiteFile, cases: Sequence[CaseToCapture], secrets: Secrets) -> CapturedSuite:
+    """Propose expectations for cases of a sound suite. Everything else in its text stays as it is."""
+    document, captured = Document.of(file.text), []
+    for each in cases:
+        came_to = _captured(file, each, secrets)
+        if came_to.table is not None:
+            index, _ = case_table(file, each.case)
+            try:
+                document = document.with_case(index, came_to.table)
+                came_to = replace(came_to, block=document.block(index), table=document.table(index))
+            except SpliceError as error:
+                came_to = replace(came_to, outcome="not agreed", why=str(error), table=None)
+        captured.append(came_to)
+    assert document.parts is not None, "a sound suite has parts"
+    after = document.parts.checked().text
+    return CapturedSuite(path=from_here(str(file.path)), before=file.text, after=after, cases=tuple(captured))
+
+
+def _captured(file: SuiteFile, asked: CaseToCapture, secrets: Secrets) -> CapturedCase:
+    case, runs = asked.case, asked.runs
+    came_to = CapturedCase(
+        case_id=case.id, case_name=case.name, outcome="no runs", runs=len(runs), left_out=asked.left_out
+    )
+    if case.skip is not None:
+        return replace(came_to, outcome="skipped", why=case.skip, left_out=())
+    if not runs:
+        return came_to
+    assert file.suite is not None
+    _, table = case_table(file, case)
+    try:
+        changed = proposal_for_all(file.suite, case, table, runs, secrets).expectations_in(table)
+    except AcceptError as error:
+        return replace(came_to, outcome="not agreed", why=str(error))
+    if same(changed, table):
+        return replace(came_to, outcome="unchanged")
+    return replace(came_to, outcome="proposed", table=changed)

@@ -1,0 +1,180 @@
+"""Has a batch go on in a process of its own, without a terminal: everything that may be asked or refused is done here
+before, and what was planned and approved is handed over in memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.cli.batch_command import Record, allowed
+from workbench.cli.redaction import warn, write
+from workbench.cli.report_output import Output
+from workbench.config.folders import history_option
+from workbench.dataclasses import dataclass
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import Plan
+from workbench.grading.packed import pickled
+from workbench.history.records import ResumedBy
+from workbench.remote.attached.records import AttachError, own_folder, socket_folder
+from workbench.reports.forms import forms_of
+from workbench.suite.numerals import counted
+from workbench.tools.watched_start import MARK
+
+if TYPE_CHECKING:
+    from workbench.evaluation.baseline import Baseline
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process without a terminal does: make the runs of a plan, and report as `command` does. `options` and
+    `only_differences` are those of a comparison."""
+
+    plan: Plan
+    output: Output
+    record: Record | None
+    command: ResumedBy
+    baseline: Baseline | None = None
+    options: RunOptions | None = None
+    only_differences: bool = False
+
+
+@dataclass(frozen=True)
+class Begun:
+    """From the process: the batch has begun, and everybody may attach."""
+
+    batch: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """From the process: it makes no runs, for a reason that was said before. The exit code of the command."""
+
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """From the process, before the batch has begun: a line for the terminal."""
+
+    text: str
+
+
+Answer = Begun | Refused | Complaint
+
+
+def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
+    """Have a batch go on without this process. Returns once it has begun: an exit code."""
+    plan = job.plan
+    if (why := _why_not(job)) is not None:
+        plan.abandon()
+        warn(f"nothing was run: {why}", plan.program.secrets)
+        return USAGE
+    approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
+    if isinstance(approval, int):
+        return approval
+    plan.abandon()  # the other process claims the batch that it resumes
+    answer = _handed_over(job, approval)
+    if not isinstance(answer, Begun):
+        return answer.exit_code
+    assert plan.history is not None
+    if job.output.quiet:
+        write(f"{answer.batch}\n")
+        return OK
+    option = history_option(plan.history)
+    write(
+        f"batch {answer.batch} goes on without this terminal: {counted(len(plan.runs), 'run')}, process {answer.pid}\n"
+        f"  to look on: workbench attach {answer.batch}{option}\n"
+        f"  to stop it: workbench batches --stop {answer.batch}{option}\n"
+    )
+    return OK
+
+
+def _why_not(job: Job) -> str | None:
+    """Why a batch cannot go on without a terminal."""
+    output = job.output
+    if job.plan.history is None:
+        return "a batch that goes on without a terminal is kept in a history: leave out --no-history"
+    if output.file is None and output.form not in (None, "text"):
+        instead = "leave it out" if output.form == "github" else "write it to a file with -o FILE"
+        if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):
+            instead += f", or ask for it with 'workbench attach --format {output.form}'"
+        return f"--format {output.form} goes to a terminal that --detach leaves behind: {instead}"
+    folders = job.plan.program.folders
+    try:
+        own_folder(folders.detached)
+        socket_folder(folders)
+    except AttachError as error:
+        return str(error)
+    except OSError as error:
+        return f"{folders.detached} cannot hold what is known of the batch: {error.strerror or error}"
+    return None
+
+
+def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
+    ours, theirs = socket.socketpair()
+    # The same modules as here, wherever they came from; `-P` because the current folder is none of theirs.
+    begin = f"from workbench.cli.detached_process import main; main({theirs.fileno()})"
+    with ours:
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,  # of its beginning only: then it has a place of its own for what it says
+                pass_fds=[theirs.fileno()],
+                # Without the mark of a Workbench that started this one as a server, or it would end with that.
+                env={name: value for name, value in os.environ.items() if name != MARK},
+                start_new_session=True,
+            )
+        plan = replace(job.plan, specs=None)
+        if plan.resumed is not None:
+            handle = replace(plan.resumed.handle, claim=None)
+            plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
+        try:
+            with suppress(ConnectionError):  # it has ended, perhaps with something unread: what it said is read below
+                ours.sendall(pickled((replace(job, plan=plan), approval)))
+                ours.shutdown(socket.SHUT_WR)
+            return _answer(ours, process)
+        except KeyboardInterrupt:
+            process.terminate()  # nobody was told that it goes on
+            raise
+
+
+def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begun | Refused:
+    with connection.makefile("rb") as answers:
+        while True:
+            try:
+                answer: Answer = pickle.load(answers)
+            except (EOFError, pickle.UnpicklingError, ConnectionError):
+                assert process.stderr is not None
+                last = process.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
+                how = f": {last}" if last else f", exit code {process.wait()}"
+                warn(f"nothing was run: the process of the batch ended before it began{how}")
+                return Refused(INFRASTRUCTURE)
+            if not isinstance(answer, Complaint):
+                return answer
+            warn(answer.text)
+
+
+def say(connection: socket.socket, answer: Answer) -> None:
+    """Answer the command that waits. One that is gone hears nothing."""
+    try:
+        connection.sendall(pickle.dumps(answer))
+    except OSError:
+        return
+
+
+def no_longer_heard(descriptor: int) -> None:
+    """Let standard streams lead nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

@@ -1,0 +1,264 @@
+"""The process of a batch that goes on without a terminal: makes the runs, tells viewers, writes the reports."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.cli.batch_command import make_allowed
+from workbench.cli.compare import Comparing
+from workbench.cli.detach import Begun, Complaint, Job, Refused, no_longer_heard, say
+from workbench.cli.live import Show
+from workbench.cli.redaction import go_on_as, redacted, warn
+from workbench.cli.report_output import Output
+from workbench.cli.run import report_on_runs
+from workbench.dataclasses import dataclass
+from workbench.engine.events import BatchEvent
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime import Runtime
+from workbench.history.claims import claim
+from workbench.history.history import History
+from workbench.history.records import HistoryError
+from workbench.remote.attached.records import AttachError, Detached, address, claim_process, tidy
+from workbench.remote.attached.server import Telling
+from workbench.reports.forms import forms_of
+from workbench.reports.paint import Paint
+from workbench.version import __version__
+
+_logger = logging.getLogger(__name__)
+
+_LAST_WORDS_S = 2.0
+
+_STORED_S = 30.0
+"""How long the plan of a large batch may take to be stored."""
+
+Deliver = Callable[[Output], Iterable[str]]
+
+_ERRORS = 2
+"""The descriptor of standard error, which the processes and modules of suites write to as well."""
+
+
+def main(descriptor: int) -> None:
+    """Do the job that the command at the other end of this socket hands over."""
+    # It leads a session without a terminal; who hangs up somewhere is no reason to stop.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    connection = socket.socket(fileno=descriptor)
+    os.set_inheritable(descriptor, False)
+    with connection.makefile("rb") as given:
+        job, approval = pickle.load(given)
+    _Process(connection, job, approval).run()
+
+
+class _Process:
+    """Does one job. What it would write to a terminal goes to the command that waits until the batch has begun, and
+    then to viewers."""
+
+    def __init__(self, connection: socket.socket, job: Job, approval: Approval) -> None:
+        self._connection = connection
+        self._approval = approval
+        self._telling: Telling | None = None
+        self._pieces: Deliver | None = None
+        self._problem: str | None = None
+        output = job.output
+        self._job = replace(
+            job,
+            output=_KeptOutput(
+                output.form, output.file, output.quiet, output.verbose, output.beside, summary=False, keep=self._keep
+            ),
+        )
+
+    def run(self) -> None:
+        """Do it; ends the process with the exit code of the command."""
+        program = self._job.plan.program
+        go_on_as(program)
+        for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the job may be over before the batch is
+            os.environ.pop(name, None)
+        listening = self._listen()
+        code = INFRASTRUCTURE
+        try:
+            code = self._make()
+        except Exception:
+            _logger.exception("the batch broke")
+            warn("the batch broke: the log says why")
+        sys.stderr.flush()
+        no_longer_heard(_ERRORS)
+        listening.join(_LAST_WORDS_S)
+        if self._telling is None:
+            say(self._connection, Refused(code))
+        else:
+            self._telling.end(code)
+            pieces = self._pieces
+            self._telling.serve_reports(_as_wanted(pieces, self._job.command) if pieces is not None else None)
+        sys.exit(code)
+
+    def _make(self) -> int:
+        job, plan = self._job, self._job.plan
+        try:
+            _claim_again(plan)
+        except HistoryError as error:
+            warn(f"nothing was run: {error}")
+            return USAGE
+        show = Show(sys.stdout, False, False, 80, Paint(False), plan.program.secrets)
+        from_history = job.options is None
+        live = make_allowed(
+            *(plan, self._approval, show, job.output, job.record, job.command, self), from_history=from_history
+        )
+        if self._problem is not None:
+            warn(self._problem)
+            return USAGE
+        if isinstance(live, int):
+            return live
+        if job.options is None:
+            return report_on_runs(live, plan, self._approval, job.baseline, job.output, show)
+        comparing = Comparing(plan.program, job.options, job.output, job.only_differences)
+        return comparing.report(live, plan, job.baseline)
+
+    def begun(self, runtime: Runtime, name: str) -> None:
+        """The batch begins: let others attach, and tell the command that waits."""
+        until, plan = time.monotonic() + _STORED_S, self._job.plan
+        while (number := runtime.number_of(name)) is None and time.monotonic() < until:
+            runtime.settle_history()
+        history, folders = plan.history, plan.program.folders
+        assert history is not None
+        try:
+            if number is None:
+                raise AttachError(f"the history {history} cannot be written: nobody could attach to the batch")
+            tidy(folders)
+            claim_process(folders, history, number)
+            known = Detached(
+                history=str(history.resolve()),
+                batch=number,
+                command=self._job.command,
+                version=__version__,
+                pid=os.getpid(),
+                socket=str(address(folders, history, number)),
+                planned=len(plan.runs) + (plan.resumed.before.count if plan.resumed is not None else 0),
+                started_at=runtime.began_at(name) or "",
+            )
+            self._telling = Telling(plan, known, _stop)
+        except (AttachError, OSError) as error:
+            self._problem = f"the batch was given up: {error}"
+            runtime.stop_all()
+            return
+        say(self._connection, Begun(number, os.getpid()))
+        self._connection.close()
+
+    def take(self, event: BatchEvent) -> None:
+        """Tell viewers."""
+        if self._telling is not None:
+            self._telling.take(event)
+
+    def _keep(self, pieces: Deliver) -> None:
+        self._pieces = pieces
+
+    def _listen(self) -> threading.Thread:
+        """Have what is written to standard error, by whom ever, go where it is heard."""
+        reading, writing = os.pipe()
+        os.dup2(writing, _ERRORS)
+        os.close(writing)
+        sys.stderr = os.fdopen(_ERRORS, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+
+        def listen() -> None:
+            with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    text = redacted(line.rstrip("\n"))
+                    if self._telling is not None:
+                        self._telling.said(text)
+                    else:
+                        say(self._connection, Complaint(text))
+
+        thread = threading.Thread(target=listen, name="errors", daemon=True)
+        thread.start()
+        return thread
+
+
+@dataclass(frozen=True)
+class _KeptOutput(Output):
+    """Where the reports of a process without a terminal go: to their files, and to viewers who ask for one."""
+
+    keep: Callable[[Deliver], None] = lambda _pieces: None
+
+    def deliver(self, pieces: Deliver) -> bool:
+        """Write what belongs into files, and keep how reports are made; returns whether all could be written."""
+        self.keep(pieces)
+        written = self.deliver_to_file(pieces, "; 'workbench attach' shows the report")
+        return self.deliver_beside(pieces) and written
+
+
+@dataclass(frozen=True)
+class _Seen(Output):
+    """A report as a viewer wants it."""
+
+    columns: int = 100
+    cut: bool = False
+    coloured: bool = False
+
+    @property
+    def width(self) -> int:
+        """Columns of the report."""
+        return self.columns
+
+    @property
+    def cut_at(self) -> int | None:
+        """Columns at which long lists are cut."""
+        return self.columns if self.cut else None
+
+    @property
+    def paint(self) -> Paint:
+        """How the report is coloured."""
+        return Paint(self.coloured)
+
+
+def _as_wanted(pieces: Deliver, command: str) -> Callable[[Mapping[str, Any]], Iterable[str]]:
+    def wanted(asked: Mapping[str, Any]) -> Iterable[str]:
+        form = asked.get("form") or "text"
+        forms = forms_of("compare" if command == "compare" else "run")
+        if form not in forms or form in ("jsonl", "github"):
+            raise ValueError(f"'workbench {command}' has no {form} report to attach to; there are {', '.join(forms)}")
+        columns = asked.get("columns")
+        return pieces(
+            _Seen(
+                form=form,
+                quiet=asked.get("quiet") is True,
+                verbose=asked.get("verbose") is True,
+                columns=columns if isinstance(columns, int) and 0 < columns < 10_000 else 100,
+                cut=asked.get("cut") is True,
+                coloured=asked.get("coloured") is True,
+            )
+        )
+
+    return wanted
+
+
+def _stop() -> None:
+    # To the main thread, which waits for events: another one's signal might not wake it.
+    with suppress(ProcessLookupError):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+
+def _claim_again(plan: Plan) -> None:
+    """Claim the batch that is resumed, as it was planned. Raises HistoryError where it goes on elsewhere, or has since
+    then."""
+    if plan.resumed is None or plan.history is None:
+        return
+    number, handle = plan.resumed.batch.number, plan.resumed.handle
+    taken = claim(Path(plan.history), number)
+    with History(plan.history) as history:
+        missing = {row.place for row in history.missing_runs(number)}
+    if missing != set(handle.places.values()):
+        taken.release()
+        raise HistoryError(f"batch {number} has gone on elsewhere meanwhile: look at it, and resume it again")
+    handle.claim = taken

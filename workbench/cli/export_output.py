@@ -1,0 +1,156 @@
+"""What `workbench export` and `workbench history export` share: where runs go, and how that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from workbench.cli.redaction import warn, write
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.engine.known_secrets import learn_secrets
+from workbench.evaluation.report import Report
+from workbench.exchange.exporters.export import FORMS, ExportError, write_runs, write_table
+from workbench.exchange.exporters.exported import ExportedRun, exported_run, suite_in
+from workbench.providers.http.errors import shown_url
+from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
+from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
+
+
+@dataclass(frozen=True)
+class Export:
+    """In which form runs are written where, or the collector they are sent to, empty for that of the environment.
+    `hint` says how to name the place."""
+
+    form: str | None
+    place: Path | None
+    otlp: str | None
+    content: bool
+    hint: str
+
+    def is_complete(self) -> bool:
+        """Whether it is plain where runs go; reports what is missing."""
+        missing = None
+        if self.otlp is not None:
+            if self.place is not None or self.form is not None:
+                missing = "--otlp sends the runs and writes no file: leave the folder and --format out"
+        elif self.content:
+            missing = "--otlp-content goes with --otlp"
+        elif self.form is None and self.place is not None:
+            missing = f"name a form with --format ({', '.join(FORMS)}), or a collector with --otlp"
+        elif self.place is None:
+            missing = self.hint
+        if missing is not None:
+            warn(f"nothing was exported: {missing}")
+        return missing is None
+
+
+def export_runs(
+    export: Export,
+    program: Program,
+    runs: Iterable[ExportedRun],
+    report: Callable[[], Report],
+    stem: str,
+    said: str = "",
+) -> bool:
+    """Write or send runs, and say what became of them behind `said`; returns whether that was done. Files of which the
+    form says no name are called `stem`. `report` makes what tables are written from."""
+    try:
+        line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
+    except (ExportError, RecordingError) as error:
+        warn(str(error), program.secrets)
+        return False
+    if line is None:
+        warn("nothing was exported")
+        return False
+    write(f"{said}{one_line(line)}\n")
+    return True
+
+
+def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], Report], stem: str) -> str | None:
+    assert export.form is not None and export.place is not None
+    if FORMS[export.form].writer:
+        all_of_them = _Counted(runs)
+        if not all_of_them.any():
+            return None
+        files = write_runs(all_of_them, export.form, export.place, stem)
+        count = all_of_them.count
+    else:
+        table = report()
+        count = len(table.runs)
+        if not count:
+            return None
+        files = write_table(table, export.form, export.place, stem)
+    where = str(files[0]) if len(files) == 1 else f"{counted(len(files), 'file')} in {export.place}"
+    return f"{counted(count, 'run')} in {where}"
+
+
+def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
+    from workbench.exchange.exporters.otlp_sender import (  # on use: most are written
+        collector_of,
+        must_be_installed,
+        send,
+    )
+
+    must_be_installed()
+    environment = program.environment.own  # a project's own file must not say where traces go
+    collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
+    all_of_them = _Counted(runs)
+    if not all_of_them.any():
+        return None
+    sent = send(all_of_them, collector)
+    without = "" if export.content else ", without what was said (--otlp-content)"
+    return f"{counted(sent, 'run')} sent to {shown_url(collector.url)}{without}"
+
+
+class _Counted:
+    """Runs that are counted while they are gone through, once."""
+
+    def __init__(self, runs: Iterable[ExportedRun]) -> None:
+        self._runs = iter(runs)
+        self.count = 0
+
+    def any(self) -> bool:
+        """Whether there is one."""
+        first = next(self._runs, None)
+        if first is not None:
+            self._runs = chain([first], self._runs)
+        return first is not None
+
+    def __iter__(self) -> Iterator[ExportedRun]:
+        for run in self._runs:
+            self.count += 1
+            yield run
+
+
+def read_runs(
+    paths: Iterable[Path], program: Program, damaged: Callable[[str], None]
+) -> Iterator[tuple[Recording, ExportedRun]]:
+    """Yields the recordings at some paths, each known by its secrets before. Those that cannot be read are left out and
+    reported to `damaged`."""
+    for file in _files(paths, damaged):
+        try:
+            recording = read_recording(file)
+            try:
+                text = recording.header.suite.text
+                learn_secrets(program, file.parent, suite_in(text), text)
+            except ConfigError as error:
+                damaged(str(error))
+            yield recording, exported_run(recording, program.secrets)
+        except RecordingError as error:
+            damaged(str(error))
+
+
+def _files(paths: Iterable[Path], damaged: Callable[[str], None]) -> Iterator[Path]:
+    for path in paths:
+        try:
+            files = recordings_in(path) if path.is_dir() else [path]
+        except OSError as error:
+            damaged(f"{path} cannot be read: {error.strerror}")
+            continue
+        if not files:
+            damaged(f"{path} contains no recording: *{SUFFIX}")
+        yield from files

@@ -1,0 +1,205 @@
+"""The command line's door: all that goes to the terminal or into a report passes here, without secrets."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+
+from workbench.config.secrets import NO_SECRETS, Pieces, Secrets
+from workbench.config.typed_keys import without_keys
+from workbench.reports.visible import one_line
+from workbench.suite.project import Search
+from workbench.trajectory.typed_json import json_text
+
+if TYPE_CHECKING:
+    from workbench.config.model_book import ModelOptions
+    from workbench.config.program import Program
+    from workbench.reports.json_base import ReportModel
+    from workbench.suite.problems import Problem
+    from workbench.suite.suite_file import SuiteFile
+
+_known = [NO_SECRETS]
+_Report = TypeVar("_Report", bound="ReportModel")
+
+
+def begin_program(options: ModelOptions | None = None) -> Program:
+    """Return the program of this process, its log begun. From now on its secrets stay out of all that is written."""
+    from workbench.config.folders import user_folders
+    from workbench.config.model_book import NOTHING_SAID
+    from workbench.config.program import program_in
+
+    program = program_in(user_folders(), os.environ, options or NOTHING_SAID)
+    go_on_as(program)
+    return program
+
+
+def go_on_as(program: Program) -> None:
+    """Go on as a program that another process has begun."""
+    from workbench.config.logs import log_to
+
+    _known[0] = program.secrets
+    log_to(program.folders.log, program.secrets)
+
+
+def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
+    """Know what is secret for some suites too. What is wrong with their settings is said elsewhere."""
+    from workbench.config.models import ConfigError
+    from workbench.engine.known_secrets import learn_secrets
+
+    for file in files:
+        with suppress(ConfigError):
+            learn_secrets(program, file.path.parent, file.suite, file.text)
+
+
+def redacted(text: str) -> str:
+    """A text without secrets."""
+    return _known[0].redact(text)
+
+
+def lines_redacted(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as a text in pieces, without secrets."""
+    return (redacted(f"{line}\n") for line in lines)
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Write a text to a stream, standard output if none is given."""
+    (stream or sys.stdout).write(redacted(text))
+
+
+def without_secrets(report: _Report) -> _Report:
+    """A report whose values hold no secrets."""
+    return _known[0].redacted(report)
+
+
+def json_report(report: ReportModel | Mapping[str, Any]) -> str:
+    """A report as indented JSON. Its values are redacted before they are written, so that it stays JSON whatever the
+    secrets are."""
+    shown = _known[0].redacted(report)
+    data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
+    return json_text(data, indent=2) + "\n"
+
+
+def write_json(report: ReportModel | Mapping[str, Any], stream: TextIO | None = None) -> None:
+    """Write a report as JSON to a stream, standard output if none is given."""
+    write_json_text(json_report(report), stream)
+
+
+def write_redacted(text: str, stream: TextIO | None = None) -> None:
+    """Write a text whose parts have passed a door already."""
+    (stream or sys.stdout).write(text)
+
+
+def write_json_text(text: str, stream: TextIO | None = None) -> None:
+    """Write JSON whose values have passed a door already; to a runner, in a way that has none of its commands."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from workbench.reports.workflow_commands import inert_json
+
+        text = inert_json(text)
+    (stream or sys.stdout).write(text)
+
+
+def warn(message: str, secrets: Secrets | None = None) -> None:
+    """One line on standard error, safe to show."""
+    shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
+    sys.stderr.write(f"{one_line(shown)}\n")
+
+
+def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
+    """Problems of suites on standard error, one a line."""
+    for problem in problems:
+        warn(str(problem), secrets)
+
+
+class Outlet:
+    """A stream to which Python code of a suite prints: it goes to another one without secrets, also if one comes in
+    pieces."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._pieces = Pieces()
+
+    def write(self, text: str) -> int:
+        self._stream.write(self._pieces.add(text, _known[0].finder))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def finish(self) -> None:
+        """Write what was held back."""
+        self._stream.write(self._pieces.rest(_known[0].finder))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def printing_to(stream: TextIO) -> Iterator[None]:
+    """Have all that Python code prints go to a stream, without secrets."""
+    outlet = Outlet(stream)
+    shown = cast(TextIO, outlet)
+    try:
+        with redirect_stdout(shown), redirect_stderr(shown):
+            yield
+    finally:
+        outlet.finish()
+
+
+def ask(question: str) -> None:
+    """A question on standard error, whose answer is typed behind it."""
+    sys.stderr.write(f"{redacted(question)} ")
+    sys.stderr.flush()
+
+
+# Shows a long search for suites on standard error: where it is, and what it has found.
+
+SHOWN_AFTER_S = 1.0
+_REDRAWN_EVERY_S = 0.2
+
+
+@contextmanager
+def shown_search(*, quiet: bool = False) -> Iterator[Search]:
+    """Give a search that is shown while it lasts. Afterwards, unless `quiet`, warn of folders that it skipped."""
+    search, over = Search(), threading.Event()
+    shower = threading.Thread(target=_show, args=(search, over), daemon=True)
+    shower.start()
+    try:
+        yield search
+    finally:
+        over.set()
+        shower.join()
+    if search.skipped_message is not None and not quiet:
+        warn(f"{search.skipped_message} (give a folder to search it)")
+
+
+def _show(search: Search, over: threading.Event) -> None:
+    """Draw one line again and again on a terminal; elsewhere, write it once."""
+    is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    wait_s = SHOWN_AFTER_S
+    while not over.wait(wait_s):
+        wait_s = _REDRAWN_EVERY_S
+        message = search.progress_message
+        if is_drawn:
+            _draw(f"Ctrl+C stops: {message}" if message is not None else "")
+        elif message is not None:
+            warn(f"{message} (Ctrl+C stops the search)")
+            return
+    if is_drawn and wait_s != SHOWN_AFTER_S:
+        _draw("")
+
+
+def _draw(line: str) -> None:
+    """Replace the line, cut where the terminal ends."""
+    from rich.cells import set_cell_size  # on use: most searches take no second
+
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        columns = 80
+    fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()  # room for the ^C that the terminal shows
+    write(f"\r\x1b[2K{fitting}", sys.stderr)
+    sys.stderr.flush()

@@ -1,0 +1,142 @@
+"""A batch: many planned runs, a limited number of them at a time for each model, each of which can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import field, replace
+from typing import Protocol
+
+from workbench.dataclasses import dataclass
+from workbench.engine.cost import cost_of
+from workbench.engine.events import BatchDone, BatchStarted, RunDone
+from workbench.engine.plan import PlannedRun
+from workbench.engine.planned_run import RunContext, make_run, result_of
+from workbench.grading.grade import Status
+from workbench.trajectory.trajectory import Trajectory
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Lane:
+    """The runs that wait for one model; `concurrency` of them may be under way at a time."""
+
+    concurrency: int
+    waiting: deque[PlannedRun] = field(default_factory=deque)
+
+
+@dataclass(frozen=True)
+class LaneOf:
+    """The lane of a run: the model and its endpoint as `key`, and how many runs may be under way there."""
+
+    key: str
+    concurrency: int
+
+
+def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
+    """Sort runs into lanes, in their order. Where runs of one lane have different concurrency, the smallest counts."""
+    lanes: dict[str, Lane] = {}
+    for run in runs:
+        found = lane_of(run)
+        lane = lanes.setdefault(found.key, Lane(found.concurrency))
+        lane.concurrency = min(lane.concurrency, found.concurrency)
+        lane.waiting.append(run)
+    return tuple(lanes.values())
+
+
+MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
+"""Makes one run and tells the context's listener about it, as `make_run` does."""
+
+
+class Spares(Protocol):
+    """Decides while a batch goes on which of its runs are not made."""
+
+    @property
+    def status(self) -> Status:
+        """The status of the runs that are not made."""
+        ...
+
+    async def why_not(self, planned: PlannedRun) -> str | None:
+        """Return why a run is skipped, or `None` to start it now. May wait for other runs to end."""
+        ...
+
+
+class Batch:
+    """Runs that are started together. Workers pull runs from the lane of an endpoint, so that ten thousand runs do not
+    need ten thousand tasks. `make` makes each run, here or in another process,
+    and each of `spares`, in their order, says which are not made."""
+
+    def __init__(
+        self,
+        name: str,
+        runs: Sequence[PlannedRun],
+        lane_of: Callable[[PlannedRun], LaneOf],
+        context: RunContext,
+        make: MakeRun = make_run,
+        spares: Sequence[Spares] = (),
+    ) -> None:
+        self.name = name
+        self.runs = tuple(runs)
+        self._context = context
+        self._make = make
+        self._spares = spares
+        self._lanes = lanes_of(runs, lane_of)
+        self._running: dict[str, asyncio.Future[None]] = {}
+
+    async def run(self) -> None:
+        """Make all runs. Each ends in exactly one `RunDone`, whatever happens."""
+        self._context.listener(BatchStarted(self.name, self.runs))
+        try:
+            await asyncio.gather(self._context.servers.renew(), self._context.ready())
+            await asyncio.gather(
+                *(self._work(lane) for lane in self._lanes for _ in range(min(lane.concurrency, len(lane.waiting))))
+            )
+        finally:
+            self._context.listener(BatchDone(self.name))
+
+    def stop(self, run_id: str | None = None) -> None:
+        """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
+        for lane in self._lanes:
+            for planned in [planned for planned in lane.waiting if run_id in (None, planned.run_id)]:
+                lane.waiting.remove(planned)
+                self._without_trajectory(planned, "stopped")
+        for running_id, task in self._running.items():
+            if run_id in (None, running_id):
+                task.cancel()
+
+    async def _work(self, lane: Lane) -> None:
+        while lane.waiting:
+            planned = lane.waiting.popleft()
+            await self.make(planned)
+            if lane.waiting:
+                await self._context.stored()
+
+    async def make(self, planned: PlannedRun) -> None:
+        """Make one run to its end, which is exactly one `RunDone`, whatever happens."""
+        task = asyncio.ensure_future(self._make_if_needed(planned))
+        self._running[planned.run_id] = task
+        await asyncio.wait([task])
+        del self._running[planned.run_id]
+        if task.cancelled():
+            self._without_trajectory(planned, "stopped")
+        elif (error := task.exception()) is not None:
+            _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
+            broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
+            self._without_trajectory(planned, "error", broken)
+
+    async def _make_if_needed(self, planned: PlannedRun) -> None:
+        for spares in self._spares:
+            if (why_not := await spares.why_not(planned)) is not None:
+                self._without_trajectory(planned, spares.status, why_not)
+                return
+        await self._make(planned, self._context)
+
+    def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
+        trajectory = Trajectory(planned.run_id)
+        result = result_of(planned, status, trajectory, error=error)
+        # What a run had asked that broke is lost, and with it what that cost: it is not known.
+        cost_usd = cost_of(trajectory, None) if status != "error" else None
+        self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

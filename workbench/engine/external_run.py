@@ -1,0 +1,308 @@
+"""Runs that were made elsewhere, told as the events of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, ValidationError
+from pydantic_core import ErrorDetails
+
+from workbench.dataclasses import dataclass
+from workbench.engine.arguments import usable
+from workbench.engine.turns import opening_messages
+from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
+from workbench.providers.function import call_events, with_ids
+from workbench.providers.wire.assembly import read_arguments
+from workbench.suite.model import Case, Suite
+from workbench.suite.problems import code, did_you_mean
+from workbench.suite.settings import settings_of
+from workbench.suite.tables import Frozen, Items, NonEmpty
+from workbench.trajectory.events import (
+    CallFinished,
+    Deviation,
+    EventPayload,
+    ReasoningDelta,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RunStarted,
+    SourceScore,
+    StopReason,
+    TextDelta,
+)
+from workbench.trajectory.messages import ToolCall, ToolDefinition, Usage
+from workbench.trajectory.typed_json import json_text
+
+
+@dataclass(frozen=True)
+class ToldResult:
+    """What a tool answered."""
+
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class ToldRound:
+    """One answer of a model, and what its calls were answered, by their ids. Latency and time to the first token in
+    milliseconds. `deviations` of the endpoint were repaired in it, and name calls by those ids."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: Mapping[str, ToldResult] = field(default_factory=dict)
+    latency_ms: float = 0.0
+    usage: Usage | None = None
+    first_token_ms: float | None = None
+    deviations: tuple[Deviation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told:
+    """What an agent did in a run. With `error`, it broke off there. `latency_ms` is `None` where it is not known."""
+
+    rounds: tuple[ToldRound, ...]
+    error: str | None = None
+    latency_ms: float | None = None
+
+
+def told(
+    calls: Sequence[Sequence[ToolCall]],
+    answer: str | None,
+    *,
+    results: Mapping[str, ToldResult] | None = None,
+    usage: Usage | None = None,
+    latency_ms: float | None = None,
+    error: str | None = None,
+) -> Told:
+    """Return a run of which only its calls, each list made at once, and its answer are known."""
+    last = ToldRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0)
+    rounds = [ToldRound(calls=tuple(made), results=results or {}) for made in calls]
+    if rounds and (answer is None or error is not None):
+        last = replace(last, calls=rounds.pop().calls, results=results or {})
+    return Told((*rounds, last), error, latency_ms)
+
+
+def started_elsewhere(
+    suite: Suite,
+    case: Case,
+    model: str,
+    suite_hash: str,
+    tools: Iterable[ToolDefinition],
+    notices: tuple[str, ...] = (),
+    scores: tuple[SourceScore, ...] = (),
+) -> RunStarted:
+    """Return the beginning of a run of a case that was made elsewhere."""
+    return RunStarted(
+        suite_hash=suite_hash,
+        case_id=case.id,
+        case_name=case.name,
+        model=model,
+        system=settings_of(suite, case).system,
+        messages=opening_messages(case),
+        tools=tuple(tools),
+        notices=notices,
+        source_scores=scores,
+    )
+
+
+def told_payloads(rounds: Iterable[ToldRound]) -> Iterator[EventPayload]:
+    """Yield the events of rounds that were made elsewhere; call ids become unique."""
+    rounds = tuple(rounds)
+    ids = (call_id for call_id, _ in with_ids(call for each in rounds for call in each.calls))
+    for number, each in enumerate(rounds, start=1):
+        yield RequestStarted(number)
+        if each.reasoning:
+            yield ReasoningDelta(number, each.reasoning)
+        if each.text:
+            yield TextDelta(number, each.text)
+        made = [(next(ids), call) for call in each.calls]
+        for call_id, call in made:
+            for event in call_events(call_id, call, number):
+                yield usable(event) if isinstance(event, CallFinished) else event
+        reason: StopReason = "tool calls" if made else "answered"
+        renamed = {call.id: call_id for call_id, call in made}
+        deviations = tuple(replace(one, call_id=renamed.get(one.call_id or "")) for one in each.deviations)
+        yield ResponseFinished(number, reason, each.usage, each.first_token_ms, each.latency_ms, deviations=deviations)
+        for call_id, call in made:
+            if (result := each.results.get(call.id)) is not None:
+                yield ResultReceived(call_id, result.content, result.is_error, "reported", 0.0)
+
+
+# Reads what an agent did from JSON: the answer of a subject, and files of calls.
+
+_Document = TypeVar("_Document", bound=BaseModel)
+
+
+class ToldError(ValueError):
+    """What is wrong with a document; the text says where, as `$.calls[0].tool`, and what to write."""
+
+
+def _object_or_text(value: Any) -> str:
+    return "(text)" if isinstance(value, str) else "(object)"
+
+
+Arguments = Annotated[
+    Annotated[dict[str, JsonValue], Tag("(object)")] | Annotated[str, Tag("(text)")], Discriminator(_object_or_text)
+]
+
+
+class CallDocument(Frozen):
+    """A tool call: `arguments` as an object, or the text that the model wrote. `result` is what the tool answered, and
+    `is_error` whether that was an error."""
+
+    tool: NonEmpty
+    arguments: Arguments = Field(default_factory=dict)
+    id: str = ""
+    result: JsonValue = None
+    is_error: bool = False
+
+
+class UsageDocument(Frozen):
+    """The tokens of a run. `input_tokens` includes cached ones, `output_tokens` those of reasoning."""
+
+    input_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    output_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    cached_input_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    reasoning_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+
+
+_CALL, _CALLS = "(call)", "(calls)"
+
+
+def _call_or_calls(value: Any) -> str:
+    return _CALLS if isinstance(value, list | tuple) else _CALL
+
+
+Made = Annotated[
+    Annotated[CallDocument, Tag(_CALL)] | Annotated[Items[CallDocument], Tag(_CALLS)], Discriminator(_call_or_calls)
+]
+"""A call, or several that were made at once."""
+
+
+class RunDocument(Frozen):
+    """What an agent did in one run: its calls in their order, and its answer. `error` says why it broke off."""
+
+    calls: Items[Made] = ()
+    answer: str | None = None
+    error: NonEmpty | None = None
+    usage: UsageDocument | None = None
+    latency_ms: Annotated[float, Field(ge=0, le=MAX_MILLISECONDS)] | None = None
+
+    @property
+    def told(self) -> Told:
+        """The run as it is told."""
+        return told_of(self.calls, self)
+
+
+def told_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> Told:
+    """Return a run with these calls and what else is known of it."""
+    lists = [(each,) if isinstance(each, CallDocument) else each for each in calls]
+    ids = (call_id for call_id, _ in with_ids(ToolCall(each.id, each.tool) for made in lists for each in made))
+    results: dict[str, ToldResult] = {}
+    rounds: list[list[ToolCall]] = []
+    for made in lists:
+        rounds.append([])
+        for each in made:
+            call = _call(next(ids), each)
+            rounds[-1].append(call)
+            if each.result is not None or each.is_error:
+                content = each.result if isinstance(each.result, str) else json_text(each.result)
+                results[call.id] = ToldResult(content, each.is_error)
+    usage = Usage(**run.usage.model_dump()) if run.usage is not None else None
+    return told(rounds, run.answer, results=results, usage=usage, latency_ms=run.latency_ms, error=run.error)
+
+
+def _call(call_id: str, call: CallDocument) -> ToolCall:
+    if not isinstance(call.arguments, str):
+        return ToolCall(call_id, call.tool, call.arguments)
+    arguments, problem = read_arguments(call.arguments)
+    if problem is not None:
+        return ToolCall(call_id, call.tool, raw=call.arguments, problem=problem)
+    return ToolCall(call_id, call.tool, arguments)
+
+
+def run_document(value: object) -> RunDocument:
+    """Return what an agent did. Raises ToldError; a document that says nothing is wrong too."""
+    run = document(RunDocument, value)
+    if not run.model_fields_set & {"calls", "answer", "error"}:
+        raise ToldError('$: says nothing: write {"calls": […], "answer": "…"}, with "calls": [] for no calls')
+    return run
+
+
+def document(model: type[_Document], value: object) -> _Document:
+    """Return a JSON value as a model. Raises ToldError with all that is wrong."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise ToldError("; ".join(_said(model, detail) for detail in error.errors(include_url=False))) from None
+
+
+def _said(model: type[BaseModel], detail: ErrorDetails) -> str:
+    parts = [part for part in detail["loc"] if not (isinstance(part, str) and part[:1] + part[-1:] == "()")]
+    place, value = place_of(parts), detail["input"]
+    match detail["type"]:
+        case "missing":
+            return f"{place} is missing"
+        case "extra_forbidden":
+            known = _keys_at(model, parts)
+            hint = did_you_mean(str(parts[-1]), known) or f"known keys: {code(known)}"
+            return f"{place} is an unknown key ({hint})"
+        case "string_type" | "dict_type" if parts[-1:] == ["arguments"]:
+            return f"{place} must be an object, or the JSON text of one, not {_kind(value)}"
+        case "string_type":
+            return f"{place} must be a text, not {_kind(value)}"
+        case "string_too_short" | "too_short":
+            return f"{place} must not be empty"
+        case "int_type" | "int_from_float":
+            return f"{place} must be a whole number, not {_kind(value)}"
+        case "float_type":
+            return f"{place} must be a number, not {_kind(value)}"
+        case "bool_type":
+            return f"{place} must be true or false, not {_kind(value)}"
+        case "tuple_type":
+            return f"{place} must be a list, not {_kind(value)}"
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"{place} must be an object, not {_kind(value)}"
+        case "value_error":
+            return f"{place} {detail['ctx']['error']}"
+        case _:
+            return f"{place}: {detail['msg']}"
+
+
+def _keys_at(model: type[BaseModel], parts: Sequence[int | str]) -> list[str]:
+    if "usage" in parts[:-1]:
+        return list(UsageDocument.model_fields)
+    if isinstance(parts[-2] if len(parts) > 1 else None, int):
+        return list(CallDocument.model_fields)
+    return list(RunDocument.model_fields if len(parts) > 1 else model.model_fields)
+
+
+def place_of(parts: Sequence[int | str]) -> str:
+    """Return a place in a document as `$.cases["x"][2].tool`."""
+    text, before = "$", None
+    for part in parts:
+        if isinstance(part, str) and part.isidentifier() and before != "cases":
+            text += f".{part}"
+        else:
+            text += f"[{json_text(part)}]"
+        before = part
+    return text
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return "an object"

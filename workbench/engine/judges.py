@@ -1,0 +1,407 @@
+"""Judges of runs: what is known of a value is used again, what is not is asked of the model that judges."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import field
+from pathlib import Path
+from typing import TypeVar
+
+from workbench.checks.check import CheckVerdict, Judge
+from workbench.checks.combined_kinds import Judged
+from workbench.checks.patterns import CheckError
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.cost import cost_of
+from workbench.engine.judge import JUDGE_TIMEOUT_S, PROMPT, JudgeError, Scale, ask_judge
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.grading.grade import GradingError
+from workbench.grading.judgements import (
+    NOBODY_ASKED,
+    Judgement,
+    JudgementNeededError,
+    JudgeUse,
+    KnownJudgements,
+    judged_value,
+    unjudged,
+)
+from workbench.providers.model import Model, ModelError
+from workbench.trajectory.events import Event, RetryScheduled
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.typed_json import json_text, parsed_json
+
+# What judges said of which values, remembered from run to run in one file of the user's, so that nobody pays twice.
+# Each line is a JSON object; the file may be deleted at any time.
+
+_logger = logging.getLogger(__name__)
+
+_JudgementCacheKey = tuple[str, str, str, Scale | None]
+Finding = tuple[bool | float, str]
+"""Whether the value meets the criteria, or the number on the scale, and the rationale."""
+
+_TAIL_BYTES = 200
+"""So much of what was read last is looked at again, to see whether the file is still the same."""
+
+
+class JudgementCache:
+    """Judgements by model, criteria, value and scale. A model is known by where and how it is asked, not by the name
+    that somebody gave it.
+
+    A judgement of a value with a secret in it is remembered as long as the program runs, and not written. With `anew`,
+    nothing that was remembered before is used. What cannot be read or written is logged and does no harm.
+    To be used from any thread and from several programs at once: each line is written by one system call.
+    """
+
+    def __init__(self, file: Path, secrets: Secrets, *, anew: bool = False) -> None:
+        self._file = file
+        self._secrets = secrets
+        self._reads = not anew
+        self._read_bytes = 0
+        self._tail = b""
+        self._known: dict[_JudgementCacheKey, Finding] = {}
+        self._lock = threading.Lock()
+
+    def find(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> Finding | None:
+        """What is known of a value; `None` where nothing is."""
+        key = self.key(judge, criteria, value, scale)
+        with self._lock:
+            if key not in self._known and self._reads:
+                self._read_on()
+            return self._known.get(key)
+
+    def keep(
+        self,
+        judge: ModelSpec,
+        criteria: str,
+        value: str,
+        finding: bool | float,
+        rationale: str,
+        scale: Scale | None = None,
+    ) -> None:
+        """Remember a judgement. One on a scale is written without `holds`, which earlier versions would look for."""
+        key = self.key(judge, criteria, value, scale)
+        shown = self._secrets.redact(rationale)
+        found: dict[str, JsonValue] = {"holds": finding} if scale is None else {"scale": [*scale], "number": finding}
+        line = {**dict(zip(_KEY_NAMES, key, strict=False)), **found, "rationale": shown, "prompt": PROMPT}
+        with self._lock:
+            self._known[key] = (finding, rationale)
+            if self._secrets.redacted(key) is not key:
+                return  # without its secret, it would be the judgement of another value too
+            try:
+                self._append(json_text(line).encode() + b"\n")
+            except (OSError, ValueError) as error:
+                _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
+
+    def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
+        """What is remembered under one key was asked of the same model in the same way."""
+        params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
+        asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
+        return asked, criteria, value, scale
+
+    def _append(self, line: bytes) -> None:
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o600)
+        try:
+            if os.fstat(descriptor).st_size:
+                os.lseek(descriptor, -1, os.SEEK_END)
+                if os.read(descriptor, 1) != b"\n":  # a line that was written in part must not swallow this one
+                    line = b"\n" + line
+            if os.write(descriptor, line) < len(line):
+                raise OSError(f"only a part of a line of {len(line)} bytes was written")
+        finally:
+            os.close(descriptor)
+
+    def _read_on(self) -> None:
+        """Take in the whole lines that came since the file was last read."""
+        try:
+            size = self._file.stat().st_size
+            if size == self._read_bytes:
+                return
+            with self._file.open("rb") as file:
+                file.seek(self._read_bytes - len(self._tail))
+                if file.read(len(self._tail)) != self._tail:  # deleted meanwhile, and begun anew
+                    self._read_bytes, self._tail = file.seek(0), b""
+                lines = file.read().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            _logger.warning("no judgements are remembered: %s cannot be read: %s", self._file, error.strerror)
+            return
+        whole = b"".join(line + b"\n" for line in lines)
+        self._read_bytes += len(whole)
+        self._tail = (self._tail + whole)[-_TAIL_BYTES:]
+        unreadable = sum(not self._take(line) for line in lines if line)
+        if unreadable:
+            what = "line is no judgement and was" if unreadable == 1 else "lines are no judgements and were"
+            _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
+
+    def _take(self, line: bytes) -> bool:
+        """Whether the line is a judgement; one of another prompt is, and is not used."""
+        try:
+            match parsed_json(line.decode("utf-8")):
+                case {
+                    "judge": str(judge),
+                    "criteria": str(criteria),
+                    "value": str(value),
+                    "holds": bool(holds),
+                    "rationale": str(rationale),
+                    "prompt": int(prompt),
+                }:
+                    if prompt == PROMPT:
+                        self._known[judge, criteria, value, None] = (holds, rationale)
+                    return True
+                case {
+                    "judge": str(judge),
+                    "criteria": str(criteria),
+                    "value": str(value),
+                    "scale": [int() | float() as low, int() | float() as high],
+                    "number": int() | float() as number,
+                    "rationale": str(rationale),
+                    "prompt": int(prompt),
+                } if low <= number <= high:
+                    if prompt == PROMPT:
+                        self._known[judge, criteria, value, (low, high)] = (number, rationale)
+                    return True
+                case _:
+                    return False
+        except ValueError:
+            return False
+
+
+_KEY_NAMES = ("judge", "criteria", "value")
+
+
+_Key = tuple[str | None, str, str, Scale | None, float | None]
+"""Who judges, by what criteria, which value, on which scale, and what is enough there."""
+_Graded = TypeVar("_Graded")
+
+NOT_ASKED = "this value has not been judged, and no judge is asked here: give --judge MODEL to judge it"
+
+
+@dataclass
+class Question:
+    """A value about which a judge is being asked, for all who want to know: so many wait. What the answer took is
+    counted for one of them."""
+
+    answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
+    waiting: int = 0
+    counted: bool = False
+
+
+Questions = dict[tuple[object, ...], Question]
+"""What is under way, by who is asked how about what."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How judges are asked. `open_model` raises ModelError and ConfigError. What is being asked is asked once: whoever
+    wants to know the same waits for the same answer, or the same failure. To be used on one event loop.
+
+    `tell` hears which judge is about to be asked about how many values, and when one of them will be asked again.
+    """
+
+    open_model: Callable[[ModelSpec], Model]
+    retries: RetryPolicy = DEFAULT_RETRIES
+    timeout_s: float = JUDGE_TIMEOUT_S
+    under_way: Questions = field(default_factory=dict)
+    tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
+
+
+class RunJudge:
+    """The judge of one run. What it said is kept in `judgements`, what asking it took in `use`.
+
+    `spec_of` says which model judges a check and raises ConfigError. `recorded` are judgements of an earlier grading of
+    the run, of which `chosen` takes those of one model only. Without `asking` nobody is asked.
+    """
+
+    def __init__(
+        self,
+        spec_of: Callable[[Judged], ModelSpec],
+        cache: JudgementCache,
+        asking: Asking | None = None,
+        *,
+        recorded: Iterable[Judgement] = (),
+        chosen: str | None = None,
+    ) -> None:
+        self.use: JudgeUse = NOBODY_ASKED
+        self._spec_of = spec_of
+        self._cache = cache
+        self._asking = asking
+        self._recorded = KnownJudgements(recorded)
+        self._chosen = chosen
+        self._findings: dict[_Key, Judgement | str] = {}
+        """The judgement for each key, or why there is none."""
+        self._saying = threading.Lock()
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """All that were used so far, each once, in an order that does not depend on who answered first."""
+        with self._saying:  # a thread that took too long to grade goes on asking
+            findings = tuple(self._findings.values())
+        used = {each for each in findings if isinstance(each, Judgement)}
+        return tuple(
+            sorted(used, key=lambda each: (each.model, each.criteria, each.value, each.scale or (), each.holds))
+        )
+
+    def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
+        """What is known of a value, for `CheckContext.judge`; may be called on any thread.
+
+        Raises JudgementNeededError when it is to be asked for, CheckError when there is no judgement to be had.
+        """
+        key = _key_of(check, value)
+        finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
+        try:
+            finding = finding or self._remembered(self._spec_of(check), key)
+        except ConfigError as error:
+            finding = str(error) if self._asking is not None else NOT_ASKED
+        if finding is None and self._asking is not None:
+            raise JudgementNeededError(check, value)
+        finding = finding or NOT_ASKED
+        self._say(key, finding)
+        if isinstance(finding, Judgement):
+            return finding.verdict
+        raise unjudged(check, finding)
+
+    async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
+        """Have values judged that are not known, all at once; afterwards they are, or why they cannot be."""
+        asking = self._asking
+        assert asking is not None, "known() asks for nothing where nobody is asked"
+        wanted: dict[_Key, tuple[ModelSpec, Model]] = {}
+        for key, check in {_key_of(each.check, each.value): each.check for each in needed}.items():
+            try:
+                spec = self._spec_of(check)
+                wanted[key] = spec, asking.open_model(spec)
+            except (ConfigError, ModelError) as error:
+                self._say(key, str(error))
+        for name, values in Counter(spec.name for spec, _ in wanted.values()).items():
+            asking.tell(name, values, None)
+        await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
+
+    async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
+        """What is known of a value, else what a judge says now; raises CheckError where that is impossible."""
+        try:
+            return await asyncio.to_thread(self.known, check, value)
+        except JudgementNeededError as needed:
+            await self.ask([needed])
+            return self.known(check, value)
+
+    def _say(self, key: _Key, finding: Judgement | str) -> None:
+        with self._saying:
+            self._findings[key] = finding
+
+    def _remembered(self, spec: ModelSpec, key: _Key) -> Judgement | None:
+        _, criteria, text, scale, _ = key
+        found = self._cache.find(spec, criteria, text, scale)
+        return _judgement(spec, key, *found) if found is not None else None
+
+    async def _ask(self, asking: Asking, key: _Key, spec: ModelSpec, model: Model) -> None:
+        """Ask about one value, or wait with those who do. Who is the last to stop waiting ends the asking."""
+        place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:4]))
+        question = asking.under_way.get(place)
+        if question is None:
+            answer = asyncio.create_task(self._answered(asking, key, spec, model))
+            question = asking.under_way[place] = Question(answer)
+        question.waiting += 1
+        try:
+            finding, use = await asyncio.shield(question.answer)
+        finally:
+            question.waiting -= 1
+            if not question.waiting:
+                del asking.under_way[place]
+                if not question.answer.done():
+                    question.answer.cancel()
+                    await asyncio.wait([question.answer])
+        if not question.counted:
+            question.counted = True
+            self.use += use
+        if isinstance(finding, Judgement) and finding.number is not None:
+            finding = _judgement(spec, key, finding.number, finding.rationale)  # somebody else may want less
+        self._say(key, finding)
+
+    async def _answered(
+        self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
+    ) -> tuple[Judgement | str, JudgeUse]:
+        # Somebody may have asked since it was not known.
+        remembered = await asyncio.to_thread(self._remembered, spec, key)
+        if remembered is not None:
+            return remembered, NOBODY_ASKED
+        _, criteria, text, scale, _ = key
+
+        def again(event: Event) -> None:
+            if isinstance(event.payload, RetryScheduled):
+                asking.tell(spec.name, 1, event.payload)
+
+        try:
+            ruling = await ask_judge(
+                model,
+                criteria,
+                text,
+                scale,
+                retries=asking.retries,
+                timeout_s=asking.timeout_s,
+                listener=again,
+            )
+        except JudgeError as error:
+            return str(error), _use(error.asked, spec)
+        await asyncio.to_thread(self._cache.keep, spec, criteria, text, ruling.finding, ruling.rationale, scale)
+        return _judgement(spec, key, ruling.finding, ruling.rationale), _use(ruling.asked, spec)
+
+
+async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
+    """What grading comes to once all that it looks at is judged. Until then what a judge has to be asked about is taken
+    to hold, so that one attempt finds as much of it as possible, and then asked together.
+
+    Raises what the attempts raise, but for those whose errors may come of what was taken to hold.
+    """
+    while True:
+        supposing = _Supposing(judge.known)
+        try:
+            graded = await attempt(supposing)
+        except (CheckError, GradingError):
+            if not supposing.needed:
+                raise
+        else:
+            if not supposing.needed:
+                return graded
+        await judge.ask(tuple(supposing.needed))
+
+
+class _Supposing:
+    """A judge for one attempt, by whom holds whatever has to be asked for first."""
+
+    def __init__(self, known: Judge) -> None:
+        self.needed: list[JudgementNeededError] = []
+        self._known = known
+
+    def __call__(self, check: Judged, value: JsonValue) -> CheckVerdict:
+        try:
+            return self._known(check, value)
+        except JudgementNeededError as needed:
+            self.needed.append(needed)
+            return CheckVerdict(1.0, True)
+
+
+def _key_of(check: Judged, value: JsonValue) -> _Key:
+    """Raises CheckError for a value that JSON cannot say."""
+    try:
+        return check.model, check.judged, judged_value(value), check.scale, check.at_least
+    except (ValueError, RecursionError) as error:
+        raise unjudged(check, f"the value cannot be written as JSON: {error}") from error
+
+
+def _judgement(spec: ModelSpec, key: _Key, finding: bool | float, rationale: str) -> Judgement:
+    _, criteria, text, scale, at_least = key
+    if scale is None or at_least is None:
+        return Judgement(spec.name, criteria, text, bool(finding), rationale)
+    return Judgement(spec.name, criteria, text, finding >= at_least, rationale, scale, finding)
+
+
+def _use(asked: Trajectory, spec: ModelSpec) -> JudgeUse:
+    return JudgeUse(1, asked.usage, cost_of(asked, spec.price))

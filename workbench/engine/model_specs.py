@@ -1,0 +1,165 @@
+"""How the models of suites are reached, and in which environment. Each thing is found out once, and nothing more after
+sealing: what changes on disk then sends no run elsewhere than where the user was told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from workbench.checks.combined_kinds import Judged
+from workbench.config.environment import Environment
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
+from workbench.engine.cost import FREE
+from workbench.engine.plan import PlannedRun
+from workbench.providers.built_in import is_built_in
+from workbench.suite.settings import judged_checks
+from workbench.suite.variants import model_of
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class _Found(Generic[_Key, _Value]):
+    """What was found out, by what was asked for; a ConfigError is an answer, too."""
+
+    def __init__(self) -> None:
+        self.answers: dict[_Key, _Value | ConfigError] = {}
+
+    def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
+        """The answer, found out where it is not known yet; raises ConfigError, also where `find` is `None`."""
+        if key not in self.answers:
+            if find is None:
+                raise ConfigError("this was not approved: start again")
+            try:
+                self.answers[key] = find()
+            except ConfigError as error:
+                self.answers[key] = error
+        answer = self.answers[key]
+        if isinstance(answer, ConfigError):
+            raise answer
+        return answer
+
+
+class Specs:
+    """The models, judges and environment variables of suites, which are known by their paths."""
+
+    def __init__(self, models: ModelBook, environment: Environment) -> None:
+        self._models = models
+        self._environment = environment
+        self._environments = _Found[Path, Mapping[str, str]]()
+        self._specs = _Found[tuple[str, Path, bool, bool], ModelSpec]()
+        self._judges = _Found[Path, JudgeChoice | None]()
+        self._sealed = False
+
+    def take(self, other: Specs) -> None:
+        """Take over what others have found out."""
+        self._environments.answers |= other._environments.answers
+        self._specs.answers |= other._specs.answers
+        self._judges.answers |= other._judges.answers
+
+    def seal(self) -> None:
+        """Read nothing from now on. What was not found out before raises ConfigError."""
+        self._sealed = True
+
+    def find(self, runs: Iterable[PlannedRun]) -> None:
+        """Find out all that the runs need. What is wrong with it, the runs will say."""
+        runs = tuple(runs)
+        for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
+            with suppress(ConfigError):
+                self.of(run)
+        for run in {(run.file.path, run.case.id): run for run in runs}.values():
+            self.find_judges(run.file.path, judged_checks(run.suite, run.case))
+
+    def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
+        """Find out all that is needed to have checks of a suite judged, and its environment."""
+        with suppress(ConfigError):
+            self.environment_at(suite)
+        with suppress(ConfigError):
+            self._judge_at(suite)
+        for check in checks:
+            with suppress(ConfigError):
+                self.judge_of(suite, check)
+
+    def environment_at(self, suite: Path) -> Mapping[str, str]:
+        """The variables for a suite; raises ConfigError when they cannot be read."""
+        # A copy: a module that is imported into this process may change its environment.
+        return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
+
+    def of(self, run: PlannedRun) -> ModelSpec | None:
+        """How the model of a run is reached, `None` for one that is built in or that the caller brings along, and for a
+        subject; raises ConfigError when that is not known."""
+        if run.own_model is not None or run.subject is not None:
+            return None
+        variant = run.variant
+        spec = self.of_model(run.model, run.file.path, by_suite=run.model_of_suite)
+        if spec is None or variant is None or not variant.params:
+            return spec
+        return replace(spec, params={**spec.params, **variant.params})
+
+    def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
+        """As `of`: a model that is named for a suite, by itself or by the person who runs it. What a variant puts into
+        its requests is not in it."""
+        name = model_of(name)
+        return None if is_built_in(name) else self._resolved(suite, name, by_suite)
+
+    def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
+        """The models, judges included, that were found for a suite, and whether its own files named them."""
+        for (_, path, by_suite, _), spec in self._specs.answers.items():
+            if path == suite and isinstance(spec, ModelSpec):
+                yield spec, by_suite
+
+    def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
+        """The models of the `workbench.toml` beside a suite; raises ConfigError when that cannot be used."""
+        return self._models.of_project(suite.parent)
+
+    def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
+        """How the model that judges is reached: the one that the check names, else the one that is chosen. Raises
+        ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
+        return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
+
+    def _judge_at(self, suite: Path) -> JudgeChoice | None:
+        return self._judges.get(suite, self._unless_sealed(lambda: self._models.judge(suite.parent)))
+
+    def _resolved(self, suite: Path, name: str, by_suite: bool, *, judges: bool = False) -> ModelSpec:
+        def resolve() -> ModelSpec:
+            return self._models.resolve(name, suite.parent, by_suite=by_suite, judges=judges)
+
+        return self._specs.get((name, suite, by_suite, judges), self._unless_sealed(resolve))
+
+    def _unless_sealed(self, find: Callable[[], _Value]) -> Callable[[], _Value] | None:
+        return None if self._sealed else find
+
+    def price_of(self, run: PlannedRun) -> Price | None:
+        """What the model of a run costs, `None` when that is not known."""
+        if run.own_model is not None or run.subject is not None:
+            return None
+        try:
+            spec = self.of(run)
+        except ConfigError:
+            return None
+        return spec.price if spec is not None else FREE
+
+
+NO_JUDGE = (
+    'no judge is chosen: give --judge MODEL, write judge = "MODEL" into a workbench.toml, or name a model in the check'
+)
+
+
+def judge_of(
+    check: Judged, choose: Callable[[], JudgeChoice | None], resolve: Callable[[str, bool], ModelSpec]
+) -> ModelSpec:
+    """The model that judges a check: its own, else the chosen one. `resolve` finds a model by its name and whether it
+    is the suite's, or its settings', word. Raises ConfigError as `Specs.judge_of` does."""
+    chosen = choose() if check.model is None else JudgeChoice(check.model, by_suite=True)
+    if chosen is None:
+        raise ConfigError(NO_JUDGE)
+    try:
+        checked_judge(chosen.name)
+    except ValueError as error:
+        raise ConfigError(f"the judge {error}") from None
+    return resolve(chosen.name, chosen.by_suite)

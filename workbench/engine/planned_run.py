@@ -1,0 +1,299 @@
+"""One planned run from beginning to grade: model, tools, agent loop, grading."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from workbench.by_identity import ByIdentity
+from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
+from workbench.checks.patterns import CheckError, SpentTime
+from workbench.config.models import ConfigError, Price
+from workbench.dataclasses import dataclass
+from workbench.engine.agent_loop import AskExecution, Audit, Permission, StepNotJudgedError
+from workbench.engine.checkpoint import RunControl
+from workbench.engine.cost import cost_of
+from workbench.engine.events import BatchListener, RunDone, RunEvent
+from workbench.engine.judges import RunJudge, judged
+from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
+from workbench.engine.recorder import Recorder
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.engine.run import RunRequest, fail, run_case
+from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, Status, StepGrade
+from workbench.grading.run import GradedRun, graded_run
+from workbench.grading.steps import grade_step
+from workbench.providers.model import Model, ModelError
+from workbench.suite.model import Case, Subject
+from workbench.suite.suite_file import SuiteFile
+from workbench.suite.variants import changed_tools
+from workbench.tools.answer import ServerError, ToolsError, UntrustedError
+from workbench.tools.audit import AuditLog, Caller
+from workbench.tools.pool import Grant, ServerPool
+from workbench.tools.python_code import in_thread
+from workbench.tools.toolbox import Toolbox
+from workbench.trajectory.events import Event, RunFinished
+from workbench.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from workbench.engine.subject import SubjectRun
+
+_logger = logging.getLogger(__name__)
+
+GRADING_TIMEOUT_S = 30.0
+"""A run's own time limit does not cover grading, and a suite's Python check may never end."""
+
+QUICK_CALLS = 10
+"""Up to this many calls, pairing with the expected ones takes well under a millisecond."""
+
+
+async def nothing_to_await() -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """What all runs of a batch share."""
+
+    listener: BatchListener
+    servers: ServerPool
+    open_model: Callable[[PlannedRun], Model]
+    """Opens the model of a run; raises ModelError."""
+    grant_of: Callable[[Path], Grant | None]
+    """What a suite may use, by its path; `None` for one that is not trusted."""
+    execution: Execution = AS_CASES_SAY
+    ask: AskExecution | None = None
+    """Asks a person about a real execution that nothing else allows; without it such an execution is refused."""
+    audit: AuditLog | None = None
+    """Where real executions are written down; without it there are none."""
+    retries: RetryPolicy = DEFAULT_RETRIES
+    price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
+    """The price of the model of a run, if it is known."""
+    judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
+    """The judge of a run."""
+    control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
+    """What may hold a run."""
+    ready: Callable[[], Awaitable[None]] = nothing_to_await
+    """Is awaited before the first run begins."""
+    stored: Callable[[], Awaitable[None]] = nothing_to_await
+    """Is awaited when a run is over, before the next one takes its place."""
+
+
+async def make_run(planned: PlannedRun, context: RunContext) -> None:
+    """Make one run and tell the listener its events and its result. Cancelling the awaiting task stops the run."""
+    result = await _result_of(planned, context)
+    cost_usd = cost_of(result.trajectory, context.price_of(planned))
+    context.listener(RunDone(replace(result, cost_usd=cost_usd)))
+
+
+async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
+    case, settings = planned.case, planned.settings
+    if case.skip is not None:
+        return result_of(planned, "skipped", Trajectory(planned.run_id), error=case.skip)
+    request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
+    model: Model | None = None
+    subject: SubjectRun | None = None
+    try:
+        if planned.subject is not None:
+            subject = _subject_run(planned, planned.subject, context)
+            tools = await _open_tools(planned, context)
+        elif (model := context.open_model(planned)) and planned.suite.servers:
+            tools, _ = await asyncio.gather(_open_tools(planned, context), model.start())
+        else:
+            await model.start()
+            tools = await _open_tools(planned, context)
+    except asyncio.CancelledError:
+        return result_of(planned, "stopped", fail(request, RunFinished("stopped"), _recorder(planned, context)))
+    except (ModelError, ToolsError) as error:
+        output = error.output if isinstance(error, ServerError) else None
+        failed = fail(request, RunFinished("error", str(error), output), _recorder(planned, context))
+        return result_of(planned, "error", failed, error=str(error))
+    recorder = _recorder(planned, context)  # the run begins now: its clock has no start-up in it
+    judge = context.judge_of(planned)
+    grading = RunGrading(planned, tools.call_python, judge)
+    if model is None:
+        assert subject is not None
+        from workbench.engine.subject import run_subject  # on use, as below
+
+        return await grading.result(await run_subject(request, subject, tools, recorder))
+    trajectory = await run_case(
+        request,
+        model,
+        tools,
+        recorder,
+        permission=_permission(planned, context),
+        audit=_audit(planned, context),
+        retries=context.retries,
+        judge=judge.judge if judge is not None else None,
+        control=context.control_of(planned, grading),
+        step_failed=grading.step_failed,
+    )
+    return await grading.result(trajectory)
+
+
+def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
+    """Return what the run of a subject needs. Raises ToolsError where it may not be started."""
+    from workbench.engine.subject import SubjectRun  # on use: few suites have one
+
+    if planned.fork is not None:
+        raise ToolsError(NOT_STEPPED)
+    path = planned.file.path
+    grant = context.grant_of(path)
+    if grant is None or not grant.covers(subject.as_server):
+        raise UntrustedError(f"{path.name} is not trusted: it would start the subject {subject.name!r}")
+    if isinstance(grant.environment, ConfigError):
+        raise ToolsError(f"the subject {subject.name!r} is not started: {grant.environment}")
+    folder = path.absolute().parent
+    return SubjectRun(planned.suite, subject, folder, grant.environment, context.servers.secrets, planned.repeat)
+
+
+def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:
+    def tell(event: Event) -> None:
+        context.listener(RunEvent(event))
+
+    return Recorder(planned.run_id, time.monotonic, tell)
+
+
+def _permission(planned: PlannedRun, context: RunContext) -> Permission:
+    execution = context.execution
+    exempt = bool(planned.suite.servers) and execution.exempt(planned.file)
+    return Permission(execution.all_tools, context.ask, exempt)
+
+
+def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
+    if context.audit is None:
+        return None
+    return Audit(context.audit, Caller(_absolute_path(planned.file), planned.case.id, planned.model, planned.run_id))
+
+
+_absolute_path: ByIdentity[SuiteFile, str] = ByIdentity(lambda file: str(file.path.absolute()))
+
+
+async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
+    path = planned.file.path
+    grant = context.grant_of(path)
+    wanted = context.execution.wanted
+    # Who lets a suite run without trusting it means it to run on mocks.
+    execute = grant is not None and (planned.settings.execute if wanted is None else wanted)
+    return await context.servers.open_toolbox(
+        planned.suite,
+        planned.case,
+        path,
+        execute=execute,
+        grant=grant,
+        changes=changed_tools(planned.variant),
+    )
+
+
+async def graded(
+    planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None = None
+) -> RunResult:
+    """Return the result of a run: its grades, or why it has none. The judge is asked only about what grading needs."""
+    return await RunGrading(planned, call_python, judge).result(trajectory)
+
+
+_Graded = TypeVar("_Graded")
+
+
+class RunGrading:
+    """Grades one run, while it goes on and when it is over; no check is evaluated twice for the same value."""
+
+    def __init__(self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None) -> None:
+        self._planned = planned
+        self.call_python = call_python
+        self.judge = judge
+        self._verdicts: VerdictCache = {}
+        self._search_time: SpentTime = {}
+
+    async def result(self, trajectory: Trajectory) -> RunResult:
+        """Return the result of the run."""
+        result, judge = await self._result(trajectory), self.judge
+        return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
+
+    async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
+        """Return whether a step failed. Raises StepNotJudgedError."""
+        if self._planned.case.expects_nothing_yet:
+            return False
+
+        def grade(context: CheckContext) -> StepGrade:
+            return grade_step(self._planned.suite, self._planned.case, trajectory, step, context)
+
+        graded = await self.attempted(grade, trajectory)
+        if isinstance(graded, str):
+            raise StepNotJudgedError(f"step {step} cannot be judged: {graded}")
+        return graded.status == "failed"
+
+    async def _result(self, trajectory: Trajectory) -> RunResult:
+        planned, finish = self._planned, trajectory.finish
+        if finish is None or finish.reason in ("error", "timed out"):
+            return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
+        if finish.reason == "stopped":
+            return result_of(planned, "stopped", trajectory)
+
+        def grade(context: CheckContext) -> GradedRun:
+            return graded_run(planned.suite, planned.case, trajectory, context=context)
+
+        try:
+            graded = await self.attempted(grade, trajectory)
+        except asyncio.CancelledError:
+            return result_of(planned, "stopped", trajectory)
+        if isinstance(graded, str):
+            return result_of(planned, "error", trajectory, error=graded)
+        error = WHY_NOT_GRADED if graded.status == "not graded" else None
+        result = result_of(planned, graded.status, trajectory, graded.grades, error=error, steps=graded.steps)
+        return replace(result, metrics=graded.metrics, valid_arguments=graded.valid_arguments)
+
+    async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
+        """Return what `grade` returns, or the reason why the run cannot be graded."""
+
+        async def in_time(ask: Judge | None) -> _Graded:
+            context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
+            if _is_quick(self._planned.case, trajectory):
+                return grade(context)
+            async with asyncio.timeout(GRADING_TIMEOUT_S):
+                return await in_thread(lambda: grade(context))
+
+        try:
+            return await (in_time(None) if self.judge is None else judged(in_time, self.judge))
+        except TimeoutError:
+            return f"grading did not end within {GRADING_TIMEOUT_S:g} s: look at the suite's Python checks and patterns"
+        except (CheckError, GradingError, ToolsError) as error:
+            return str(error)
+        except Exception as error:
+            _logger.exception("grading run %s of case %s", self._planned.run_id, self._planned.case.id)
+            return f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
+
+
+def _is_quick(case: Case, trajectory: Trajectory) -> bool:
+    """Return whether grading is sure to be cheaper than handing it to a thread: few calls, and no check whose work
+    cannot be foreseen or that reads remembered judgements from a file."""
+    return len(trajectory.calls) <= QUICK_CALLS and all(check.cost != "unbounded" for check in case.written_checks())
+
+
+def result_of(
+    planned: PlannedRun,
+    status: Status,
+    trajectory: Trajectory,
+    grades: tuple[Grade, ...] = (),
+    error: str | None = None,
+    steps: tuple[StepGrade, ...] = (),
+) -> RunResult:
+    """Return the result of a planned run."""
+    return RunResult(
+        run_id=planned.run_id,
+        suite=str(planned.file.path),
+        case_id=planned.case.id,
+        case_name=planned.case.name,
+        model=planned.model,
+        repeat=planned.repeat,
+        status=status,
+        trajectory=trajectory,
+        grades=grades,
+        error=error,
+        grading=planned.settings.grading,
+        steps=steps,
+    )

@@ -1,0 +1,338 @@
+"""The door through which runs leave the program: their events and results with `$NAME` in place of secrets."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+
+from workbench.config.secret_forms import LOOKS_BACK
+from workbench.config.secrets import Finder, Secrets
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import RunResult
+from workbench.grading.redacted import redacted_places
+from workbench.history.packing import Search
+from workbench.history.records import DoneRun
+from workbench.suite.model import Case
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import ToolDefinition
+
+_Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
+
+
+class SuiteParts:
+    """Parts of suites that many runs share. Each is redacted once, until more is secret."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self.secrets = secrets
+        self._finder = secrets.finder
+        self._tools: dict[tuple[str, str, str | None], tuple[ToolDefinition, ToolDefinition]] = {}
+        self._cases: dict[int, tuple[Case, Case]] = {}
+
+    def tool(self, tool: ToolDefinition) -> ToolDefinition:
+        """A tool without secrets."""
+        self._forget_if_more_is_secret()
+        # Runs that come from another process have equal tools, not the same ones.
+        key = (tool.name, tool.description, tool.server)
+        known = self._tools.get(key)
+        if known is None or known[0] != tool:
+            known = self._tools[key] = (tool, self.secrets.redacted(tool))
+        return tool if known[1] is known[0] else known[1]
+
+    def case(self, case: Case) -> Case:
+        """A case without secrets."""
+        self._forget_if_more_is_secret()
+        known = self._cases.get(id(case))
+        if known is None:
+            known = self._cases[id(case)] = (case, self.secrets.redacted(case))
+        return known[1]
+
+    def _forget_if_more_is_secret(self) -> None:
+        if self._finder is not self.secrets.finder:
+            self._finder = self.secrets.finder
+            self._tools.clear()
+            self._cases.clear()
+
+
+def redacted_run(
+    events: Iterable[Event], result: RunResult, parts: SuiteParts, case: Case | None
+) -> tuple[tuple[Event, ...], RunResult]:
+    """A run that is over as it may be stored. `RunResult.redacted` names what a check may look at and was changed."""
+    door = EventDoor(parts)
+    shown = tuple(stored for event in events for stored in door.take(event))
+    return (*shown, *door.rest()), redacted_result(result, parts, case)
+
+
+def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
+    """A result as it may be stored; see `redacted_run`."""
+    shown = parts.secrets.redacted(result)
+    places = redacted_places(result.trajectory, shown.trajectory, case, parts.case(case) if case is not None else None)
+    return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places)))) if places else shown
+
+
+class RunDoor:
+    """The door through which the runs of a batch go into the history; `cases` are theirs, by the ids of the runs.
+
+    Most runs hold no secret, which is found out by searching the JSON texts that are written: what the runs of a batch
+    share is redacted once, and the others are neither walked through nor copied.
+    """
+
+    def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
+        self._parts = parts
+        self._cases = cases
+
+    def search(self, run: DoneRun) -> Search | None:
+        """Returns a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
+        is. Returns `None` for a run that has to be redacted in any case."""
+        finder = self._parts.secrets.finder
+        started = run.events[0].payload if run.events else None
+        tools = started.tools if isinstance(started, RunStarted) else ()
+        case = self._cases[run.run_id]
+        shared_are_clean = (
+            self._parts.case(case) is case
+            and all(self._parts.tool(tool) is tool for tool in tools)
+            and self._parts.secrets.redacted(run.result.grading) is run.result.grading
+        )
+        return (
+            finder.may_be_in_json if shared_are_clean and not finder.may_be_in(_texts_in_pieces(run.events)) else None
+        )
+
+    def redacted(self, run: DoneRun) -> DoneRun:
+        """Returns the run as it may be stored."""
+        events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
+        return replace(run, events=events, result=result)
+
+
+def _texts_in_pieces(events: Iterable[Event]) -> str:
+    """Returns all texts that came in pieces, put together as `EventDoor` does: a secret may stand across pieces."""
+    texts: dict[object, list[str]] = {}
+    for event in events:
+        what = event.payload
+        match what:
+            case TextDelta(text=piece) | ReasoningDelta(text=piece):
+                texts.setdefault(type(what), []).append(piece)
+            case CallArgumentsDelta(call_id=call_id, fragment=piece):
+                texts.setdefault(call_id, []).append(piece)
+            case CallFinished(call_id=call_id):
+                texts.get(call_id, []).append("\n")
+            case CallStarted():
+                pass
+            case _:
+                for pieces in texts.values():
+                    pieces.append("\n")
+    return "\n".join(map("".join, texts.values()))
+
+
+def redacted_suite_text(text: str, secrets: Secrets) -> str:
+    """The text of a suite as it may be stored: TOML still, also where a number is secret."""
+    shown = secrets.redact(text)
+    if shown is text or _is_toml(shown):
+        return shown
+    bare = _BARE_NUMBER.sub(lambda match: _quoted_if_secret(match[0], secrets), text)
+    shown_bare = secrets.redact(bare)
+    return shown_bare if _is_toml(shown_bare) else shown
+
+
+_BARE_NUMBER = re.compile(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
+
+
+def _quoted_if_secret(number: str, secrets: Secrets) -> str:
+    shown = secrets.redact(number)
+    return number if shown is number else f'"{shown}"'
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return True
+
+
+def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
+    """A result for a report. What it is found by stays as it is: the suite's path, the case's id and the model."""
+    shown = secrets.redacted(result)
+    if shown is result:
+        return result
+    return replace(shown, suite=result.suite, case_id=result.case_id, case_name=result.case_name, model=result.model)
+
+
+class EventDoor:
+    """Takes the events of one run and gives those that may leave. Each event keeps its sequence number and time.
+
+    A secret may come in pieces. An event whose text may end in the beginning of one is held back, with all events after
+    it, until the next pieces decide. What stands in place of a secret stands in the piece in which the secret began.
+    """
+
+    def __init__(self, parts: SuiteParts) -> None:
+        self._parts = parts
+        self._waiting: deque[_Slot] = deque()
+        self._texts: dict[tuple[type[_Delta], str], _Text] = {}
+
+    def take(self, event: Event) -> list[Event]:
+        """Take the next event; returns the events that may leave now."""
+        finder = self._parts.secrets.finder
+        what = event.payload
+        if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
+            return [event]
+        slot = _Slot(event)
+        self._waiting.append(slot)
+        match what:
+            case TextDelta(text=text) | ReasoningDelta(text=text):
+                self._text(what, "").add(slot, text, finder)
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._text(what, call_id).add(slot, fragment, finder)
+            case CallStarted():
+                slot.shown = self._whole(event)
+            case CallFinished(call_id=call_id):
+                self._end((CallArgumentsDelta, call_id), finder)
+                slot.shown = self._whole(event)
+            case _:
+                for key in tuple(self._texts):
+                    self._end(key, finder)
+                slot.shown = self._whole(event)
+        return list(self._free())
+
+    def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
+        """Whether a piece may leave at once, as most do: nothing waits, and no secret stands or may begin in it."""
+        if isinstance(what, CallArgumentsDelta):
+            text, piece = self._text(what, what.call_id), what.fragment
+            if self._parts.secrets.redact(what.call_id) is not what.call_id:
+                return False
+        else:
+            text, piece = self._text(what, ""), what.text
+        return text.passes(piece, finder)
+
+    def rest(self) -> list[Event]:
+        """What was held back, since nothing more comes."""
+        finder = self._parts.secrets.finder
+        for key in tuple(self._texts):
+            self._end(key, finder)
+        return list(self._free())
+
+    def _whole(self, event: Event) -> Event:
+        what, secrets = event.payload, self._parts.secrets
+        if isinstance(what, RunStarted):
+            tools = tuple(map(self._parts.tool, what.tools))
+            without_tools = replace(what, tools=())
+            shown = secrets.redacted(without_tools)
+            same = shown is without_tools and all(a is b for a, b in zip(tools, what.tools, strict=True))
+            return event if same else replace(event, payload=replace(shown, tools=tools))
+        shown_what = secrets.redacted(what)
+        return event if shown_what is what else replace(event, payload=shown_what)
+
+    def _text(self, what: _Delta, call_id: str) -> _Text:
+        text = self._texts.get((type(what), call_id))
+        if text is None:
+            text = self._texts[type(what), call_id] = _Text(self._parts.secrets)
+        return text
+
+    def _end(self, key: tuple[type[_Delta], str], finder: Finder) -> None:
+        text = self._texts.pop(key, None)
+        if text is not None:
+            text.end(finder)
+
+    def _free(self) -> Iterator[Event]:
+        while self._waiting and (event := self._waiting[0].shown) is not None:
+            self._waiting.popleft()
+            yield event
+
+
+@dataclass(slots=True)
+class _Slot:
+    """An event that waits for its turn; `shown` is the event as it may leave, once that is decided."""
+
+    event: Event
+    shown: Event | None = None
+    text: str = ""
+
+    def decided_text(self, secrets: Secrets) -> None:
+        """All of the text of the piece is decided."""
+        what = self.event.payload
+        if isinstance(what, CallArgumentsDelta):
+            call_id = secrets.redact(what.call_id)
+            same = call_id == what.call_id and self.text == what.fragment
+            shown = replace(what, call_id=call_id, fragment=self.text)
+            self.shown = self.event if same else replace(self.event, payload=shown)
+        else:
+            assert isinstance(what, TextDelta | ReasoningDelta)
+            same = self.text == what.text
+            self.shown = self.event if same else replace(self.event, payload=replace(what, text=self.text))
+
+
+@dataclass(slots=True)
+class _Text:
+    """One text that comes in pieces, as far as it is not decided: the pieces of `undecided`, and how long each is."""
+
+    secrets: Secrets
+    before: str = ""
+    undecided: str = ""
+    pieces: deque[tuple[_Slot, int]] = field(default_factory=deque)
+
+    def add(self, slot: _Slot, piece: str, finder: Finder) -> None:
+        self.undecided += piece
+        self.pieces.append((slot, len(piece)))
+        self._decide(finder, over=False)
+
+    def passes(self, piece: str, finder: Finder) -> bool:
+        """Take a piece, if nothing in it has to wait or be replaced."""
+        text = self.before + piece
+        if self.pieces or finder.open_from(text) < len(text) or finder.may_be_in(text):
+            return False
+        self.before = text[-LOOKS_BACK:]
+        return True
+
+    def end(self, finder: Finder) -> None:
+        self._decide(finder, over=True)
+
+    def _decide(self, finder: Finder, *, over: bool) -> None:
+        text, begin = self.before + self.undecided, len(self.before)
+        until, places = finder.decided(text, begin, over=over)
+        if not places and until == len(text):
+            self._all_as_it_is(text)
+            return
+        inside = iter([*places, (len(text), len(text), "")])
+        first, last, shown = next(inside)
+        at = begin
+        while self.pieces:
+            slot, size = self.pieces[0]
+            end = at + size
+            while at < min(end, until):
+                if first <= at:
+                    slot.text += shown
+                    shown = ""
+                    at = min(last, end, until)
+                    if at == last:
+                        first, last, shown = next(inside)
+                else:
+                    step = min(first, end, until)
+                    slot.text += text[at:step]
+                    at = step
+            if end > until:
+                self.pieces[0] = (slot, end - at)
+                break
+            self.pieces.popleft()
+            slot.decided_text(self.secrets)
+        self.undecided = text[until:]
+        self.before = text[max(until - LOOKS_BACK, 0) : until]
+
+    def _all_as_it_is(self, text: str) -> None:
+        """Everything is decided, and what was not said yet holds no secret."""
+        at = len(text)
+        for slot, size in reversed(self.pieces):
+            slot.text += text[at - size : at]
+            at -= size
+            slot.decided_text(self.secrets)
+        self.pieces.clear()
+        self.undecided = ""
+        self.before = text[-LOOKS_BACK:]

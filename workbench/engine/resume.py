@@ -1,0 +1,249 @@
+"""Going on with a batch of the history: exactly the runs that are missing in it, made as they were meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
+from pathlib import Path
+
+from workbench.config.models import DEFAULT_CONCURRENCY
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.engine.history_recorder import brought_settings, cases_as_stored, judges_of, model_settings
+from workbench.engine.known_secrets import learn_secrets_of_runs
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import (
+    NO_OWN_MODELS,
+    OwnModels,
+    PlannedRun,
+    grader_named,
+    next_run_id,
+    rule_named,
+    run_id_at,
+    with_grader,
+)
+from workbench.history.claims import claim
+from workbench.history.history import History
+from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef
+from workbench.history.writer import BatchHandle
+from workbench.providers.built_in import is_built_in
+from workbench.suite.model import GRADERS, Case, RepeatRule
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+from workbench.suite.variants import UnknownVariantError, model_of, variant_of
+from workbench.trajectory.messages import JsonValue
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A batch that can go on. `runs` are those that are missing, in the order of the plan, and `files` their suites.
+
+    `as_then` says of which suites the text of then is run instead of today's, and why, and what else is graded as then.
+    `differences` says which models and judges are reached otherwise today than then: going on would mix two things in
+    one batch. `execute` and `execute_all` are what `Execution` was made of then; the latter is a person's word, and is
+    to be given again.
+    """
+
+    batch: BatchRow
+    runs: tuple[PlannedRun, ...]
+    files: tuple[SuiteFile, ...]
+    handle: BatchHandle = field(repr=False)
+    """What the history knows the batch by, with the place of each run in its plan."""
+    specs: Specs = field(repr=False)
+    """How the models are reached, as `differences` says."""
+    history: Path
+    """The file that has the batch."""
+    as_then: tuple[str, ...]
+    differences: tuple[str, ...]
+    execute: bool | None
+    execute_all: bool
+    concurrency: int
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Where each run stands in the plan of the batch, by its id."""
+        return self.handle.places
+
+
+def claim_and_read(
+    history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
+) -> Resumption:
+    """Claim a batch, so that nobody else makes what is missing in it, and read what that is, as `resumable` does.
+
+    Whoever does not go on releases the claim, `handle.claim`. Raises HistoryError.
+    """
+    taken = claim(history.file, number)
+    try:
+        resumption = resumable(history, history.batch(f"#{number}"), program, named=named, own_models=own_models)
+    except BaseException:
+        taken.release()
+        raise
+    resumption.handle.claim = taken
+    return resumption
+
+
+def resumable(
+    history: History,
+    batch: BatchRow,
+    program: Program,
+    *,
+    named: Collection[str] = (),
+    own_models: OwnModels = NO_OWN_MODELS,
+    next_run_id: Callable[[], str] = next_run_id,
+) -> Resumption:
+    """What is missing in a batch, ready to be run. Reads the history, suites and settings: nothing for the app's loop.
+
+    A suite whose file is what it was is used as it is; of another one, the text in the history is run under the same
+    path. Who named a model is believed of the user's own history alone: in another one, which may come from anywhere,
+    the suites did, but for the models that are `named` again. `own_models` are those that the caller brings along
+    again. Raises HistoryError when nothing is missing, or when what
+    is missing cannot be run as it was meant to be.
+    """
+    if batch.kind == "reruns":
+        why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
+        raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes them again")
+    if (planned_in := history.planned_in(batch.number)) < batch.planned:
+        written = f"{planned_in:,} of its {batch.planned:,} runs are in it"
+        raise HistoryError(
+            f"batch {batch.number} was interrupted while its plan was being written, {written}: start a new batch"
+        )
+    missing, used = history.missing_runs(batch.number), history.models_of(batch.number)
+    if not missing:
+        forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
+        raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
+    if history.file.resolve() != program.folders.history.resolve():
+        missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
+        used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
+    specs = Specs(program.models, program.environment)
+    files: dict[SuiteRef, SuiteFile] = {}
+    as_then: list[str] = []
+    for suite in dict.fromkeys(row.suite for row in missing):
+        _check_path(batch, suite, files)
+        files[suite], problem = suite_of(history, batch, suite)
+        # Before ids are looked for, and models compared: what was secret then was taken out of both.
+        learn_secrets_of_models(program, files[suite], [use for use in used if use.suite == suite], specs)
+        as_then += problem
+    if history.gradings(batch.number):
+        as_then.append(
+            f"batch {batch.number} was regraded after it ran: new runs are graded by what its suites "
+            "expected then, until the batch is regraded"
+        )
+    cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
+    taken = history.run_ids(batch.number)
+    runs: list[PlannedRun] = []
+    rule = rule_named(batch.settings.get("repeat_rule"))
+    for row in missing:
+        run_id = _new_id(next_run_id, row, batch)
+        while run_id in taken:
+            run_id = _new_id(next_run_id, row, batch)
+        planned = _planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id), rule)
+        own = own_models.get(row.model) if not row.model_of_suite else None
+        runs.append(replace(planned, own_model=own))
+    settings = batch.settings
+    concurrency = settings.get("concurrency")
+    execute = settings.get("execute")
+    places = {run.run_id: row.place for run, row in zip(runs, missing, strict=True)}
+    return Resumption(
+        batch=batch,
+        runs=tuple(runs),
+        files=tuple(files.values()),
+        handle=BatchHandle(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
+        specs=specs,
+        history=history.file,
+        as_then=tuple(as_then),
+        differences=tuple(_differences(batch, used, runs, program, specs)),
+        execute=execute if isinstance(execute, bool) else None,
+        execute_all=settings.get("execute_all") is True,
+        concurrency=concurrency if isinstance(concurrency, int) and concurrency > 0 else DEFAULT_CONCURRENCY,
+    )
+
+
+def _new_id(next_run_id: Callable[[], str], row: RunRow, batch: BatchRow) -> str:
+    return next_run_id() if batch.shard is None else run_id_at(next_run_id(), row.place)
+
+
+def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
+    return of_suite or not (model_of(model) in named or is_built_in(model_of(model)))
+
+
+def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
+    """What a suite is trusted to do goes by its path, which is to be a whole one, and that of one suite alone."""
+    if not suite.file.is_absolute() or "\0" in str(suite.file):
+        raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
+    if suite.file in {other.file for other in others}:
+        raise HistoryError(f"batch {batch.number} is damaged: it has two suites at {suite.file}")
+
+
+def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: Specs) -> None:
+    """Have the program know what is secret for runs of a suite that a history has, as it was when they were kept."""
+    cases = file.suite.cases if file.suite is not None else ()
+    runs = (PlannedRun("", file, case, use.model, 0, use.of_suite) for case in cases for use in models)
+    learn_secrets_of_runs(program, runs, specs)
+
+
+def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
+    """A suite of a batch as it was then, and what is to be said of that. Raises HistoryError when it cannot be had."""
+    today = load_suite(suite.file)
+    if today.suite is not None and today.hash == suite.hash:
+        return today, []
+    then = replace(parse_suite(history.suite_text(suite), suite.file), as_then=True)
+    changed = "was removed" if today.is_missing else "has changed"
+    if then.hash != suite.hash:
+        raise HistoryError(
+            f"{suite.file} {changed} since batch {batch.number}, and secrets in its old text were not stored: "
+            "restore the old file, or start a new batch"
+        )
+    if then.suite is None:
+        raise HistoryError(
+            f"{suite.file} {changed} since batch {batch.number}, and its old text is no longer a valid suite: "
+            f"{then.errors[0] if then.errors else 'start a new batch'}"
+        )
+    return then, [f"{suite.file} {changed} since batch {batch.number}: its old text is run"]
+
+
+def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None, rule: RepeatRule | None) -> PlannedRun:
+    if case is None:
+        raise HistoryError(
+            f"run {row.place + 1} of batch {row.batch} is damaged: {file.path} has no case {row.case_id!r}"
+        )
+    assert file.suite is not None
+    try:
+        variant_of(file.suite, row.model)
+    except UnknownVariantError as error:
+        raise HistoryError(f"run {row.place + 1} of batch {row.batch} is of a variant, but {error}") from None
+    by = grader_named(row.by)
+    if row.by is not None and by is None:
+        raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is not one of {', '.join(GRADERS)}")
+    case = with_grader(case, by, rule)
+    return PlannedRun(run_id, file, case, row.model, row.repeat, row.model_of_suite, by, repeat_rule=rule)
+
+
+def _differences(
+    batch: BatchRow, used: Sequence[ModelUse], runs: Sequence[PlannedRun], program: Program, specs: Specs
+) -> Iterator[str]:
+    asked_now = {run.model for run in runs}
+    brought = {run.model: brought_settings(run) for run in runs}
+    # The first run of a model, missing or not, is the one whose settings were kept for it.
+    models: dict[str, JsonValue] = {}
+    for suite, model, of_suite in used:
+        if model in asked_now and model not in models:
+            find = partial(specs.of_model, model, suite.file, by_suite=of_suite)
+            models[model] = brought[model] or model_settings(find)
+    for kind, today in (("model", models), ("judge", judges_of(runs, specs))):
+        then = batch.settings.get(f"{kind}s")
+        for name, now in program.secrets.redacted(today).items():
+            before = then.get(name) if isinstance(then, dict) else None
+            yield from _difference(f"the {kind} {name!r}", batch.number, before, now)
+
+
+def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iterator[str]:
+    assert isinstance(now, dict)
+    if not isinstance(then, dict) and "problem" in now:
+        yield f"batch {batch} was judged, but not all of its checks can be judged now: {now['problem']}"
+    elif not isinstance(then, dict):
+        yield f"{which} was not asked in batch {batch}"
+    elif "problem" in now and "problem" not in then:
+        yield f"{which} of batch {batch} can no longer be reached: {now['problem']}"
+    elif "problem" not in then and (other := [name for name in REACHED_BY if then.get(name) != now.get(name)]):
+        problem = "; ".join(f"{name} was {then.get(name)} and is now {now.get(name)}" for name in other)
+        yield f"{which} has other settings than in batch {batch}: {problem}"

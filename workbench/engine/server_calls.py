@@ -1,0 +1,110 @@
+"""Starts, stops and calls servers on the engine's thread when a person asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.config.program import Program
+from workbench.engine.thread import EngineThread
+from workbench.suite.model import Server
+from workbench.tools.answer import ServerError, UntrustedError
+from workbench.tools.connection import ServerStatus
+from workbench.tools.pool import Grant, ServerPool
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+if TYPE_CHECKING:
+    from workbench.tools.by_hand import Executed
+
+
+class ServerOf(NamedTuple):
+    """A server and the suite file that names it."""
+
+    suite_file: Path
+    server: Server
+
+
+class Serving:
+    """The servers of a runtime, shared with its runs. They are started and called as the grants of their suites allow.
+    Any thread may wait for the futures; cancelling one cancels its work."""
+
+    def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
+        self._pool = pool
+        self._engine = engine
+        self._program = program
+
+    def status(self, servers: Sequence[ServerOf]) -> Future[tuple[ServerStatus, ...]]:
+        """Return the current status of servers."""
+
+        async def look() -> tuple[ServerStatus, ...]:
+            return tuple(self._pool.status(*server) for server in servers)
+
+        return self._engine.submit(look())
+
+    def start(self, server: ServerOf, grant: Grant) -> Future[ServerStatus]:
+        """Start a server that is not running, also one that is down. The future gives its status then."""
+        return self._engine.submit(self._start(server, grant))
+
+    def stop(self, server: ServerOf) -> Future[ServerStatus]:
+        """Close a server; runs that need it start it again."""
+
+        async def stop() -> ServerStatus:
+            await self._pool.stop(*server)
+            return self._pool.status(*server)
+
+        return self._engine.submit(stop())
+
+    def changed(self, server: ServerOf, seen: ServerStatus) -> Future[ServerStatus]:
+        """Wait until the status of a server is another one than that `seen`. The future gives the new one."""
+
+        async def wait() -> ServerStatus:
+            await self._pool.changed(*server, seen.tools)
+            return self._pool.status(*server)
+
+        return self._engine.submit(wait())
+
+    def list_once(
+        self, servers: Sequence[ServerOf], grant: Grant, program: Program
+    ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
+        """Start servers in the environment of a program, apart from those of runs, list their tools and close them. The
+        future gives the tools of each, without secrets, or raises ServerError or UntrustedError."""
+
+        async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
+            pool = ServerPool(program)
+            try:
+                started = await asyncio.gather(*(pool.started(*server, grant) for server in servers))
+                return tuple(tuple(map(program.secrets.redacted, server.tools)) for server in started)
+            finally:
+                await pool.close()
+
+        return self._engine.submit(listed())
+
+    def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
+        """Execute a tool once and write that into the audit log, starting its server if necessary. The future raises
+        what `execute_by_hand` raises."""
+
+        from workbench.tools.by_hand import execute_by_hand  # on use: runs call no tool by hand
+
+        async def call() -> Executed:
+            await self._stop_if_down(server)
+            return await execute_by_hand(self._pool, *server, grant, tool, arguments, self._program)
+
+        return self._engine.submit(call())
+
+    async def _start(self, server: ServerOf, grant: Grant) -> ServerStatus:
+        await self._stop_if_down(server)
+        try:
+            await self._pool.started(*server, grant)
+        except ServerError as error:
+            return ServerStatus("down", reason=str(error), output=error.output)
+        except UntrustedError as error:
+            return ServerStatus("down", reason=str(error))
+        return self._pool.status(*server)
+
+    async def _stop_if_down(self, server: ServerOf) -> None:
+        """Stop a server that is down, so that it can be started again."""
+        if self._pool.status(*server).state == "down":
+            await self._pool.stop(*server)

@@ -1,0 +1,263 @@
+"""The runs of a cluster's batch that wait, by the endpoints that they ask, and how many of them go to a worker at a
+time."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from itertools import chain
+from pathlib import Path
+
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.dataclasses import dataclass
+from workbench.engine.batch import LaneOf
+from workbench.engine.plan import PlannedRun
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.cluster.approval_hash import endpoints_of
+from workbench.evaluation.plan import Plan
+from workbench.limits import MAX_HOLD_SECONDS
+from workbench.providers.http.rate_limits import Lease
+
+# What an endpoint allows, divided among the workers that ask it: each part is lent and comes back.
+
+MARGIN_S = 1.0
+"""A permit rests longer than its minute by this: two requests may be on their way for different times."""
+MAX_PERMITS = 500
+"""With a higher rate, a permit is good for several requests a minute."""
+LOST_S = 12.0
+"""How long after its worker was lost a part is not lent again: a worker that nobody asks any more stops within that
+time, and so do its requests, but for the longest."""
+
+
+class EndpointLimits:
+    """What one model at one address allows to all workers together: `concurrency` requests at a time, `per_minute` in
+    any minute. `clock` returns monotonic seconds."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        concurrency: int,
+        per_minute: float | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.base_url = base_url
+        self.model = model
+        self.concurrency = concurrency
+        self._clock = clock
+        self._held_until_s = float("-inf")
+        self._free = concurrency
+        self._coming: list[tuple[float, int]] = []
+        """What will be free again when: after a worker was lost."""
+        self._permits: list[float] | None = None
+        """When each permit may be used again, those that are lent apart: a heap."""
+        self._all_permits = 0
+        self._permit_s = 0.0
+        if per_minute is not None:
+            uses = max(1, int(-(-per_minute // MAX_PERMITS)))
+            self._all_permits = max(1, int(per_minute // uses))
+            self._permit_s = (60.0 + MARGIN_S) / uses if per_minute >= 1 else 60.0 / per_minute + MARGIN_S
+            self._permits = [clock()] * self._all_permits
+
+    @classmethod
+    def of(cls, base_url: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
+        """The limits of an endpoint that is reached under several names: the smallest count. `concurrency` is for
+        specs that say nothing."""
+        specs = tuple(specs)
+        rates = [spec.requests_per_minute for spec in specs if spec.requests_per_minute is not None]
+        at_once = min((spec.concurrency or concurrency for spec in specs), default=concurrency)
+        return cls(base_url, model, at_once, min(rates, default=None))
+
+    @property
+    def most_parts(self) -> int:
+        """In how many parts it can be lent at a time."""
+        return self.concurrency if self._permits is None else min(self.concurrency, self._all_permits)
+
+    @property
+    def held_s(self) -> float:
+        """For how long the endpoint accepts no request."""
+        return max(0.0, self._held_until_s - self._clock())
+
+    def hold(self, seconds: float) -> None:
+        """The endpoint has asked for a pause."""
+        self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
+
+    def can_lend(self) -> bool:
+        """Whether there is a part to be had now."""
+        now_s = self._clock()
+        while self._coming and self._coming[0][0] <= now_s:
+            self._free += heapq.heappop(self._coming)[1]
+        return self._free > 0 and (self._permits is None or bool(self._permits))
+
+    def lend(self, parts: int) -> Lease:
+        """One of so many parts. Only where `can_lend`."""
+        at_once = min(self._free, -(-self.concurrency // parts))
+        self._free -= at_once
+        waits_s: tuple[float, ...] | None = None
+        if self._permits is not None:
+            now_s = self._clock()
+            count = min(len(self._permits), -(-self._all_permits // parts))
+            waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
+        return Lease(self.base_url, self.model, at_once, waits_s, self._permit_s)
+
+    def take_back(self, lease: Lease, waits_s: Iterable[float]) -> None:
+        """A part is free again; its permits in so many seconds."""
+        self._free += lease.at_once
+        self._add_permits(waits_s)
+
+    def lost(self, lease: Lease) -> None:
+        """The worker with a part of it is lost, which may be asking still, if there is anybody to ask."""
+        rests_s = LOST_S if self.base_url else 0.0
+        heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
+        self._add_permits(LOST_S + self._permit_s for _ in lease.waits_s or ())
+
+    def _add_permits(self, waits_s: Iterable[float]) -> None:
+        if self._permits is not None:
+            now_s = self._clock()
+            for wait_s in waits_s:
+                heapq.heappush(self._permits, now_s + wait_s)
+
+
+AT_A_TIME = 2
+"""How many portions of a lane a worker has: while the last runs of one go on, there are those of the other."""
+PORTIONS_OF_WORKER = 2
+"""Into how many portions the runs of a lane are divided for each worker: the last ones end together."""
+AFTER_LOSSES = (100, 20, 1)
+"""How large a portion may be, by how often its runs were lost with their workers. Then they end as errors."""
+
+Endpoint = tuple[str, str]
+"""An address and a model there; for what needs no endpoint, no address."""
+
+Group = tuple[Path, str, bool]
+"""A suite and a model, and whether the suite names that: what the runs of a portion have in common."""
+
+
+@dataclass(eq=False)
+class Lane:
+    """The runs that wait for one endpoint. `limits` say how many may be under way."""
+
+    limits: EndpointLimits
+    asked_by: Counter[EndpointLimits]
+    """How many lanes ask each endpoint: the same for all of them."""
+    waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
+    """In their order; none of the queues is empty."""
+    again: deque[PlannedRun] = field(default_factory=deque)
+    """Those that were lost with their workers: they go before the others."""
+    suspects: deque[PlannedRun] = field(default_factory=deque)
+    """Those that end as errors if they are lost once more: they go last, and a worker has nothing beside one. If that
+    worker is lost, too, it was this run."""
+    needs: dict[Group, tuple[EndpointLimits, ...]] = field(default_factory=dict)
+    """The limits of all endpoints that the runs of a group ask, this one's first."""
+    losses: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def length(self) -> int:
+        """How many runs wait."""
+        return sum(map(len, self._queues()))
+
+    @property
+    def next_is_suspect(self) -> bool:
+        """Whether nothing but suspects waits."""
+        return bool(self.suspects) and self._next() is self.suspects
+
+    def needed(self) -> tuple[EndpointLimits, ...]:
+        """The limits of all endpoints that the next runs ask."""
+        return self.needs[group_of(self._next()[0])]
+
+    def lend(self, workers: int) -> tuple[Lease, ...]:
+        """Parts of what these allow: one for each portion that any of so many workers may have. Only where they can all
+        lend."""
+        return tuple(
+            limits.lend(min(limits.most_parts, workers * AT_A_TIME * self.asked_by[limits])) for limits in self.needed()
+        )
+
+    def take(self, workers: int) -> list[PlannedRun]:
+        """The runs of the next portion, which wait no longer: of one group."""
+        queue = self._next()
+        group, losses = group_of(queue[0]), self.losses[queue[0].run_id]
+        most = AFTER_LOSSES[losses]
+        if losses == 0:
+            parts = min(workers * AT_A_TIME, self.limits.most_parts)
+            least = -(-self.limits.concurrency // parts)  # fewer would leave something idle
+            most = min(most, max(least, -(-self.length // (parts * PORTIONS_OF_WORKER))))
+        runs: list[PlannedRun] = []
+        while queue and len(runs) < most and (group_of(queue[0]), self.losses[queue[0].run_id]) == (group, losses):
+            runs.append(queue.popleft())
+        if not self.waiting.get(group, True):
+            del self.waiting[group]
+        return runs
+
+    def lost(self, run: PlannedRun) -> bool:
+        """A run was lost with its worker: it waits again. Returns whether it does, `False` after too many losses."""
+        self.losses[run.run_id] += 1
+        left = len(AFTER_LOSSES) - self.losses[run.run_id]
+        if left > 0:
+            (self.suspects if left == 1 else self.again).append(run)
+        return left > 0
+
+    def drop(self, run_id: str | None) -> list[PlannedRun]:
+        """Have one run wait no longer, or all of them. Returns which did."""
+
+        def stays(run: PlannedRun) -> bool:
+            return run_id not in (None, run.run_id)
+
+        dropped = [run for run in chain(*self._queues()) if not stays(run)]
+        self.again, self.suspects = deque(filter(stays, self.again)), deque(filter(stays, self.suspects))
+        left = {group: deque(filter(stays, queue)) for group, queue in self.waiting.items()}
+        self.waiting = {group: queue for group, queue in left.items() if queue}
+        return dropped
+
+    def _queues(self) -> Iterator[deque[PlannedRun]]:
+        yield from (self.again, *self.waiting.values(), self.suspects)
+
+    def _next(self) -> deque[PlannedRun]:
+        return next(filter(None, self._queues()))
+
+
+def lanes_for(
+    plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], samples: Iterable[PlannedRun], approval: Approval
+) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
+    """Sort the runs of a plan into lanes, in their order. Returns these, and the limits of all endpoints, judges' too.
+    `samples` are those of the plan."""
+    samples = tuple(samples)
+    endpoints = {
+        endpoint: EndpointLimits.of(*endpoint, specs, plan.concurrency)
+        for endpoint, specs in endpoints_of(approval, samples).items()
+    }
+    judges: dict[Path, set[Endpoint]] = {}
+    for sample in samples:
+        asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
+        judges.setdefault(sample.file.path, set()).update(asked)
+    lanes: dict[Endpoint, Lane] = {}
+    lane_of_group: dict[Group, Lane] = {}
+    asked_by: Counter[EndpointLimits] = Counter()
+    for run in plan.runs:
+        group = group_of(run)
+        lane = lane_of_group.get(group)
+        if lane is None:
+            endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
+            if endpoint not in endpoints:
+                endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
+            lane = lane_of_group[group] = lanes.setdefault(endpoint, Lane(endpoints[endpoint], asked_by))
+            others = sorted(judges.get(run.file.path, set()) - {endpoint})
+            lane.needs[group] = tuple(endpoints[each] for each in (endpoint, *others))
+        lane.waiting.setdefault(group, deque()).append(run)
+    for lane in lanes.values():
+        asked_by.update(set(chain.from_iterable(lane.needs.values())))
+    return tuple(lanes.values()), endpoints
+
+
+def group_of(run: PlannedRun) -> Group:
+    """Of which portions a run can be."""
+    return run.file.path, run.model, run.model_of_suite
+
+
+def _endpoint_of(run: PlannedRun, approval: Approval) -> Endpoint | None:
+    try:
+        spec = approval.specs.of(run)
+    except ConfigError:
+        return None
+    return (spec.base_url, spec.model) if spec is not None else None

@@ -1,0 +1,278 @@
+"""Makes it sure that cases broke since a baseline: which are made again, which cannot be, and what is known of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from workbench.analysis.batch_diff import CaseChange
+from workbench.analysis.comparison import CellKey
+from workbench.analysis.confirmation import (
+    TYPICAL,
+    Confirmation,
+    Confirmed,
+    ConfirmedCase,
+    fewest_reruns,
+    repeats_confirm,
+    typical_share,
+)
+from workbench.dataclasses import dataclass
+from workbench.engine.plan import PlannedRun, with_grader
+from workbench.evaluation.baseline import Baseline
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.reruns import Rerun, Reruns, executed_write
+from workbench.grading.grade import GRADED, RunResult
+from workbench.history.history import Contents, History
+from workbench.history.records import HistoryError
+from workbench.providers.built_in import REPLAY, is_built_in
+from workbench.reports.baseline import AgainstBaseline
+from workbench.suite.numerals import counted
+from workbench.suite.variants import model_of
+from workbench.trajectory.recording import RecordingError
+from workbench.trajectory.trajectory import Trajectory
+
+_NO_MORE = "no more runs are made again than the batch has: --repeats N allows for more"
+
+MAX_EARLIER = 200
+"""So many earlier runs of a case are looked at."""
+
+
+@dataclass(frozen=True)
+class Confirming:
+    """What is known of the cases that broke before any is made again, and the plan of the reruns, if there are any."""
+
+    against: AgainstBaseline
+    settled: tuple[ConfirmedCase, ...]
+    plan: Plan | None = None
+    changes: tuple[CaseChange, ...] = ()
+    """The cases that the plan makes again, in the order of its reruns."""
+
+    @property
+    def announcement(self) -> str | None:
+        """What is made again, and by how many runs at most; `None` where nothing is."""
+        if self.plan is None or self.plan.reruns is None:
+            return None
+        one = len(self.changes) == 1
+        which = f"{counted(len(self.changes), 'case')} {'is' if one else 'are'} made again"
+        whether = f"until it is sure whether {'it' if one else 'they'} broke"
+        return f"{which} {whether}, by {counted(self.plan.reruns.most, 'run')} at most: --confirm none makes none again"
+
+    def done(
+        self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
+    ) -> AgainstBaseline:
+        """Return the comparison with what is known of each case after these reruns, which are in a batch."""
+        cases, errors, made = [*self.settled], 0, 0
+        if self.plan is not None and self.plan.reruns is not None:
+            course, in_error = self.plan.reruns.course(), Counter[int]()
+            for result in results:
+                course.take_result(result)
+                made += result.status in GRADED or result.status == "error"
+                if result.status == "error":
+                    in_error[self.plan.reruns.place_of[result.run_id]] += 1
+            for place, change in enumerate(self.changes):
+                evidence = course.evidence[place]
+                outcome, why = evidence.decided or "perhaps by chance", None
+                if evidence.decided is None and in_error[place]:
+                    errors += 1
+                    why = f"{counted(in_error[place], 'rerun')} ended in an error"
+                elif evidence.decided is None and course.cost_limit is not None:
+                    errors += 1
+                    why = course.cost_limit
+                elif evidence.decided is None and place in course.writing:
+                    why = _not_read_only(course.writing[place])
+                elif evidence.decided is None:
+                    why = "stopped" if interrupted else _NO_MORE
+                cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
+        order = {_key(change): place for place, change in enumerate(self.against.deciding("broke"))}
+        cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
+        known = Confirmed(tuple(cases), made, batch if made else None, errors, interrupted)
+        return replace(self.against, confirmed=known)
+
+
+def confirming(
+    baseline: Baseline,
+    against: AgainstBaseline,
+    results: Sequence[RunResult],
+    plan: Plan | None = None,
+    *,
+    batch: int | None = None,
+    interrupted: bool = False,
+) -> Confirming | None:
+    """Return what is known of the cases that broke, and how it becomes sure; `None` where nothing is asked for, or
+    where the test of all cases has decided. `results` are those of the batch, which is made by `plan` and recorded as
+    `batch`; without a plan nothing can be made again."""
+    changes = against.deciding("broke")
+    if against.confirm == "none" or against.is_worse or not changes:
+        return None
+    plan = plan if against.confirm == "reruns" else None
+    runs = _runs_of(baseline, changes, results)
+    settled: list[ConfirmedCase] = []
+    again: list[tuple[CaseChange, PlannedRun]] = []
+    for change in changes:
+        of_case = runs.get(_key(change), [])
+        planned = _planned(baseline, plan, change) if plan is not None and not interrupted else None
+        if (sure := _why_sure(baseline, change, of_case)) is not None:
+            settled.append(_confirmed(change, "confirmed", why=sure))
+        elif _repeats_confirm(change, against.diff.compared):
+            why = f"failed {_failed(change):,} of {_graded(change):,} repeats"
+            settled.append(_confirmed(change, "confirmed", why=why))
+        elif (why_not := _why_not(baseline, change, of_case, plan, planned, interrupted=interrupted)) is not None:
+            settled.append(_confirmed(change, "perhaps by chance", why=f"not made again: {why_not}"))
+        elif planned is not None:
+            again.append((change, planned))
+    if not again or plan is None:
+        return Confirming(against, tuple(settled))
+    typical = _typical_shares(plan, again, baseline, batch)
+    cases = tuple(
+        Rerun(run, share, baseline.confirm_writes or plan.execution.exempt(run.file))
+        for (_, run), share in zip(again, typical, strict=True)
+    )
+    runs_of_batch = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
+    most = max(runs_of_batch, fewest_reruns(len(changes)))  # a suite of two cases can have a regression too
+    reruns, planned_runs = Reruns(cases, len(changes), most, batch).planned()
+    rerun_plan = replace(
+        plan,
+        runs=planned_runs,
+        reruns=reruns,
+        resumed=None,
+        shard=None,
+        until=None,
+        compares=False,
+        min_score=None,
+        history=plan.history if batch is not None else None,
+        notices=(),
+    )
+    return Confirming(against, tuple(settled), rerun_plan, tuple(change for change, _ in again))
+
+
+def _key(change: CaseChange) -> CellKey:
+    return change.suite, change.case_id, change.model
+
+
+def _confirmed(
+    change: CaseChange, outcome: Confirmation, failed: int = 0, good: int = 0, why: str | None = None
+) -> ConfirmedCase:
+    return ConfirmedCase(*_key(change)[:2], change.case_name, change.model, outcome, failed, good, why)
+
+
+def _runs_of(
+    baseline: Baseline, changes: Iterable[CaseChange], results: Iterable[RunResult]
+) -> dict[CellKey, list[RunResult]]:
+    found: dict[CellKey, list[RunResult]] = {_key(change): [] for change in changes}
+    for result in results:
+        key = baseline.suites[result.suite].key, result.case_id, result.model
+        if key in found and not result.is_fork:
+            found[key].append(result)
+    return found
+
+
+def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
+    """Return a run of the case. One that was over before its batch was resumed is planned like another one of its suite
+    with its model: what that may use is approved."""
+    alike = None
+    for run in plan.runs:
+        if (baseline.suites[str(run.file.path)].key, run.model) == (change.suite, change.model):
+            if run.case.id == change.case_id:
+                return run
+            alike = alike or run
+    if alike is None:
+        return None
+    written = next((case for case in alike.written_suite.cases if case.id == change.case_id), None)
+    return None if written is None else replace(alike, written=with_grader(written, alike.by, alike.repeat_rule))
+
+
+def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
+    """Return why a case that broke needs no rerun: its model always answers the same."""
+    model = model_of(change.model)
+    if not is_built_in(model):
+        return None
+    if not model.startswith(REPLAY):
+        return f"{model} always answers the same"
+    before = {_said(trajectory) for trajectory in _before(baseline, change)}
+    same = before.issuperset(_said(run.trajectory) for run in runs if run.status == "failed")
+    return "the recording answers as it did in the baseline" if same else None
+
+
+def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
+    with History(baseline.file) as history:
+        for run in baseline.runs.of_cases({change.case_id}):
+            there = baseline.same.get(run.suite.key, run.suite.key)
+            if there == change.suite and run.figures is not None:
+                with suppress(HistoryError, RecordingError):  # what is damaged is told of elsewhere
+                    yield history.recording(run).trajectory
+
+
+def _said(trajectory: Trajectory) -> str:
+    """Return what a model did in a run: its calls, and its answer."""
+    return repr(([(call.tool, dict(call.arguments)) for call in trajectory.calls], trajectory.final_answer))
+
+
+def _failed(change: CaseChange) -> int:
+    return 0 if change.after is None else change.after.graded - change.after.good
+
+
+def _graded(change: CaseChange) -> int:
+    return 0 if change.after is None else change.after.graded
+
+
+def _repeats_confirm(change: CaseChange, among: int) -> bool:
+    return repeats_confirm(_failed(change), _graded(change), among)
+
+
+def _why_not(
+    baseline: Baseline,
+    change: CaseChange,
+    runs: Sequence[RunResult],
+    plan: Plan | None,
+    planned: PlannedRun | None,
+    *,
+    interrupted: bool,
+) -> str | None:
+    """Return why a case cannot be made again."""
+    if model_of(change.model).startswith(REPLAY):
+        return "a recording always answers the same, and its repeats do not decide"
+    if interrupted:
+        return "the batch was interrupted"
+    if plan is None:
+        return "its repeats are all there is, and do not decide"
+    if plan.cluster is not None:
+        return "a cluster makes no reruns, and its repeats do not decide"
+    if planned is None:
+        return "all its runs were over when the batch was resumed"
+    if baseline.confirm_writes or plan.execution.exempt(planned.file):
+        return None
+    tool = next(filter(None, map(executed_write, runs)), None)
+    return None if tool is None else _not_read_only(tool)
+
+
+def _not_read_only(tool: str) -> str:
+    return f"it executed {tool}, which is not read-only; --confirm-writes makes it again all the same"
+
+
+def _typical_shares(
+    plan: Plan, again: Sequence[tuple[CaseChange, PlannedRun]], baseline: Baseline, batch: int | None
+) -> list[float]:
+    """Return which share of its runs each case passes by its earlier runs, with the content that it has now."""
+    if batch is None or plan.history is None:
+        return [TYPICAL for _ in again]
+    shares = []
+    with History(plan.history) as history:
+        contents = Contents(history)
+        for change, run in again:
+            statuses, content = [], None
+            suite = baseline.suites[str(run.file.path)]
+            for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
+                if row.model != change.model or row.is_fork or row.figures is None:
+                    continue
+                if row.batch == batch:
+                    content = contents.of(row.suite, row.case_id)
+                elif (
+                    row.batch < batch
+                    and contents.of(row.suite, row.case_id) == content
+                    and row.figures.status in GRADED
+                ):
+                    statuses.append(row.figures.status != "failed")
+            shares.append(typical_share(sum(statuses), len(statuses)))
+    return shares

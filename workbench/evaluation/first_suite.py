@@ -1,0 +1,353 @@
+"""The first suite for the tools of servers: for each tool a case that must call it, for each group of tools one that
+must not, all skipped until somebody writes the request."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
+from workbench.config.environment import Environment
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.evaluation.client_servers import ClientConfigError, FoundServers
+from workbench.reports.visible import one_line, shortened
+from workbench.suite.model import ANY_TOOL, GraderName, derived_id
+from workbench.suite.render import Table, block_text, suite_text
+from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.tables import NEW_SUITES_FREE
+from workbench.trajectory.json_schema import (
+    Schema,
+    allowed_values,
+    properties_of,
+    resolved,
+    suggested_values,
+    type_words,
+    types_of,
+    with_definitions,
+)
+from workbench.trajectory.messages import ToolDefinition
+
+if TYPE_CHECKING:
+    from workbench.evaluation.case_drafts import Draft
+
+SCHEMA_NAME = "suite.schema.json"
+"""The file beside a suite that its first line names."""
+
+SKIP = "write the request"
+
+REQUEST = "…"
+"""Stands for a request that is not written yet."""
+
+CiSystem = Literal["github", "gitlab"]
+
+CI_FILES: Mapping[CiSystem, str] = {"github": ".github/workflows/suites.yml", "gitlab": ".gitlab-ci.yml"}
+"""Where the jobs of CI systems stand in a repository."""
+
+SETTINGS = """\
+# Settings for the suites of this folder and those below it. Remove the marks of what you use.
+# Keys do not belong here: put them into the environment or a .env, and name the variable.
+
+# judge = "local" # the model for judged checks that name none
+
+# [models.local]
+# provider = "openai" # whose API it speaks: "openai", "openai-responses" or "anthropic"
+# base_url = "http://localhost:11434/v1"
+# model = "llama3.1" # its name there
+# api_key_env = "LOCAL_API_KEY"
+"""
+"""A `workbench.toml` to begin with."""
+
+_WIDTH = 116
+_VERBS = (
+    "add ask call cancel check clear close convert copy count create delete do download edit execute export fetch "
+    "fill find generate get give import insert is list load make move open patch post put query read remove rename "
+    "replace reset run save search select send set show start stop submit tell test update upload use validate verify "
+    "wait write"
+)
+"""Words with which names of tools begin without naming what they belong to."""
+
+_BOUNDS = frozenset({"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"})
+_WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def starter_suite(
+    name: str,
+    servers: Sequence[Table],
+    tools: Sequence[ToolDefinition],
+    by: GraderName | None = None,
+    drafts: Sequence[Draft] = (),
+    *,
+    schema: bool = True,
+) -> str:
+    """Return the text of a suite for some tools of its servers; the same for the same tools. `by` is the grader that
+    decides. A tool about which there are `drafts` has these cases instead of one that is to be written. With `schema`,
+    the first line names the file that editors complete it by."""
+    by_name = {tool.name: tool for tool in reversed(tools) if tool.name not in ("", ANY_TOOL)}
+    tools = [by_name[name] for name in dict.fromkeys(tool.name for tool in tools) if name in by_name]
+    groups = _groups(tools)
+    names = _Names()
+    head: Table = {"format": 1, "name": name}
+    head["grading"] = {**({} if by is None else {"by": by}), "extra_calls": NEW_SUITES_FREE}
+    drafted = frozenset(draft.about for draft in drafts)
+    introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
+    parts = [f"#:schema ./{SCHEMA_NAME}", ""] if schema else []
+    parts += [*introduction, "", suite_text(head).rstrip("\n")]
+    for server in servers:
+        parts += ["", block_text(("servers",), server, of_array=True)]
+    for group, members in groups.items():
+        tags = [group] if len(groups) > 1 else []
+        if tags:
+            parts += ["", *_comment(group)]
+        for tool in members:
+            of_tool = [draft for draft in drafts if draft.about == tool.name and draft.tool is not None]
+            parts += ["", *(_drafted(of_tool, tool, names, tags) if of_tool else _case_of(tool, names, tags))]
+        none = [draft for draft in drafts if draft.tool is None and any(draft.about == each.name for each in members)]
+        parts += ["", *(_blocks(none, names, tags) if none else _case_without(group, members, names, tags))]
+    return "\n".join(parts) + "\n"
+
+
+def with_prefixes(
+    servers: Sequence[Table], listed: Sequence[Sequence[ToolDefinition]]
+) -> tuple[list[Table], list[ToolDefinition]]:
+    """Return servers and all of their tools. Where two servers have a tool of the same name, all tools of both get the
+    server's name before theirs."""
+    owners: dict[str, list[int]] = {}
+    for at, tools in enumerate(listed):
+        for name in {tool.name for tool in tools}:
+            owners.setdefault(name, []).append(at)
+    alike = {at for of_name in owners.values() if len(of_name) > 1 for at in of_name}
+    prefixes = [
+        re.sub(r"\W+", "_", str(server["name"])) + "_" if at in alike else "" for at, server in enumerate(servers)
+    ]
+    tables = [
+        {**server, "prefix": prefix} if prefix else server for server, prefix in zip(servers, prefixes, strict=True)
+    ]
+    return tables, [
+        replace(tool, name=prefix + tool.name) for tools, prefix in zip(listed, prefixes, strict=True) for tool in tools
+    ]
+
+
+def ci_file(system: CiSystem, suite: str, variables: Iterable[str]) -> str:
+    """Return the smallest job that runs a suite, `suite` as its path from the root of the repository, and hands it
+    variables."""
+    command = f"workbench run {shlex.quote(suite)} --trust --report junit.xml"
+    line = command if re.fullmatch(r"[\w ./-]+", command) else json.dumps(command)
+    allows = "# --trust lets the suite start what it names: look at that first"
+    if system == "gitlab":  # masked variables of the project are there by themselves
+        return f"""\
+suites:
+  image: python:3.13
+  script:
+    - pip install toolcall-workbench
+    {allows}
+    - {line}
+  artifacts:
+    when: always
+    reports:
+      junit: junit.xml
+"""
+    env = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in variables)
+    return f"""\
+name: suites
+on: pull_request
+permissions: {{ contents: read }}
+jobs:
+  suites:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {{ python-version: "3.13" }}
+      - run: pip install toolcall-workbench
+      {allows}
+      - run: {line}
+""" + (f"        env:\n{env}" if env else "")
+
+
+def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> list[str]:
+    names = ", ".join(one_line(str(server["name"])) for server in servers)
+    return [
+        *_comment(f"The tools of {names}: for each a request that must call it, and one that needs none of them."),
+        "#",
+        *(["# A case with the tag draft is a model's: read it, correct it, and remove the tag."] if drafted else []),
+        *(
+            []
+            if whole
+            else [
+                "# A case is skipped until its request is written: write `user`, correct the arguments, and remove "
+                "`skip`."
+            ]
+        ),
+        "# An argument with { present = true } may be anything so far: write the value that the request demands.",
+    ]
+
+
+def _drafted(drafts: Sequence[Draft], tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[str]:
+    description = _sentence(tool.description)
+    yield from _comment(f"{tool.name}: {description}" if description else tool.name)
+    yield from _blocks(drafts, names, tags)
+
+
+def _blocks(drafts: Sequence[Draft], names: _Names, tags: list[str]) -> Iterator[str]:
+    for number, draft in enumerate(drafts):
+        yield from [""] if number else []
+        yield block_text(("cases",), draft.table(names.new(draft.name, written=True), tags), of_array=True)
+
+
+def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[str]:
+    args = _args_of(tool)
+    description = _sentence(tool.description)
+    yield from _comment(f"{tool.name}: {description}" if description else tool.name)
+    for name, value in args.items():
+        if is_open(value) or _is_one_of_several(_schema_of(tool, name)):
+            yield from _comment(f"  {name}: {_in_words(tool, name)}")
+    refused = refused_parts(values_of(args), tool.parameters)
+    if refused is None:
+        yield "# Its schema cannot be used to fill in arguments: write them all."
+    elif "" in refused and not any(map(is_open, args.values())):
+        yield "# Its schema demands more than these arguments: write the others too."
+    call: Table = {"tool": tool.name, **({"args": args} if args else {})}
+    case: Table = {"name": names.new(tool.name), "skip": SKIP, "user": REQUEST, "ordered": [call]}
+    yield block_text(("cases",), {**case, **({"tags": tags} if tags else {})}, of_array=True)
+
+
+def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, tags: list[str]) -> Iterator[str]:
+    yield from _comment(
+        f"A request that sounds like {tools[0].name} and that no tool serves."
+        if len(tools) == 1
+        else f"A request that sounds like these {len(tools)} tools and that none of them serves."
+    )
+    case: Table = {"name": names.new(f"Nothing for {group}", written=True), "skip": SKIP, "user": REQUEST}
+    yield block_text(("cases",), {**case, "expect_no_calls": True, **({"tags": tags} if tags else {})}, of_array=True)
+
+
+def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
+    """Return tools by their server, or by what their names begin with, if that is what groups the tools of a server:
+    every beginning has several tools, and none is a verb."""
+    by_server: dict[str, list[ToolDefinition]] = {}
+    for tool in tools:
+        by_server.setdefault(tool.server or "tools", []).append(tool)
+    groups: dict[str, list[ToolDefinition]] = {}
+    for server, of_server in by_server.items():
+        by_word: dict[str, list[ToolDefinition]] = {}
+        for tool in of_server:
+            by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
+        several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
+        inner = by_word if several and by_word.keys().isdisjoint(_VERBS.split()) else {server: of_server}
+        for name, members in inner.items():
+            groups.setdefault(name, []).extend(members)
+    return groups
+
+
+class _Names:
+    """Names of cases, whose ids differ."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+
+    def new(self, text: str, *, written: bool = False) -> str:
+        words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _WORDS.split(text) if word]
+        plain = text if written else " ".join(words)
+        plain = one_line(plain[:1].upper() + plain[1:] or text)
+        name, number = plain, 2
+        while derived_id(name) in self._ids:
+            name, number = f"{plain} {number}", number + 1
+        self._ids.add(derived_id(name))
+        return name
+
+
+def _args_of(tool: ToolDefinition) -> Table:
+    """Return the arguments that a tool requires. A number without bounds is not guessed."""
+    args = required_args(tool.parameters)
+    return {
+        name: {"present": True} if value == 0 and value is not False and _is_any_number(tool, name) else value
+        for name, value in args.items()
+    }
+
+
+def _is_any_number(tool: ToolDefinition, name: str) -> bool:
+    schema = _schema_of(tool, name)
+    return not suggested_values(schema) and _BOUNDS.isdisjoint(schema)
+
+
+def _is_one_of_several(schema: Schema) -> bool:
+    return len(allowed_values(schema) or ()) > 1 and types_of(schema) - {"null"} != {"boolean"}
+
+
+def _schema_of(tool: ToolDefinition, name: str) -> Schema:
+    return with_definitions(resolved(properties_of(tool.parameters).get(name), tool.parameters), tool.parameters)
+
+
+def _in_words(tool: ToolDefinition, name: str) -> str:
+    schema = _schema_of(tool, name)
+    description = schema.get("description")
+    what = type_words(schema)
+    said = _sentence(description) if isinstance(description, str) else ""
+    return f"{what}. {said}" if said else what
+
+
+def _sentence(text: str) -> str:
+    """Return the first sentence of a text."""
+    text = text.strip().partition("\n\n")[0]
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
+
+
+def _comment(text: str) -> list[str]:
+    return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
+
+
+# Asks servers for the tools of a first suite, before there is one.
+
+
+@dataclass(frozen=True)
+class ServersToAsk:
+    """Servers that are to list their tools for a suite. `file` is that suite with its servers alone, for which trust is
+    asked. `program` has what a configuration holds for their variables, this once: the suite only names them.
+    `missing` are the variables that have to be set before it runs."""
+
+    found: FoundServers
+    file: SuiteFile
+    program: Program
+    missing: tuple[str, ...]
+
+    def suite(
+        self,
+        name: str,
+        listed: Sequence[Sequence[ToolDefinition]],
+        only: Sequence[str] | None = None,
+        by: GraderName | None = None,
+        drafts: Sequence[Draft] = (),
+        *,
+        schema: bool = True,
+    ) -> SuiteFile:
+        """Return the first suite for the tools that each server listed, `only` some of them where given. It may have
+        errors, as what a server says may be anything."""
+        servers, tools = with_prefixes(self.found.tables, listed)
+        chosen = [tool for tool in tools if only is None or tool.name in only]
+        return parse_suite(starter_suite(name, servers, chosen, by, drafts, schema=schema), self.file.path)
+
+
+def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToAsk:
+    """Prepare servers to list their tools for a suite at `path`, in an existing `folder` or none. Raises
+    ClientConfigError for what cannot be in a suite, ConfigError for a `.env` that cannot be read."""
+    known = program.environment.of(folder) if folder.is_dir() else program.environment.own
+    given = {variable: value for variable, value in found.variables.items() if value is not None}
+    for variable, value in given.items():
+        program.secrets.add(variable, value)
+    own = {**given, **program.environment.own}
+    file = parse_suite(suite_text({"format": 1, "name": name, "servers": list(found.tables)}), path)
+    if file.suite is None:
+        why = "; ".join(map(str, file.errors))
+        raise ClientConfigError(f"nothing was started: these servers cannot be written into a suite: {why}")
+    return ServersToAsk(
+        found,
+        file,
+        replace(program, environment=Environment(own, program.secrets, program.environment.home)),
+        tuple(variable for variable in found.variables if variable not in known),
+    )

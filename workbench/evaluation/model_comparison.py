@@ -1,0 +1,133 @@
+"""What a batch on several models came to, side by side, in the forms in which it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from workbench.analysis.comparison import cells_of
+from workbench.analysis.gates import nothing_graded
+from workbench.analysis.side_by_side import Comparison, compared
+from workbench.analysis.watched import PairWatched
+from workbench.dataclasses import dataclass
+from workbench.evaluation.early_stop import pairs_of_batch
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.resume import CompleteBatch
+from workbench.evaluation.run import Outcome
+from workbench.grading.run_summary import RunSummary, is_cost_limited
+from workbench.reports.baseline import AgainstBaseline, baseline_lines
+from workbench.reports.comparison import comparison_lines
+from workbench.reports.comparison_json import ComparisonReport, comparison_report
+from workbench.reports.comparison_markdown import markdown_of
+from workbench.reports.paint import Paint
+from workbench.reports.text import not_made_text
+from workbench.suite.model import Gate
+from workbench.version import __version__
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """All runs of a batch, compared by model. With `only_differences`, its reports leave out cases in which all models
+    came to the same."""
+
+    comparison: Comparison
+    outcome: Outcome
+    exit_code: int
+    """That of the command line. Cases that fail do not make it fail: a comparison is about them."""
+    only_differences: bool = False
+    against: AgainstBaseline | None = None
+    """The comparison with a stored batch, where there is one."""
+    not_made: int = 0
+    """How many runs a limit on cost kept from being made."""
+    nothing_graded: str | None = None
+    """That no run that counts was graded, and why, in a sentence."""
+
+    @classmethod
+    def of_plan(
+        cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
+    ) -> ModelComparison:
+        """Compare the runs of a plan, and those of its batch that were finished before."""
+        places, resumed = plan.places, plan.resumed
+        figures = dict(resumed.over) if resumed is not None else {}
+        figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
+        names = (
+            {str(suite.file): suite.name for suite in resumed.batch.suites} if resumed is not None else plan.suite_names
+        )
+        gates = {str(file.path): file.suite.gate for file in plan.files if file.suite is not None}
+        in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
+        watch = outcome.watch(plan)
+        pairs = watch.pairs if watch is not None else ()
+        return cls._of(in_order, plan.models, names, gates, outcome, only_differences, pairs, against)
+
+    @classmethod
+    def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
+        """Compare the runs of a batch in the history that lacks none."""
+        batch = complete.batch
+        names = {str(suite.file): suite.name for suite in batch.suites}
+        outcome = Outcome(batch=batch.number, started_at=batch.started_at)
+        watched = pairs_of_batch(batch.settings, dict(enumerate(complete.figures)))
+        return cls._of(complete.figures, batch.models, names, complete.gates, outcome, only_differences, watched)
+
+    @classmethod
+    def _of(
+        cls,
+        figures: Sequence[RunSummary],
+        models: Sequence[str],
+        names: Mapping[str, str],
+        gates: Mapping[str, Gate],
+        outcome: Outcome,
+        only_differences: bool,
+        watched: Sequence[PairWatched],
+        against: AgainstBaseline | None = None,
+    ) -> ModelComparison:
+        ungraded = nothing_graded(figures)
+        code = OK if ungraded is None else NOTHING_GRADED
+        not_made = sum(map(is_cost_limited, figures))
+        if not_made or any(run.status == "error" for run in figures):
+            code = INFRASTRUCTURE
+        comparison = compared(cells_of(figures), models, names, gates, watched)
+        code = INTERRUPTED if outcome.interrupted else code
+        return cls(comparison, outcome, code, only_differences, against, not_made, ungraded)
+
+    def document(self) -> ComparisonReport:
+        """Return the report as its JSON schema describes it."""
+        return comparison_report(
+            self.comparison,
+            only_differences=self.only_differences,
+            program_version=__version__,
+            started_at=self.outcome.started_at,
+            interrupted=self.outcome.interrupted,
+            exit_code=self.exit_code,
+            nothing_graded=self.nothing_graded is not None,
+            batch=self.outcome.batch,
+            against=self.against,
+        )
+
+    def markdown(self) -> str:
+        """Return the report as Markdown."""
+        said = f"{self.nothing_graded.capitalize()}.\n\n" if self.nothing_graded is not None else ""
+        said += f"{not_made_text(self.not_made)}.\n\n" if self.not_made else ""
+        return said + markdown_of(
+            self.comparison,
+            only_differences=self.only_differences,
+            interrupted=self.outcome.interrupted,
+            recorded_as=self.outcome.recorded_as,
+            against=self.against,
+        )
+
+    def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
+        """Yield the lines of the report for a terminal."""
+        yield from comparison_lines(
+            self.comparison,
+            width=width,
+            paint=paint,
+            only_differences=self.only_differences,
+            interrupted=self.outcome.interrupted,
+        )
+        if self.against is not None:
+            yield from baseline_lines(self.against, width, paint)
+        if self.not_made:
+            yield paint(not_made_text(self.not_made), "bad")
+        if self.nothing_graded is not None:
+            yield paint(self.nothing_graded, "warn")

@@ -1,0 +1,239 @@
+"""Making the plan of an evaluation from its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.analysis.audit.unmeetable import with_unmeetable
+from workbench.config.folders import path_in, project_folder
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.engine.known_secrets import learn_secrets_of_runs
+from workbench.engine.model_specs import Specs
+from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_cost, places_in_turn, plan_runs
+from workbench.evaluation.judges import unjudged_checks, unknown_judge
+from workbench.evaluation.options import RunOptions, Shard
+from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, execution_of
+from workbench.evaluation.suites import NoSuitesError, load_suites
+from workbench.history.history import History
+from workbench.history.records import HistoryError, ShardRef
+from workbench.providers.built_in import is_built_in
+from workbench.suite.project import Search
+from workbench.suite.suite_file import AddedVariantError, SuiteFile, with_variants
+from workbench.tools.listings import Listings
+
+if TYPE_CHECKING:
+    from workbench.evaluation.cost_limit import CostLimit
+
+MAX_KNOWN_SHOWN = 20
+
+
+def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
+    """Plan what the options ask for: load the suites, choose cases, resolve models. Nothing is started or imported.
+    `search` is the one for suites.
+
+    Raises PlanError when that is impossible.
+    """
+    if options.resume is not None:
+        # On use: a run that resumes nothing needs no history.
+        from workbench.evaluation.resume import plan_resumption
+
+        return plan_resumption(options, program, search)
+    try:
+        loaded = load_suites(options.suites, search)
+    except NoSuitesError as error:
+        raise PlanError(Notice(str(error))) from error
+    listings = Listings(program.folders.listings)
+    files = tuple(with_unmeetable(file, listings) for file in loaded)
+    problems = [
+        Notice(str(each), "error" if each.severity == "error" else "detail") for file in files for each in file.problems
+    ]
+    if any(file.suite is None for file in files):
+        raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
+    for added in options.added_variants:
+        try:
+            files = tuple(with_variants(file, added.tables, added.origin) for file in files)
+        except AddedVariantError as error:
+            raise PlanError(*problems, Notice(f"nothing was run: {error}")) from error
+    runs = plan_runs(
+        files,
+        models=options.model_names,
+        case_ids=options.cases,
+        tags=options.tags,
+        cells=options.cells,
+        repeats=options.repeats,
+        by=options.by,
+        repeat_rule=options.repeat_rule,
+        variants=options.all_variants,
+        own_models={name: model.open for name, model in options.own_models.items()},
+    )
+    wrong = [*_unknown_words(options, files)]
+    if not wrong and not runs:
+        there_are = any(file.suite is not None and file.suite.cases for file in files)
+        why = "no case matches all of the options" if there_are else "there are no cases"
+        wrong.append(f"no case selected: {why}")
+    wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
+    if wrong:
+        raise PlanError(*problems, *map(Notice, wrong))
+    cases = {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
+    problems += [Notice(each, "detail") for each in unjudged_checks(cases, program.models)]
+    specs = Specs(program.models, program.environment)
+    specs.find(runs)
+    shard = None
+    if options.shard is not None:
+        try:
+            shard = part_of(options.shard, runs, program, specs)
+        except HistoryError as error:
+            raise PlanError(*problems, Notice(f"nothing was run: {error}")) from error
+        runs = shard.runs
+        problems += notices_of(options.shard, shard)
+    until = None
+    if options.until is not None:
+        # On use, like whatever the app's first screen does not need.
+        from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, until_of
+
+        try:
+            until = until_of(options.until, runs, files, compares=options.compares)
+        except StopError as error:
+            raise PlanError(*problems, Notice(str(error))) from error
+        runs = in_random_order(runs, until.seed)
+        problems += [Notice(each, "warning") for each in out_of_reach(until, runs, files)]
+        problems.append(Notice(f"runs are made in a random order, by --seed {until.seed}", "detail"))
+    limit, of_limit = _limited(options, runs, specs, program)
+    if limit is None and of_limit:
+        raise PlanError(*problems, *of_limit)
+    problems += of_limit
+    return Plan(
+        runs=runs,
+        program=program,
+        files=files,
+        execution=execution_of(options, program.folders),
+        concurrency=options.concurrency,
+        processes=options.processes,
+        cluster=options.cluster,
+        compares=options.compares,
+        specs=specs,
+        shard=shard,
+        until=until,
+        min_score=options.min_score,
+        cost_limit=limit,
+        own_pace=options.own_pace,
+        judge_anew=options.judge_anew,
+        history=options.history,
+        history_named=options.history_named,
+        notices=tuple(problems),
+    )
+
+
+def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
+    """Return what runs may cost: the `wanted_usd`, else the lowest limit that one of their suites writes."""
+    suites = {run.file.path: run.written_suite for run in runs}.values()
+    written = [suite.limits.batch_cost_usd for suite in suites if suite.limits.batch_cost_usd is not None]
+    return wanted_usd or min(written, default=None)
+
+
+def _limited(
+    options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
+) -> tuple[CostLimit | None, list[Notice]]:
+    """Return the limit on the cost of a plan, of which each shard gets its part, and what is to be known of it: errors
+    where it cannot be kept."""
+    usd = limit_usd(runs, options.max_cost_usd)
+    if usd is None:
+        return None, []
+    if options.cluster is not None:
+        return None, [Notice(NOT_IN_A_CLUSTER)]
+    from workbench.evaluation.cost_limit import CostLimitError, cost_limit  # on use: few batches have a limit
+
+    shards = options.shard.of if options.shard is not None else 1
+    try:
+        limit = cost_limit(usd / shards, runs, specs, program, options.history)
+    except CostLimitError as error:
+        return None, [Notice(problem) for problem in error.problems]
+    except HistoryError as error:
+        return None, [Notice(f"nothing was run: {error}")]
+    return limit, [Notice(limit.notice(runs), "detail")]
+
+
+def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
+    """A case that was renamed must not drop out of a check unnoticed, so every word has to mean something."""
+    suites = [file.suite for file in files if file.suite is not None]
+    ids = {case.id for suite in suites for case in suite.cases}
+    tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
+    unknown = [*_unknown("case", options.cases, ids)]
+    yield from unknown or _unknown("tag", options.tags, tags)
+    variants = {variant.name for suite in suites for variant in suite.variants}
+    yield from _unknown("variant", sorted(options.variants.names), variants)
+    if options.variants.all_of_them and not variants:
+        yield "no suite has variants: write [[variants]] into one, or give --variant FILE or --system FILE"
+
+
+def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]:
+    for word in wanted:
+        if word not in known:
+            some = ", ".join(sorted(known)[:MAX_KNOWN_SHOWN]) or "none"
+            more = ", …" if len(known) > MAX_KNOWN_SHOWN else ""
+            yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
+
+
+def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
+    """Yield why chosen models cannot be reached."""
+    # On use, like whatever the app's first screen does not need.
+    from workbench.providers.built_in_models import BuiltInModels
+    from workbench.providers.model import ModelError
+
+    problems: dict[str, None] = {}
+    built_in = BuiltInModels()
+    for name in (model for model in options.models if isinstance(model, str)):
+        if is_built_in(name):
+            try:
+                built_in.check(name, Path())
+            except ModelError as error:
+                problems[str(error)] = None
+            continue
+        for folder in {file.path.parent for file in files if not has_subject(file, name)}:
+            try:
+                program.models.resolve(name, folder, by_suite=False)
+            except ConfigError as error:
+                problems |= dict.fromkeys(error.problems)
+    yield from problems
+
+
+def has_subject(file: SuiteFile, name: str) -> bool:
+    """Return whether a suite has a subject of that name."""
+    return file.suite is not None and file.suite.subject is not None and file.suite.subject.name == name
+
+
+# Which runs of a plan one of its shards makes.
+
+
+def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
+    """Return the part of a plan that a shard makes. Raises HistoryError when the history of its costs cannot be
+    read."""
+    # All shards say the same of the whole plan, without secrets, also of models that only others ask.
+    learn_secrets_of_runs(program, runs, specs)
+    if shard.costs is None:
+        places = places_in_turn(len(runs), shard.index, shard.of)
+    else:
+        if not shard.costs.exists():
+            raise HistoryError(f"there is no history {shard.costs} with latencies to share runs out by")
+        with History(shard.costs) as history:
+            means = history.mean_latencies()
+        files = {run.file.path for run in runs}
+        home = program.environment.home
+        paths = {str(file): path_in(project_folder(file.parent, home), file) for file in files}
+        places = places_by_cost(costs_of(runs, means, paths), shard.index, shard.of)
+    ref = ShardRef(shard.index, shard.of, len(runs), shard.plan_id)
+    return PlannedShard(ref, tuple(runs), places)
+
+
+def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
+    """What is to be known of a shard before its first run."""
+    yield Notice(f"{part.ref}: {len(part.places):,} of {len(part.whole):,} runs", "detail")
+    if shard.plan_id is None:
+        yield Notice(
+            "this batch has no id: shards of the next batch of this plan would count as the same batch when they are "
+            "merged; give all shards of one batch the same --plan ID",
+            "warning",
+        )

@@ -1,0 +1,114 @@
+"""ATIF v1.7, the Agent Trajectory Interchange Format: a file for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from workbench.exchange.exporters.exported import ExportedRun, Said, function_of
+from workbench.trajectory.messages import JsonValue, ToolCall, Usage
+from workbench.trajectory.typed_json import escape_lone_surrogates, json_text
+from workbench.version import __version__
+
+VERSION = "ATIF-v1.7"
+
+
+def files_of_atif(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yields the name of a file and its text in pieces for each run."""
+    for run in runs:
+        result = run.result
+        name = f"{run.suite.removesuffix('.toml')}.{result.case_id}.{result.model}.{result.repeat + 1}.atif.json"
+        yield name, iter((escape_lone_surrogates(json_text(atif_of(run), indent=2)), "\n"))
+
+
+def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
+    """Returns a run as an ATIF trajectory."""
+    agent: dict[str, JsonValue] = {
+        "name": "toolcall-workbench",
+        "version": __version__,
+        "model_name": run.result.model,
+        "tool_definitions": [function_of(tool) for tool in run.tools],
+    }
+    facts = {**run.facts, "name": run.result.case_name}
+    steps = list(_steps(run))
+    return {
+        "schema_version": VERSION,
+        "session_id": run.key,
+        "agent": agent,
+        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, start=1)],
+        "final_metrics": _final_metrics(run, len(steps)),
+        "extra": {"workbench": facts},
+    }
+
+
+def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
+    """Yields the steps. The results of an agent's calls are the observation of its step."""
+    said = run.conversation
+    for at, each in enumerate(said):
+        message = each.message
+        match each.role:
+            case "tool":
+                continue
+            case "assistant":
+                results = []
+                for later in said[at + 1 :]:
+                    if later.role != "tool":
+                        break
+                    results.append(_observed(later))
+                yield _agent_step(run, each, results)
+            case role:
+                yield {"source": role, "message": message.content}
+
+
+def _observed(said: Said) -> JsonValue:
+    result: dict[str, JsonValue] = {"source_call_id": said.message.call_id, "content": said.message.content}
+    return result | ({"extra": {"is_error": True}} if said.message.is_error else {})
+
+
+def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[str, JsonValue]:
+    step: dict[str, JsonValue] = {"source": "agent", "message": said.message.content}
+    answer = said.answer
+    if answer is not None:
+        if (span := run.requests.get(answer.number)) is not None:
+            step["timestamp"] = run.time(span.end_ms)
+        step["model_name"] = run.result.model
+        if answer.reasoning:
+            step["reasoning_content"] = answer.reasoning
+        if answer.usage is not None:
+            step["metrics"] = _metrics(answer.usage)
+    if calls := said.message.tool_calls:
+        step["tool_calls"] = [_call(call) for call in calls]
+    if results:
+        step["observation"] = {"results": results}
+    return step
+
+
+def _call(call: ToolCall) -> JsonValue:
+    table: dict[str, JsonValue] = {
+        "tool_call_id": call.id,
+        "function_name": call.tool,
+        "arguments": dict(call.arguments),
+    }
+    # The format has room for an object alone; what the model wrote in its place is not lost.
+    return table | ({"extra": {"raw_arguments": call.raw}} if call.problem is not None and call.raw else {})
+
+
+def _metrics(usage: Usage) -> dict[str, JsonValue]:
+    metrics: dict[str, JsonValue] = {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_input_tokens,
+    }
+    return metrics | ({"extra": {"reasoning_tokens": usage.reasoning_tokens}} if usage.reasoning_tokens else {})
+
+
+def _final_metrics(run: ExportedRun, steps: int) -> dict[str, JsonValue]:
+    metrics: dict[str, JsonValue] = {"total_steps": steps}
+    if (usage := run.result.usage) is not None:
+        metrics |= {
+            "total_prompt_tokens": usage.input_tokens,
+            "total_completion_tokens": usage.output_tokens,
+            "total_cached_tokens": usage.cached_input_tokens,
+        }
+    if run.result.cost_usd is not None:
+        metrics["total_cost_usd"] = run.result.cost_usd
+    return metrics

@@ -1,0 +1,132 @@
+"""Writes runs into files of a form: recordings from a folder, or runs of the history, one after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workbench.config.secrets import Secrets
+from workbench.engine.recordings import result_of_recording
+from workbench.evaluation.plan import FinishedRun
+from workbench.evaluation.report import Report
+from workbench.exchange.exporters.exported import ExportedRun, case_in
+from workbench.reports.forms import pieces_of
+from workbench.reports.report_files import why_not_writable, write_report
+from workbench.trajectory.recording import Recording
+
+# The forms in which runs are exported. A further one is a module with a writer and a row here.
+
+EXPORTS_FOLDER = "exports"
+"""Where the app writes them, below the current folder."""
+
+
+class ExportError(Exception):
+    """What is asked for cannot be exported. The message says why, and what to do."""
+
+
+class Form(NamedTuple):
+    """A form, its writer as `module:function`, and how its file ends. Without an ending it is several files, and the
+    writer yields their names and texts. One without a writer is a form of reports (`workbench.reports.forms`)."""
+
+    writer: str
+    ending: str
+    what: str
+
+
+FORMS: dict[str, Form] = {
+    "messages": Form("messages:lines_of_messages", ".messages.jsonl", "messages as OpenAI has them, a run a line"),
+    "inspect": Form("inspect_log:files_of_inspect", "", "logs of Inspect, one for each suite and model"),
+    "otlp": Form("otlp:lines_of_otlp", ".otlp.jsonl", "traces of OpenTelemetry as OTLP/JSON, a run a line"),
+    "atif": Form("atif:files_of_atif", "", "ATIF trajectories, a file for each run"),
+    "csv": Form("", ".csv", "a row for each run, for spreadsheets"),
+    "records": Form("", ".jsonl", "a line of JSON for each run"),
+}
+"""Every form by the name that `--format` takes."""
+
+
+def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
+    """Yields the text of a form of one file, in pieces."""
+    yield from _writer(form)(runs)
+
+
+def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yields the names of a form's files, and their texts in pieces, to be taken one after the other."""
+    yield from _writer(form)(runs)
+
+
+def _writer(form: str) -> Any:
+    module, _, function = FORMS[form].writer.partition(":")
+    return getattr(import_module(f"workbench.exchange.exporters.{module}"), function)
+
+
+_MAX_NAME_BYTES = 180
+
+
+def target_file(place: Path, stem: str, ending: str) -> Path:
+    """Returns the new file that a form of one file is written to: `place`, or one in it where that is, or will be, a
+    folder. Raises ExportError for one that cannot be."""
+    file = place if place.suffix and not place.is_dir() else place / f"{stem}{ending}"
+    _make(file.parent)
+    if file.exists():
+        raise ExportError(f"{file} already exists: move it away, or name another file")
+    if (why := why_not_writable(file)) is not None:
+        raise ExportError(f"cannot write {file}: {why}")
+    return file
+
+
+def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
+    """Write runs in a form that is no report's, and return the new files. Raises ExportError."""
+    if ending := FORMS[form].ending:
+        return [_written(target_file(place, stem, ending), lines_of(form, runs))]
+    if place.suffix and not place.is_dir():
+        raise ExportError(f"{place} looks like a file name: {form} is several files, so give the folder for them")
+    _make(place)
+    return [_written(_free(place, name), pieces) for name, pieces in files_of(form, runs)]
+
+
+def write_table(report: Report, form: str, place: Path, stem: str) -> list[Path]:
+    """Write a report in a form that is one of reports, and return the new file. Raises ExportError."""
+    return [_written(target_file(place, stem, FORMS[form].ending), pieces_of(form, "history show", report))]
+
+
+def report_of(recordings: Iterable[Recording], secrets: Secrets) -> Report:
+    """Returns a report on recorded runs with the grades they were given. Raises RecordingError."""
+    runs: list[FinishedRun] = []
+    started: list[str] = []
+    for recording in recordings:
+        result = replace(result_of_recording(recording), suite=recording.header.suite.path)
+        runs.append(FinishedRun(len(runs), case_in(recording.header), result))
+        started.append(recording.header.started_at)
+    return Report(runs=tuple(runs), suites={}, started_at=min(started, default=""), secrets=secrets)
+
+
+def _written(file: Path, pieces: Iterable[str]) -> Path:
+    try:
+        write_report(file, pieces)
+    except OSError as error:
+        raise ExportError(f"cannot write {file}: {error.strerror}") from error
+    return file
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExportError(f"cannot write into {folder}: {error.strerror}") from error
+
+
+def _free(folder: Path, name: str) -> Path:
+    """Returns a new file in a folder, named as near to `name` as the file system and other files allow."""
+    stem, dot, ending = name.partition(".atif.") if ".atif." in name else name.rpartition(".")
+    safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"
+    return next(file for file in _candidates(folder, safe, f"{dot}{ending}") if not file.exists())
+
+
+def _candidates(folder: Path, stem: str, ending: str) -> Iterator[Path]:
+    yield folder / f"{stem}{ending}"
+    yield from (folder / f"{stem}.{number}{ending}" for number in count(2))

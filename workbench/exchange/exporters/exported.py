@@ -1,0 +1,214 @@
+"""A recorded run as every exporter takes it: without secrets, its conversation in order, and when its parts were."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.recordings import result_of_recording
+from workbench.engine.turns import answer_message, messages_before, result_messages
+from workbench.grading.grade import RunResult
+from workbench.reports.run_words import expected_lines
+from workbench.suite.model import Case, Suite
+from workbench.suite.suite_file import parse_suite
+from workbench.trajectory.events import Event, RequestStarted, ResponseFinished, ResultReceived
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
+from workbench.trajectory.recording import Header, Recording
+from workbench.trajectory.trajectory import Round
+from workbench.trajectory.typed_json import json_text
+
+
+class Said(NamedTuple):
+    """A message of a conversation as the model read it. A system prompt is the content of one. `answer` is the round
+    that an assistant's message answers, `None` for one that was there before the run."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    message: Message
+    answer: Round | None = None
+
+
+class Span(NamedTuple):
+    """From when to when something happened, in milliseconds since the run began."""
+
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
+class ExportedRun:
+    """A run without secrets. `expected` is what its case expects, a call a line. `requests` says when rounds were
+    asked and answered by their numbers, `answers` when calls were answered by their ids, `ended_ms` when all was
+    over."""
+
+    header: Header
+    result: RunResult
+    expected: tuple[str, ...] = ()
+    requests: Mapping[int, Span] = field(default_factory=dict)
+    answers: Mapping[str, Span] = field(default_factory=dict)
+    ended_ms: float = 0.0
+
+    @property
+    def suite(self) -> str:
+        """The name of the suite's file."""
+        return self.header.suite.path
+
+    @cached_property
+    def key(self) -> str:
+        """32 hexadecimal digits that no other run has, and this one in every export."""
+        header = self.header
+        parts = (header.started_at, header.run, header.suite.hash, header.case, header.model, header.repeat)
+        return hashlib.sha256(json_text(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """The tools that the model was offered."""
+        start = self.result.trajectory.start
+        return start.tools if start is not None else ()
+
+    @property
+    def started(self) -> datetime:
+        """When it began; 1970 where nobody knows."""
+        try:
+            return datetime.fromisoformat(self.header.started_at).astimezone()
+        except (ValueError, OverflowError):
+            return datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+    def time(self, ms: float) -> str:
+        """Returns the time so many milliseconds after its start as ISO 8601 text."""
+        return (self.started + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
+
+    @property
+    def facts(self) -> dict[str, JsonValue]:
+        """What the run was and came to, for places where a form takes facts of any kind."""
+        result = self.result
+        facts: dict[str, JsonValue] = {
+            "run": self.key,
+            "suite": self.suite,
+            "case": result.case_id,
+            "model": result.model,
+            "repeat": result.repeat,
+            "started_at": self.header.started_at,
+            "status": result.status,
+            "score": result.score,
+            "reason": result.reason,
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
+    @property
+    def conversation(self) -> list[Said]:
+        """What was said, system prompts too. An answer that broke off, and was never part of the conversation, is not
+        in it."""
+        return list(conversation(self.result, len(self.result.trajectory.rounds)))
+
+
+def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
+    """Yields what was said in the first rounds of a run."""
+    start = result.trajectory.start
+    if start is None:
+        return
+    system = start.system
+    if system is not None:
+        yield Said("system", Message("user", system))
+    for message in start.messages:
+        yield Said(message.role, message)
+    for done in result.trajectory.rounds[:rounds]:
+        yield from _before(done, system)
+        if done.step is not None and done.step.system is not None:
+            system = done.step.system
+        if done.stop_reason is None:
+            continue
+        yield Said("assistant", answer_message(done), done)
+        yield from (Said("tool", message) for message in result_messages(done))
+
+
+def _before(done: Round, system: str | None) -> Iterator[Said]:
+    step = done.step
+    if step is not None and step.system not in (None, system):
+        yield Said("system", Message("user", step.system or ""))
+    yield from (
+        Said("user", message) for message in messages_before(step.user if step is not None else None, done.added)
+    )
+
+
+def question(result: RunResult, round_: Round) -> list[Said]:
+    """Returns what a round's request held."""
+    at = result.trajectory.rounds.index(round_)
+    said = list(conversation(result, at))
+    system = next((each.message.content for each in reversed(said) if each.role == "system"), None)
+    return [*said, *_before(round_, system)]
+
+
+def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:
+    """Returns a recorded run as it may leave; `result` is what it came to where that is known better than by the
+    recording. Raises RecordingError for a recording whose result cannot be read."""
+    header = recording.header
+    result = _with_finite_scores(result_of_recording(recording) if result is None else result)
+    requests, answers = _times(recording.events)
+    case = case_in(header)
+    expected = expected_lines(case, result.grade) if case is not None else ()
+    return ExportedRun(
+        secrets.redacted(replace(header, suite=replace(header.suite, text=""))),
+        secrets.redacted(result),
+        secrets.redacted(tuple(expected)),
+        requests,
+        answers,
+        recording.events[-1].time_ms if recording.events else 0.0,
+    )
+
+
+def _with_finite_scores(result: RunResult) -> RunResult:
+    """Returns a run with the largest numbers in place of infinite scores, which JSON lacks."""
+    most = sys.float_info.max
+    grades = [
+        grade._replace(score=max(-most, min(grade.score, most))) if grade.score is not None else grade
+        for grade in result.grades
+    ]
+    return replace(result, grades=tuple(grades))
+
+
+@lru_cache(maxsize=64)
+def suite_in(text: str) -> Suite | None:
+    """Returns a recorded suite, `None` for one that cannot be read any more. Repeats have the same one."""
+    return parse_suite(text, Path("recorded.toml")).suite
+
+
+def case_in(header: Header) -> Case | None:
+    """Returns the case of a recording as it was."""
+    suite = suite_in(header.suite.text)
+    return next((case for case in suite.cases if case.id == header.case), None) if suite is not None else None
+
+
+def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
+    requests: dict[int, Span] = {}
+    answers: dict[str, Span] = {}
+    for event in events:
+        match event.payload:
+            case RequestStarted(round=number):
+                requests[number] = Span(event.time_ms, event.time_ms)
+            case ResponseFinished(round=number) if number in requests:
+                requests[number] = Span(requests[number].start_ms, event.time_ms)
+            case ResultReceived(call_id=call_id, latency_ms=latency_ms):
+                answers[call_id] = Span(max(event.time_ms - latency_ms, 0.0), event.time_ms)
+            case _:
+                pass
+    return requests, answers
+
+
+def arguments_text(call: ToolCall) -> str:
+    """Returns a call's arguments as JSON text: what the model wrote, where that is none."""
+    return call.raw if call.raw is not None and call.problem is not None else json_text(dict(call.arguments))
+
+
+def function_of(tool: ToolDefinition) -> dict[str, JsonValue]:
+    """Returns a tool as OpenAI writes it."""
+    schema = dict(tool.parameters) or {"type": "object", "properties": {}}
+    described: dict[str, JsonValue] = {"description": tool.description} if tool.description else {}
+    return {"type": "function", "function": {"name": tool.name, **described, "parameters": schema}}

@@ -1,0 +1,223 @@
+"""Logs of Inspect, read by `inspect view`: a file for each suite with each model, a sample for each run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+from workbench.dataclasses import dataclass
+from workbench.exchange.exporters.exported import ExportedRun, Said, question
+from workbench.grading.grade import RunResult
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.trajectory import Round
+from workbench.trajectory.typed_json import compact_json
+from workbench.version import __version__
+
+Json = dict[str, JsonValue]
+
+_STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
+_KEPT_IN_MEMORY_BYTES = 1 << 20
+
+
+@dataclass
+class _Log:
+    """One log while it grows: its samples wait in a file, as what stands before them is known at the end."""
+
+    first: ExportedRun
+    samples: IO[str]
+    ids: dict[str, None]
+    scores: dict[str, list[float]]
+    usage: Usage
+    count: int = 0
+    completed: int = 0
+    epochs: int = 1
+    ended: str = ""
+
+
+def files_of_inspect(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yields the name of a file and its text in pieces for each suite with each model."""
+    logs: dict[tuple[str, str], _Log] = {}
+    with ExitStack() as stack:
+        for run in runs:
+            key = (run.suite, run.result.model)
+            if key not in logs:
+                samples = stack.enter_context(SpooledTemporaryFile(_KEPT_IN_MEMORY_BYTES, "w+", encoding="utf-8"))
+                logs[key] = _Log(run, samples, {}, {}, Usage())
+            _add(logs[key], run)
+        for log in logs.values():
+            yield _name(log.first), _pieces(log)
+
+
+def _add(log: _Log, run: ExportedRun) -> None:
+    result = run.result
+    log.samples.write(("," if log.count else "") + "\n" + compact_json(_sample(run)))
+    log.count += 1
+    log.completed += result.status != "error"
+    log.ids[result.case_id] = None
+    log.epochs = max(log.epochs, result.repeat + 1)
+    log.usage += result.usage or Usage()
+    log.ended = max(log.ended, run.time(run.ended_ms))
+    for grade in result.grades:
+        if grade.score is not None:
+            log.scores.setdefault(grade.grader, []).append(grade.score)
+
+
+def _name(run: ExportedRun) -> str:
+    """Returns a name of the form that Inspect looks for: the time, the task and an id."""
+    when = re.sub(r"[:+]", "-", run.started.isoformat(timespec="seconds"))
+    task = re.sub(r"[^A-Za-z0-9-]+", "-", run.suite.removesuffix(".toml")).strip("-") or "suite"
+    return f"{when}_{task}_{run.key[:22]}.json"
+
+
+def _pieces(log: _Log) -> Iterator[str]:
+    yield compact_json(_head(log))[:-1] + ',"samples":['
+    log.samples.seek(0)
+    while piece := log.samples.read(_KEPT_IN_MEMORY_BYTES):
+        yield piece
+    yield "\n]}\n"
+
+
+def _head(log: _Log) -> Json:
+    run = log.first
+    model, created, task = run.result.model, run.time(0), run.suite.removesuffix(".toml")
+    scores: list[JsonValue] = [
+        {
+            "name": grader,
+            "scorer": grader,
+            "scored_samples": len(values),
+            "params": {},
+            "metrics": {"mean": {"name": "mean", "value": sum(value / len(values) for value in values), "params": {}}},
+        }
+        for grader, values in log.scores.items()
+    ]
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "eval_id": run.key[:22],
+            "run_id": run.key[:22],
+            "created": created,
+            "task": task,
+            "task_id": run.key[:22],
+            "task_version": 0,
+            "dataset": {"name": task, "samples": len(log.ids), "sample_ids": [*log.ids], "shuffled": False},
+            "model": model,
+            "config": {"epochs": log.epochs},
+            "packages": {"toolcall-workbench": __version__},
+            "scorers": [{"name": grader} for grader in log.scores],
+        },
+        "plan": {"name": "plan", "steps": [], "config": {}},
+        "results": {"total_samples": log.count, "completed_samples": log.completed, "scores": scores},
+        "stats": {"started_at": created, "completed_at": log.ended, "model_usage": {model: _usage(log.usage)}},
+    }
+
+
+def _sample(run: ExportedRun) -> Json:
+    result, model = run.result, run.result.model
+    answers = [each for each in result.trajectory.rounds if each.stop_reason is not None]
+    said = run.conversation
+    first = next((at for at, each in enumerate(said) if each.answer is not None), len(said))
+    sample: Json = {
+        "id": result.case_id,
+        "epoch": result.repeat + 1,
+        "input": [_message(each, model) for each in said[:first]],
+        "target": list(run.expected),
+        "messages": [_message(each, model) for each in said],
+        "output": _output(answers[-1], said, model) if answers else {"model": model, "choices": []},
+        "scores": {grade.grader: _score(run.result, at) for at, grade in enumerate(result.grades)},
+        "metadata": {**run.facts, "name": result.case_name},
+        "model_usage": {model: _usage(result.usage)} if result.usage is not None else {},
+        "started_at": run.time(0),
+        "completed_at": run.time(run.ended_ms),
+        "total_time": run.ended_ms / 1_000,
+        "uuid": run.key,
+        "events": [_event(run, answer, said) for answer in answers if not answer.replayed],
+    }
+    if result.status == "error":
+        why = result.error or "error"
+        sample["error"] = {"message": why, "traceback": why, "traceback_ansi": why}
+    return sample
+
+
+def _score(result: RunResult, at: int) -> Json:
+    grade = result.grades[at]
+    return {
+        "value": grade.score if grade.score is not None else grade.verdict,
+        "answer": result.trajectory.final_answer,
+        "explanation": grade.reason,
+        "metadata": {"verdict": grade.verdict, "issues": [issue.why for issue in grade.issues]},
+    }
+
+
+def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
+    """Returns a request of the model as an event, which is where Inspect has the tools that were offered."""
+    model, span = run.result.model, run.requests.get(answer.number)
+    return {
+        "event": "model",
+        "timestamp": run.time(span.start_ms if span is not None else 0),
+        "working_start": (span.start_ms if span is not None else 0) / 1_000,
+        "model": model,
+        "input": [_message(each, model) for each in question(run.result, answer)],
+        "tools": [_tool(tool) for tool in run.tools],
+        "tool_choice": "auto",
+        "config": {},
+        "output": _output(answer, said, model),
+    }
+
+
+def _output(answer: Round, said: list[Said], model: str) -> Json:
+    message = next(_message(each, model) for each in said if each.answer is answer)
+    assert answer.stop_reason is not None
+    return {
+        "model": model,
+        "choices": [{"message": message, "stop_reason": _STOP_REASONS[answer.stop_reason]}],
+        "completion": answer.text,
+        **({"usage": _usage(answer.usage)} if answer.usage is not None else {}),
+        "time": (answer.latency_ms or 0.0) / 1_000,
+    }
+
+
+def _message(said: Said, model: str) -> Json:
+    message, answer = said.message, said.answer
+    table: Json = {"role": said.role, "content": message.content}
+    match said.role:
+        case "assistant":
+            if answer is not None and answer.reasoning:
+                parts: list[JsonValue] = [{"type": "reasoning", "reasoning": answer.reasoning}]
+                table["content"] = [*parts, {"type": "text", "text": message.content}]
+            if message.tool_calls:
+                table["tool_calls"] = [_call(call) for call in message.tool_calls]
+            if answer is not None:
+                table |= {"source": "generate", "model": model}
+        case "tool":
+            table["tool_call_id"] = message.call_id
+            if message.is_error:
+                table["error"] = {"type": "unknown", "message": message.content}
+        case _:
+            table["source"] = "input"
+    return table
+
+
+def _call(call: ToolCall) -> Json:
+    table: Json = {"id": call.id, "function": call.tool, "arguments": dict(call.arguments), "type": "function"}
+    return table | ({"parse_error": f"{call.problem}: {call.raw or ''}"} if call.problem is not None else {})
+
+
+def _tool(tool: ToolDefinition) -> Json:
+    schema: Json = dict(tool.parameters)
+    parameters: Json = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    known: Json = {name: schema[name] for name in parameters if name in schema and name != "additionalProperties"}
+    return {"name": tool.name, "description": tool.description, "parameters": parameters | known}
+
+
+def _usage(usage: Usage) -> Json:
+    table: Json = {
+        "input_tokens": usage.input_tokens - usage.cached_input_tokens,  # Inspect counts those of the cache apart
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
+    table |= {"input_tokens_cache_read": usage.cached_input_tokens} if usage.cached_input_tokens else {}
+    return table | ({"reasoning_tokens": usage.reasoning_tokens} if usage.reasoning_tokens else {})

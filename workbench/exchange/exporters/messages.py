@@ -1,0 +1,39 @@
+"""Conversations as lists of messages as OpenAI has them, one run a line: for fine-tuning, for reading elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from workbench.exchange.exporters.exported import ExportedRun, Said, arguments_text, function_of
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import compact_json
+
+
+def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
+    """Yields a line for each run: messages, tools, model, name, and as `metadata` what the run came to."""
+    for run in runs:
+        document = {
+            "messages": [_message(said) for said in run.conversation],
+            "tools": [function_of(tool) for tool in run.tools],
+            "model": run.result.model,
+            "name": run.result.case_name,
+            "metadata": run.facts,
+        }
+        yield f"{compact_json(document)}\n"
+
+
+def _message(said: Said) -> dict[str, JsonValue]:
+    message = said.message
+    table: dict[str, JsonValue] = {"role": said.role, "content": message.content}
+    if said.answer is not None and said.answer.reasoning:
+        table["reasoning_content"] = said.answer.reasoning
+    if message.tool_calls:
+        table["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": arguments_text(call)}}
+            for call in message.tool_calls
+        ]
+    if message.call_id is not None:
+        table["tool_call_id"] = message.call_id
+    if message.is_error:
+        table["is_error"] = True
+    return table

@@ -1,0 +1,106 @@
+"""Trajectories of ATIF, the Agent Trajectory Interchange Format, 1.0 to 1.7: one a file, a list or one a line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, imported_of
+from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
+from workbench.exchange.importers.source_files import Node, Source
+from workbench.suite.numerals import counted
+from workbench.trajectory.messages import JsonValue
+
+_VERSION = re.compile(r"ATIF-v1\.([0-9]{1,3})(?:\.[0-9]{1,3})?")
+_NEWEST = 7
+
+
+def _recognizes(source: Source) -> bool:
+    return bool(source.records) and source.records[0].text_of("schema_version").startswith("ATIF-v")
+
+
+def _read(source: Source) -> Imported:
+    return imported_of(source.records, _case, "trajectory")
+
+
+def _case(record: Node) -> ImportedCase:
+    version = record.need("schema_version")
+    match = _VERSION.fullmatch(version.text())
+    if match is None:
+        raise version.refused(f"{version.text()} is none of ATIF-v1.0 to ATIF-v1.{_NEWEST}")
+    notes: list[Note] = []
+    if int(match[1]) > _NEWEST:
+        notes.append(Note(version.place, f"{version.text()} is newer than ATIF-v1.{_NEWEST}: what it adds is not read"))
+    messages: list[Node] = []
+    steps = record.need("steps").items()
+    for step in steps:
+        messages += [Node(each, step.place) for each in _messages(step, bool(messages), notes)]
+    agent = record.get("agent") or Node({})
+    definitions = agent.get("tool_definitions")
+    models = [agent.text_of("model_name"), *(step.text_of("model_name") for step in steps)]
+    document: dict[str, JsonValue] = {
+        "tools": definitions.value if definitions is not None else None,
+        "model": next(filter(None, models), None),
+    }
+    if len(set(filter(None, models))) > 1:
+        notes.append(Note(record.place, f"steps of several models: the run is said to be of {document['model']}"))
+    if (inner := record.get("subagent_trajectories")) is not None and inner.value:
+        notes.append(Note(inner.place, f"{counted(len(inner.items()), 'agent')} that this one started: left out"))
+    if record.has("continued_trajectory_ref"):
+        notes.append(Note(record.place, "goes on in another file, which is not read"))
+    started_at = next(filter(None, (step.text_of("timestamp") for step in steps)), "")
+    conversation = conversation_of(Node(document, record.place), messages)
+    return case_of(replace(conversation, started_at=started_at, notes=(*conversation.notes, *notes)))
+
+
+def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]:
+    """Returns a step as messages of OpenAI: what was said, and what its calls were answered."""
+    message = step.get("message")
+    content = message.value if message is not None else None
+    match step.need("source").text():
+        case "user":
+            return [{"role": "user", "content": content}]
+        case "system":
+            if has_begun and content:
+                notes.append(Note(step.place, "a step of the system in the midst of it: left out"))
+            return [] if has_begun or not content else [{"role": "system", "content": content}]
+        case "agent":
+            pass
+        case source:
+            raise step.refused(f"has the source {source!r}, which is none of system, user and agent")
+    if number_of(step.get("llm_call_count")) == 0:
+        notes.append(Note(step.place, "no model was asked in this step; it is in the run all the same"))
+    listed = step.get("tool_calls")
+    calls: list[JsonValue] = []
+    ids: set[str] = set()
+    for call in listed.items() if listed is not None else []:
+        extra = call.get("extra")
+        # What `workbench export` writes where a model wrote no object.
+        arguments = (extra.get("raw_arguments") if extra is not None else None) or call.get("arguments")
+        ids.add(given := call.text_of("tool_call_id"))
+        calls.append(call_written(given, call.text_of("function_name"), arguments.value if arguments else None))
+    answer: dict[str, JsonValue] = {"role": "assistant", "content": content, "tool_calls": calls}
+    answer["reasoning_content"] = step.text_of("reasoning_content")
+    if (metrics := step.get("metrics")) is not None:
+        cached = metrics.get("cached_tokens")
+        tokens: dict[str, JsonValue] = {key: metrics.table().get(key) for key in ("prompt_tokens", "completion_tokens")}
+        answer["usage"] = tokens | {"prompt_tokens_details": {"cached_tokens": cached.value if cached else None}}
+    observation = step.get("observation")
+    results = observation.get("results") if observation is not None else None
+    answered: list[JsonValue] = []
+    for result in results.items() if results is not None else []:
+        given = result.text_of("source_call_id")
+        if not given or given not in ids:
+            notes.append(Note(result.place, "an observation that answers no call of its step: left out"))
+            continue
+        if result.has("subagent_trajectory_ref"):
+            notes.append(Note(result.place, "what the other agent did is not in the run, only what it answered"))
+        found, extra = result.get("content"), result.get("extra")
+        failed = extra.get("is_error") if extra is not None else None
+        written = result_written(given, "", failed is not None and failed.value is True)
+        assert isinstance(written, dict)
+        answered.append(written | {"content": found.value if found is not None else None})
+    return [answer, *answered]
+
+
+ATIF = Format(_recognizes, _read)

@@ -1,0 +1,211 @@
+"""Rows of the Berkeley Function Calling Leaderboard of one turn. What is accepted stands in a file of its own:
+`possible_answer/NAME` beside the rows, or `STEM.possible_answer.ENDING`. docs/bfcl.md says what stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import TypeVar
+
+from workbench.exchange.importers.conversations import (
+    Conversation,
+    Format,
+    Imported,
+    ImportedCase,
+    Mapped,
+    Note,
+    case_of,
+    graded_as,
+    imported_of,
+    last_request,
+    tool_table,
+)
+from workbench.exchange.importers.messages import conversation_of
+from workbench.exchange.importers.source_files import Node, Source, read_source
+from workbench.limits import MAX_ACCEPTED_VALUES
+from workbench.suite.render import Table
+from workbench.trajectory.messages import JsonValue
+
+_Choice = TypeVar("_Choice")
+
+_TYPES: dict[str, str | None] = {
+    "dict": "object",
+    "float": "number",
+    "tuple": "array",
+    "any": None,
+    "HashMap": "object",
+    "ArrayList": "array",
+    "Array": "array",
+    "String": "string",
+    "long": "integer",
+    "double": "number",
+    "char": "string",
+    "": None,
+}
+_EMPTY: dict[JsonValue, JsonValue] = {"string": "", "array": [], "tuple": [], "ArrayList": [], "Array": []}
+"""The empty values that the leaderboard takes for a parameter that may be left out, by its type there."""
+
+_LEAVE_OUT = ""
+"""Among the accepted values of a parameter: it may be left out."""
+
+
+def _recognizes(source: Source) -> bool:
+    row = source.records[0] if source.records else Node(None)
+    question = row.get("question")
+    return row.has("id", "function") and question is not None and isinstance(question.value, list)
+
+
+def _read(source: Source) -> Imported:
+    answers = _answers(source)
+    name = source.path.name
+    any_call = "relevance" in name and "irrelevance" not in name
+    made = imported_of(source.records, lambda row: _case(row, answers, "irrelevance" in name, any_call), "row")
+    return replace(
+        made, suite={"grading": {"by": "trajectory", "invalid_arguments": "note", "whole_numbers": "as BFCL"}}
+    )
+
+
+def _answers(source: Source) -> dict[str, Node]:
+    """Returns what is accepted, by the ids of the rows: from the file beside this one, or from the rows."""
+    path = source.path
+    found = {row.text_of("id"): truth for row in source.records if (truth := row.get("ground_truth")) is not None}
+    for beside in (path.parent / "possible_answer" / path.name, path.with_suffix(f".possible_answer{path.suffix}")):
+        if beside.is_file() and beside.stat().st_size:
+            rows = read_source(beside).records
+            found |= {row.text_of("id"): truth for row in rows if (truth := row.get("ground_truth")) is not None}
+    return found
+
+
+def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) -> ImportedCase:
+    turns = row.need("question").items()
+    row_id = row.need("id").text()
+    if len(turns) != 1:
+        raise row.refused("several turns, judged by the state of a simulation, which no suite has")
+    functions = {each.need("name").text(): each for each in row.need("function").listed()}
+    conversation = conversation_of(turns[0])
+    tools = tuple(_tool(name, function) for name, function in functions.items())
+    opening = Conversation(row.place, conversation.messages, conversation.system, tools, name=row_id)
+    asked = case_of(opening, last_request(opening.messages))
+    table = {key: value for key, value in asked.table.items() if key != "expect_nothing_yet"}
+    table |= {"id": row_id, "limits": {"max_rounds": 1}}
+    notes: list[Note] = []
+    if row_id in answers:
+        calls = [_call(functions, each) for each in answers[row_id].items()]
+        table |= {"unordered": calls, "extra_calls": "forbid"} if calls else {"expect_no_calls": True}
+        mapped = Mapped("ground_truth", "unordered, no other calls")
+        notes.append(Note(row.place, "texts are compared without case, blanks and punctuation, as nearly as there"))
+    elif any_call:
+        table["ordered"] = [{"tool": "*"}]
+        mapped = Mapped("relevance", "a call of any tool")
+    elif no_call:
+        table["expect_no_calls"] = True
+        mapped = Mapped("irrelevance", "expect_no_calls")
+    else:
+        raise row.refused("has no accepted answers: put their file beside this one, as possible_answer/ of its name")
+    before = Mapped("question", "user"), Mapped(f"{len(tools)} functions", "tools")
+    return ImportedCase(row.place, table, (*before, mapped), tuple(notes))
+
+
+def _tool(name: str, function: Node) -> Table:
+    """Returns a function as a tool. Dots are no part of names for most providers, and become `_`."""
+    parameters = function.get("parameters")
+    schema = json_schema_of(parameters.table()) if parameters is not None else None
+    assert schema is None or isinstance(schema, dict)
+    return tool_table(_plain_name(function, name), function.text_of("description"), schema)
+
+
+def _plain_name(node: Node, name: str) -> str:
+    if not name:
+        raise node.refused("is a function without a name")
+    return name.replace(".", "_")
+
+
+def json_schema_of(written: JsonValue) -> JsonValue:
+    """Returns the leaderboard's description of values, in types of Python or Java, as JSON Schema."""
+    if isinstance(written, list):
+        return [json_schema_of(each) for each in written]
+    if not isinstance(written, dict):
+        return written
+    schema = {key: json_schema_of(value) for key, value in written.items()}
+    kind = written.get("type")
+    if isinstance(kind, str) and kind in _TYPES:
+        del schema["type"]
+        if (meant := _TYPES[kind]) is not None:
+            schema = {"type": meant, **schema}
+    return schema
+
+
+def _call(functions: dict[str, Node], answer: Node) -> Table:
+    if len(answer.table()) != 1:
+        raise answer.refused("must be one function with its parameters")
+    ((name, _),) = answer.table().items()
+    if name not in functions:
+        raise answer.refused(f"names the function {name!r}, which the row does not have")
+    args: Table = {}
+    for parameter, accepted in answer.need(name).table().items() if answer.has(name) else ():
+        node = Node(accepted, f"{answer.place}.{parameter}")
+        checks = [_check(value, node) for each in node.items() if each.value != _LEAVE_OUT for value in _whole(each)]
+        if len(checks) > MAX_ACCEPTED_VALUES:
+            raise node.refused(MAX_ACCEPTED_VALUES.reached(count=len(checks)))
+        may_be_left_out = any(each.value == _LEAVE_OUT for each in node.items())
+        declared = _declared(functions[name], "properties", parameter, "type")
+        if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
+            checks.append({"equals_text": _EMPTY[declared]})
+        required = _declared(functions[name], "required")
+        if isinstance(required, list) and parameter in required:
+            may_be_left_out = False
+        if checks:
+            check = checks[0] if len(checks) == 1 else {"any_of": checks}
+            args[parameter] = {**check, "optional": True} if may_be_left_out else check
+    return {"tool": _plain_name(answer, name), "args": args, "only_args": True}
+
+
+def _declared(function: Node, *keys: str) -> JsonValue:
+    """Returns what a function declares of its parameters at some keys, `None` where it does not."""
+    found = function.get("parameters")
+    for key in keys:
+        found = found.get(key) if found is not None else None
+    return found.value if found is not None else None
+
+
+def _check(value: JsonValue, node: Node) -> Table:
+    if value is None:
+        return {"equals_null": True}
+    if _has_null(value):
+        raise node.refused("null inside a value")
+    return {"equals_text": value} if isinstance(value, str | list | dict) else {"equals": value, "cast": False}
+
+
+def _whole(node: Node) -> Iterator[JsonValue]:
+    """Returns the whole values that an accepted one stands for: each field of a table lists what is accepted in it."""
+    if isinstance(node.value, dict):
+        choices: list[list[dict[str, JsonValue]]] = []
+        for name, accepted in node.value.items():
+            listed = accepted if isinstance(accepted, list) else [accepted]
+            choices.append([{} if value == _LEAVE_OUT else {name: value} for value in listed])
+        for chosen in _combinations(node, choices):
+            yield {key: value for field in chosen for key, value in field.items()}
+    elif isinstance(node.value, list) and any(isinstance(each, dict) for each in node.value):
+        for values in _combinations(node, [list(_whole(each)) for each in node.items()]):
+            yield list(values)
+    else:
+        yield node.value
+
+
+def _combinations(node: Node, choices: list[list[_Choice]]) -> Iterator[tuple[_Choice, ...]]:
+    count = 1
+    for each in choices:
+        count *= len(each)
+    if count > MAX_ACCEPTED_VALUES:
+        raise node.refused(MAX_ACCEPTED_VALUES.reached(count=count))
+    return product(*choices)
+
+
+def _has_null(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_null, value.values()))
+    return any(map(_has_null, value)) if isinstance(value, list) else value is None
+
+
+BFCL = Format(_recognizes, _read, graded_as())

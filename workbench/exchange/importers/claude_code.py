@@ -1,0 +1,112 @@
+"""Sessions of Claude Code: one JSON line for each message, linked to the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, gathered
+from workbench.exchange.importers.messages import conversation_of
+from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.suite.numerals import counted
+from workbench.trajectory.messages import JsonValue
+
+
+def _is_line(node: Node) -> bool:
+    return node.has("sessionId", "uuid", "message") and node.text_of("type") in ("user", "assistant")
+
+
+def _recognizes(source: Source) -> bool:
+    return source.kind == "lines" and any(map(_is_line, source.records))
+
+
+def _read(source: Source) -> Imported:
+    lines = [line for line in source.records if _is_line(line)]
+    if not lines:
+        raise RefusedError("holds no line of a session: type, uuid, sessionId and message")
+    main = [line for line in lines if not _is_true(line, "isSidechain")]
+    notes: list[Note] = []
+    if aside := len(lines) - len(main):
+        notes.append(Note("", f"{counted(aside, 'line')} of side chains (agents that the session started): left out"))
+    turns = _turns(_last_branch(main), notes)
+    makers: list[Callable[[], ImportedCase]] = [partial(_case, turn) for turn in turns]
+    cases, refused = gathered(makers)
+    if not cases:
+        raise RefusedError(refused[0].why if refused else "holds no request", refused[0].place if refused else "")
+    return Imported(cases, notes=(*notes, *refused))
+
+
+def _is_true(node: Node, key: str) -> bool:
+    found = node.get(key)
+    return found is not None and found.value is True
+
+
+def _last_branch(lines: list[Node]) -> list[Node]:
+    """Returns the lines that lead to the last one: what was rewound is not among them."""
+    known = {line.text_of("uuid"): line for line in lines}
+    found: list[Node] = []
+    line: Node | None = lines[-1] if lines else None
+    while line is not None and len(found) < len(lines):
+        found.append(line)
+        parent = line.first("parentUuid", "logicalParentUuid")
+        line = known.get(parent.value) if parent is not None and isinstance(parent.value, str) else None
+    return found[::-1]
+
+
+def _turns(lines: list[Node], notes: list[Note]) -> list[list[Node]]:
+    """Returns each request of the user with the lines up to the next."""
+    turns: list[list[Node]] = []
+    before = 0
+    for line in lines:
+        if _is_true(line, "isMeta"):
+            continue
+        if _is_request(line):
+            turns.append([line])
+        elif turns:
+            turns[-1].append(line)
+        else:
+            before += 1
+    if before:
+        notes.append(Note("", f"{counted(before, 'line')} before the first request: left out"))
+    return turns
+
+
+def _is_request(line: Node) -> bool:
+    content = line.need("message").get("content")
+    if line.text_of("type") != "user" or content is None:
+        return False
+    return not any(part.text_of("type") == "tool_result" for part in content.listed())
+
+
+def _case(turn: list[Node]) -> ImportedCase:
+    messages: list[JsonValue] = []
+    written: dict[str, dict[str, JsonValue]] = {}
+    model = ""
+    for line in turn:
+        message = line.need("message")
+        table = dict(message.table())
+        model = model or message.text_of("model")
+        same = written.get(message.text_of("id"))
+        if same is not None:  # an answer is written in a line for each of its parts
+            same["content"] = [*_parts(same), *_parts(table)]
+            same["usage"] = table.get("usage")  # the last line counts all of it
+            continue
+        if message.text_of("id"):
+            written[message.text_of("id")] = table
+        messages.append(table)
+    place = turn[0].place
+    document: dict[str, JsonValue] = {"messages": messages, "model": model or None}
+    conversation = conversation_of(Node(document, place))
+    case = case_of(replace(conversation, started_at=turn[0].text_of("timestamp")))
+    return case.noted(Note(place, "the session's earlier requests are cases of their own, not its conversation"))
+
+
+def _parts(message: dict[str, JsonValue]) -> list[JsonValue]:
+    content = message.get("content")
+    if isinstance(content, list):
+        return content
+    return [] if content is None else [{"type": "text", "text": content}]
+
+
+CLAUDE_CODE = Format(_recognizes, _read)

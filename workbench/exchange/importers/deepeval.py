@@ -1,0 +1,115 @@
+"""Goldens of DeepEval as `EvaluationDataset.save_as` writes them: JSON, JSON lines or CSV."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.engine.external_run import ToldResult, ToldRound
+from workbench.exchange.importers.conversations import (
+    Calls,
+    Conversation,
+    Format,
+    Imported,
+    ImportedCase,
+    ImportedRun,
+    Mapped,
+    Note,
+    case_of,
+    graded_as,
+    imported_of,
+    name_of,
+    not_imported,
+    of_reference,
+)
+from workbench.exchange.importers.source_files import Node, Source
+from workbench.trajectory.messages import Message, ToolCall
+from workbench.trajectory.typed_json import json_text
+
+_READ = {"input", "name", "expected_output", "expected_tools", "actual_output", "tools_called"}
+
+
+def _keys(source: Source) -> set[str]:
+    first = source.records[0].value if source.records else None
+    return {*source.columns, *(first if isinstance(first, dict) else ())}
+
+
+def _recognizes(source: Source) -> bool:
+    keys = _keys(source)
+    return ("input" in keys and bool(keys & {"expected_tools", "tools_called"})) or _is_conversational(keys)
+
+
+def _is_conversational(keys: set[str]) -> bool:
+    return "scenario" in keys and bool(keys & {"expected_outcome", "turns", "user_description"})
+
+
+def _read(source: Source) -> Imported:
+    return imported_of(source.records, _case, "golden")
+
+
+def _case(record: Node) -> ImportedCase:
+    if _is_conversational({*record.table()}):
+        raise record.refused("a conversational golden: its requests come from a simulated user, not from the file")
+    request = record.need("input").text()
+    name = record.text_of("name") or name_of(request, record.place)
+    case = case_of(Conversation(record.place, (Message("user", request),), name=name))
+    case = replace(case, mapped=(Mapped("input", "user"),))
+    ids = Calls()
+    wanted, of_wanted = _calls(record, "expected_tools", ids)
+    made, of_made = _calls(record, "tools_called", ids)
+    notes: list[Note] = []
+    if answer := record.text_of("expected_output"):
+        case.table["response"] = {"similar": answer}
+        notes.append(
+            Note(record.place, "expected_output is compared by `similar`; DeepEval has metrics of your choice")
+        )
+    if wanted:
+        case = of_reference(case, wanted, of_wanted, key="unordered")
+        if any(call.arguments for call in wanted):
+            notes.append(Note(record.place, "arguments are checked; DeepEval does so only with INPUT_PARAMETERS"))
+    else:
+        notes.append(Note(record.place, "no expected_tools: DeepEval writes nothing also where no call is expected"))
+        if answer:
+            table = {key: value for key, value in case.table.items() if key != "expect_nothing_yet"}
+            case = replace(case, table=table, notes=())
+    if made:  # the answers of tools that were called hold for calls that are expected, too
+        mocked = of_reference(replace(case, mapped=(), notes=()), made, of_made)
+        notes += [note for note in mocked.notes if note.kind == "no mock"]
+        if "mocks" in mocked.table:
+            case.table["mocks"] = mocked.table["mocks"]
+            case = replace(case, mapped=(*case.mapped, *(each for each in mocked.mapped if each.into == "mocks")))
+    others = [key for key, value in record.table().items() if key not in _READ and value not in (None, "", [], {})]
+    if others:
+        notes.append(not_imported(record.place, ", ".join(others)))
+    run = _run(record, made, of_made)
+    if run is not None and made:
+        notes.append(
+            Note(record.place, "the file does not say which call was made after which: the run has them as one answer")
+        )
+    return replace(case.noted(*notes), runs=(run,) if run is not None else ())
+
+
+def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ToldResult]]:
+    """Returns tools of a golden as calls, and what they answered. In CSV they are a JSON text."""
+    calls: list[ToolCall] = []
+    results: dict[str, ToldResult] = {}
+    found = record.get(key)
+    for each in found.parsed().listed() if found is not None and found.value else []:
+        arguments = each.first("inputParameters", "input_parameters")
+        call = ids.call(each, "", each.text_of("name"), arguments.value if arguments is not None else {})
+        calls.append(call)
+        if (output := each.get("output")) is not None:
+            text = output.value if isinstance(output.value, str) else json_text(output.value)
+            results[call.id] = ToldResult(text)
+    return calls, results
+
+
+def _run(record: Node, made: list[ToolCall], results: dict[str, ToldResult]) -> ImportedRun | None:
+    rounds: list[ToldRound] = []
+    if made:
+        rounds.append(ToldRound(calls=tuple(made), results=results))
+    if answer := record.text_of("actual_output"):
+        rounds.append(ToldRound(answer))
+    return ImportedRun("imported", tuple(rounds)) if rounds else None
+
+
+DEEPEVAL = Format(_recognizes, _read, graded_as("every"))

@@ -1,0 +1,54 @@
+"""The forms of files that can be imported. A further one is a module with a `Format` and a row here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from workbench.exchange.importers.conversations import Format
+    from workbench.exchange.importers.source_files import Source
+
+
+class Form(NamedTuple):
+    """A form by its module and what it is called there, and what it is for a person."""
+
+    module: str
+    attribute: str
+    what: str
+
+
+FORMS: dict[str, Form] = {
+    "openai": Form("responses", "OPENAI", "messages, or items of Responses, as OpenAI has them"),
+    "anthropic": Form("messages", "ANTHROPIC", "messages as Anthropic has them"),
+    "table": Form("tables", "TABLE", "a table with a request in each row"),
+    "promptfoo": Form("promptfoo", "PROMPTFOO", "a configuration of promptfoo"),
+    "otel": Form("spans", "SPANS", "traces of OpenTelemetry or OpenInference as OTLP JSON"),
+    "bfcl": Form("bfcl", "BFCL", "rows of the Berkeley Function Calling Leaderboard"),
+    "claude-code": Form("claude_code", "CLAUDE_CODE", "a session of Claude Code"),
+    "atif": Form("atif", "ATIF", "trajectories of ATIF, the Agent Trajectory Interchange Format"),
+    "adk": Form("adk", "ADK", "an evaluation set of Google's ADK"),
+    "deepeval": Form("deepeval", "DEEPEVAL", "goldens of DeepEval"),
+    "inspect": Form("inspect_logs", "INSPECT", "a log of Inspect"),
+    "tau": Form("tau", "TAU", "results of tau-bench or tau2-bench"),
+    "langsmith": Form("langsmith", "LANGSMITH", "examples of a dataset of LangSmith"),
+    "agentevals": Form("agentevals", "AGENTEVALS", "trajectories of agentevals"),
+    "arcade": Form("arcade", "ARCADE", "a Python file of Arcade evals, which is run after trust"),
+}
+"""Every form by the name that `--from` takes."""
+
+
+def format_of(name: str) -> Format:
+    """Returns what reads a form."""
+    form = FORMS[name]
+    found: Format = getattr(import_module(f"workbench.exchange.importers.{form.module}"), form.attribute)
+    return found
+
+
+def forms_that_fit(source: Source) -> list[str]:
+    """Returns the names of all forms that a file plainly has: of one whose fields a person has named, a table; a CSV
+    file is one also where it has no other form."""
+    if source.fields is not None:
+        return ["table"]
+    fit = [name for name in FORMS if format_of(name).recognizes(source)]
+    return [name for name in fit if name != "table"] or fit

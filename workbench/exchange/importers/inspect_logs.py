@@ -1,0 +1,186 @@
+"""Logs of Inspect: `.json` and `.eval` (see `inspect_archives`). A sample is a case, its epochs are runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from workbench.exchange.importers.conversations import (
+    Format,
+    Imported,
+    ImportedCase,
+    Note,
+    case_of,
+    gathered,
+    graded_as,
+    joined,
+    unless_wrong,
+)
+from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
+from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.trajectory.events import SourceScore
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import json_text
+
+_ATTACHMENT = "attachment://"
+
+
+def _recognizes(source: Source) -> bool:
+    evaluation = source.root.get("eval")
+    return evaluation is not None and evaluation.has("task") and source.root.first("status", "plan") is not None
+
+
+def _read(source: Source) -> Imported:
+    log = source.root
+    evaluation = log.need("eval")
+    samples = log.get("samples")
+    if samples is None or not samples.items():
+        raise RefusedError("holds no samples: it was written without them")
+    makers: list[Callable[[], ImportedCase]] = [partial(_case, each, evaluation) for each in samples.items()]
+    cases, notes = gathered(makers)
+    if not cases:
+        raise RefusedError(notes[0].why, notes[0].place)
+    return Imported(joined(cases), {"name": evaluation.need("task").text()}, notes)
+
+
+def _case(sample: Node, evaluation: Node) -> ImportedCase:
+    attached = sample.get("attachments") or Node({})
+    events = sample.get("events")
+    asked = [each for each in (events.items() if events is not None else []) if each.text_of("event") == "model"]
+    answers = [each for each in sample.need("messages").items() if each.text_of("role") == "assistant"]
+    measured = {_id_of_answer(event): event for event in asked}
+    if "" in measured:  # a log whose answers have no ids: in their order, where it is plain which is which
+        pairs = zip(answers, asked, strict=True) if len(answers) == len(asked) else ()
+        measured = {answer.place: event for answer, event in pairs}
+    messages: list[Node] = []
+    last_input = None
+    for each in sample.need("messages").items():
+        if each.text_of("role") == "user" and each.text_of("source") == "input":
+            last_input = len(messages)
+        messages.append(Node(_message(each, attached, measured.get(each.text_of("id") or each.place)), each.place))
+    tools = next((found.value for event in asked if (found := event.get("tools")) is not None and found.value), None)
+    place = f"{sample.place} ({_said(sample, 'id')}, epoch {_said(sample, 'epoch') or 1})"
+    document: dict[str, JsonValue] = {"tools": tools, "model": evaluation.text_of("model") or None}
+    conversation = conversation_of(Node(document, place), messages)
+    notes = list(conversation.notes)
+    scores = sample.get("scores")
+    own: list[SourceScore] = []
+    for name, score in scores.table().items() if scores is not None else ():
+        value = Node(score).get("value")
+        if (number := _number(value)) is not None:
+            own.append(SourceScore(f"{name} of Inspect", number, number >= 1, place))
+        else:
+            notes.append(Note(place, f"Inspect scored {name} = {_text(value)}, which is no number from 0 to 1"))
+    if (target := sample.get("target")) is not None and target.value:
+        notes.append(Note(place, f"its target is {_text(target)}, which no check asks for"))
+    if sample.has("error"):
+        notes.append(Note(place, f"ended with an error: {_text(sample.need('error').get('message'))}"))
+    conversation = replace(
+        conversation, place=place, name=_said(sample, "id"), started_at=sample.text_of("started_at"), notes=tuple(notes)
+    )
+    # What an agent says to itself to go on stands there as a user's message, too.
+    before = messages[:last_input] if last_input is not None else []
+    index = sum(1 for each in before if each.text_of("role") != "system") if last_input is not None else None
+    if index is not None and not (index < len(conversation.messages) and conversation.messages[index].role == "user"):
+        index = None
+    case = case_of(conversation, index)
+    return unless_wrong(replace(case, runs=tuple(replace(run, scores=tuple(own)) for run in case.runs)))
+
+
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Correct, partly correct, incorrect, no answer: Inspect's own values of these."""
+
+
+def _number(value: Node | None) -> float | None:
+    """Return a score as a number from 0 to 1; `None` for any other."""
+    found = value.value if value is not None else None
+    if isinstance(found, bool):
+        return float(found)
+    if isinstance(found, str):
+        return _LETTERS.get(found)
+    return float(found) if isinstance(found, int | float) and 0 <= found <= 1 else None
+
+
+def _id_of_answer(event: Node) -> str:
+    output = event.get("output")
+    choices = output.get("choices") if output is not None else None
+    first = choices.items()[:1] if choices is not None else []
+    message = first[0].get("message") if first else None
+    return message.text_of("id") if message is not None else ""
+
+
+def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
+    """Returns a message as OpenAI has it, with the tokens and the time of the request that it answers."""
+    content = message.get("content")
+    parts = [_resolved(part, attached) for part in content.listed()] if content is not None else []
+    match message.text_of("role"):
+        case "assistant":
+            pass
+        case "tool":
+            error = message.get("error")
+            texts = [part.text_of("text") or part.value for part in parts if part.value]
+            if error is not None:
+                texts = [error.text_of("message") or _text(error)]
+            said = texts[0] if len(texts) == 1 else "\n".join(map(_text, map(Node, texts)))
+            return result_written(message.text_of("tool_call_id"), said, error is not None)
+        case role:
+            return {"role": role, "content": [part.value for part in parts]}
+    thoughts = [part.text_of("reasoning") for part in parts if part.text_of("type") == "reasoning"]
+    calls = message.get("tool_calls")
+    written: list[JsonValue] = []
+    for call in calls.items() if calls is not None else []:
+        arguments = call.get("arguments")
+        value = arguments.value if arguments is not None else None
+        written.append(call_written(call.text_of("id"), call.text_of("function"), value))
+    answer: dict[str, JsonValue] = {
+        "role": "assistant",
+        "content": [part.value for part in parts if part.text_of("type") != "reasoning"],
+        "reasoning_content": "\n".join(filter(None, thoughts)),
+        "tool_calls": written,
+    }
+    output = event.get("output") if event is not None else None
+    if output is not None:
+        seconds = number_of(output.get("time"))
+        answer["latency_ms"] = seconds * 1000 if seconds is not None else None
+        answer["usage"] = _usage(output.get("usage"))
+    return answer
+
+
+def _usage(usage: Node | None) -> JsonValue:
+    """Returns tokens as Messages counts them: as there, Inspect's input tokens exclude those of the cache."""
+    if usage is None:
+        return None
+    tokens = usage.table()
+    return {
+        "input_tokens": tokens.get("input_tokens"),
+        "output_tokens": tokens.get("output_tokens"),
+        "cache_read_input_tokens": tokens.get("input_tokens_cache_read") or 0,
+        "cache_creation_input_tokens": tokens.get("input_tokens_cache_write") or 0,
+        "output_tokens_details": {"thinking_tokens": tokens.get("reasoning_tokens")},
+    }
+
+
+def _resolved(part: Node, attached: Node) -> Node:
+    """Returns a part of a content with the long texts that a log keeps apart."""
+    text = part.value if isinstance(part.value, str) else part.text_of("text")
+    if not text.startswith(_ATTACHMENT):
+        return part
+    found = attached.get(text.removeprefix(_ATTACHMENT))
+    if found is None:
+        raise part.refused("names an attachment that the log does not have")
+    return found if isinstance(part.value, str) else Node({**part.table(), "text": found.value}, part.place)
+
+
+def _said(node: Node, key: str) -> str:
+    found = node.get(key)
+    return "" if found is None else _text(found)
+
+
+def _text(node: Node | None) -> str:
+    if node is None:
+        return ""
+    return node.value if isinstance(node.value, str) else json_text(node.value)
+
+
+INSPECT = Format(_recognizes, _read, graded_as("mean"))

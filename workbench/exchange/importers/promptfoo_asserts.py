@@ -1,0 +1,320 @@
+"""The assertions of promptfoo as expectations of a case; those without a counterpart become notes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from workbench.authoring.from_calls import case_expecting
+from workbench.exchange.importers.conversations import Mapped, Note
+from workbench.exchange.importers.source_files import Node, RefusedError
+from workbench.suite.model import ANY_TOOL
+from workbench.suite.render import Table
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import parsed_json
+
+_NAME = r"output(?:\[0\])?(?:\.function)?\.name"
+_ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"
+_NAME_IS = re.compile(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
+_ARGUMENT_IS = re.compile(rf"\s*{_ARGUMENT}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
+_OF_NAME = re.compile(rf"\s*{_NAME}\s*")
+_OF_ARGUMENT = re.compile(rf"\s*{_ARGUMENT}\s*")
+_VARIABLE = re.compile(r"(?:context\.)?vars\.(\w+)")
+_KNOWN = {"type", "value", "threshold", "transform"}
+
+
+class Expectations:
+    """What a case expects. `values` are the variables of its test, `tools` the names on offer."""
+
+    def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
+        self.mapped: list[Mapped] = []
+        self.notes: list[Note] = []
+        self._values = values
+        self._tools = tools
+        self._calls: list[Table] = []
+        self._ordered: list[Table] = []
+        self._disallowed: list[Table] = []
+        self._first: tuple[str | None, Table] = (None, {})
+        self._contained: list[str] = []
+        self._checks: list[object] = []
+        self._limits: Table = {}
+        self._no_others = False
+
+    def take(self, node: Node) -> None:
+        """Take one assertion. What of it has no counterpart becomes a note; raises RefusedError for what is none."""
+        kind = node.need("type").text()
+        try:
+            done = self._take(kind, node)
+        except RefusedError as error:
+            self.notes.append(Note(error.place, f"{kind}: not mapped: {error.why}"))
+            return
+        if done is None:
+            self.notes.append(Note(node.place, f"{kind}: not mapped: it has no counterpart"))
+            return
+        self.mapped.append(Mapped(kind, done))
+        others = [key for key in node.table() if key not in _KNOWN]
+        if others:
+            self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
+
+    def keys(self) -> Table:
+        """Returns the keys of the case."""
+        tool, args = self._first
+        if tool is not None or args:
+            tool = tool or (self._tools[0] if len(self._tools) == 1 else ANY_TOOL)
+            found = next((each for each in self._calls if each["tool"] == tool and "args" not in each), None)
+            if found is None:
+                self._calls.append({"tool": tool, **({"args": args} if args else {})})
+            elif args:
+                found["args"] = args
+        table: Table = {}
+        if self._ordered:
+            table["ordered"] = self._ordered
+        if self._calls:
+            table["unordered"] = self._calls
+        if self._disallowed:
+            table["disallowed"] = self._disallowed
+        if self._no_others:
+            table["extra_calls"] = "forbid"
+        if self._contained:
+            table["response_contains"] = self._contained
+        if self._checks:
+            table["response"] = self._checks[0] if len(self._checks) == 1 else {"all_of": self._checks}
+        if not table:
+            table["expect_nothing_yet"] = True
+            why = "no assertion could be mapped: the case expects nothing yet"
+            self.notes.append(Note("", why, "expects nothing yet"))
+        if self._limits:
+            table["limits"] = self._limits
+        return table
+
+    def _take(self, kind: str, node: Node) -> str | None:
+        if kind in ("is-valid-openai-tools-call", "is-valid-openai-function-call"):
+            return "nothing to write: broken arguments are an issue of every run"
+        if kind in _OF_CALLS:
+            return _OF_CALLS[kind](self, node)
+        if kind == "javascript":
+            return self._javascript(node)
+        if kind in _OF_TEXTS:
+            check = _OF_TEXTS[kind](node, self._filled)
+            transform = node.text_of("transform")
+            if kind == "similar":
+                self._weaker(node, "compares words here, not embeddings")
+            if not transform:
+                self._checks.append(check)
+                return "response"
+            return self._of_transform(node, transform, check)
+        if kind in ("icontains", "icontains-all"):
+            self._contained += [self._filled(each) for each in node.need("value").listed()]
+            return "response_contains"
+        if kind in ("llm-rubric", "trajectory:goal-success"):
+            value = node.need("value")
+            goal = value.first("goal", "rubric") or value
+            self._checks.append({"judged": self._filled(goal)})
+            return "response, judged: name a judge with --judge"
+        if kind == "latency":
+            self._limits["max_latency_ms"] = self._number(node, "threshold")
+            self._weaker(node, "a limit is an issue here, and fails nothing")
+            return "limits.max_latency_ms"
+        return None
+
+    def _weaker(self, node: Node, why: str) -> None:
+        self.notes.append(Note(node.place, f"{node.text_of('type')}: {why}"))
+
+    def _filled(self, node: Node) -> str:
+        """Returns a text with the variables of the test."""
+        text = str(node.value) if isinstance(node.value, int | float) else node.text()
+        for name, value in self._values.items():
+            if isinstance(value, str | int | float):
+                text = str(value).join(re.split(rf"\{{\{{\s*{re.escape(name)}\s*\}}\}}", text))
+        if "{{" in text or text.startswith("file://"):
+            raise node.refused("a template or a file")
+        return text
+
+    @staticmethod
+    def _number(node: Node, key: str) -> int | float:
+        value = node.need(key).value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise node.refused(f"{key!r} must be a number")
+        return value
+
+    def _javascript(self, node: Node) -> str | None:
+        code = node.need("value").text()
+        if (match := _NAME_IS.fullmatch(code)) and isinstance(name := self._literal(match[1]), str):
+            return self._first_tool(node, name)
+        if (match := _ARGUMENT_IS.fullmatch(code)) and (value := self._literal(match[2])) is not _NONE:
+            return self._first_argument(match[1], {"equals": value, "cast": False})
+        raise node.refused("JavaScript, but for comparing the name or one argument of the first call")
+
+    def _of_transform(self, node: Node, transform: str, check: Table) -> str:
+        if _OF_NAME.fullmatch(transform) and isinstance(name := check.get("equals"), str):
+            return self._first_tool(node, name)
+        if match := _OF_ARGUMENT.fullmatch(transform):
+            return self._first_argument(match[1], check)
+        raise node.refused(f"the transform {transform!r}")
+
+    def _first_tool(self, node: Node, name: str) -> str:
+        if not name or self._first[0] not in (None, name):
+            raise node.refused("a second name of the first call")
+        self._first = (name, self._first[1])
+        return "tool of an expected call, wherever it is among the calls"
+
+    def _first_argument(self, name: str, check: Table) -> str:
+        tool, args = self._first
+        if check.keys() == {"equals", "cast"} and isinstance(check["equals"], str | int | float):
+            check = {"equals": check["equals"]} if not isinstance(check["equals"], str) else check
+        before = args.get(name)
+        self._first = (tool, {**args, name: check if before is None else {"all_of": [before, check]}})
+        return f"the argument {name} of an expected call"
+
+    def _literal(self, code: str) -> JsonValue | object:
+        """Returns the value of a literal of JavaScript or a variable of the test, `_NONE` for other code."""
+        if match := _VARIABLE.fullmatch(code):
+            value = self._values.get(match[1], _NONE)
+            return value if isinstance(value, str | int | float) else _NONE
+        if len(code) > 1 and code[0] == code[-1] and code[0] in "'`" and not set("\\'`${") & set(code[1:-1]):
+            return code[1:-1]
+        try:
+            value = parsed_json(code)
+        except ValueError:
+            return _NONE
+        return value if isinstance(value, str | int | float) else _NONE
+
+    def _tool_call_f1(self, node: Node) -> str:
+        value = node.need("value")
+        given = value.value.split(",") if isinstance(value.value, str) else [each.text() for each in value.items()]
+        names = list(dict.fromkeys(name.strip() for name in given if name.strip()))
+        threshold = self._number(node, "threshold") if node.has("threshold") else 1
+        count = len(names)
+        # One name too many leaves an F1 of 2n/(2n+1), one that is missing less: above that, the sets must be equal.
+        if not names or threshold <= 2 * count / (2 * count + 1):
+            raise node.refused(f"a threshold of {threshold} lets calls be missing or more; the accuracy grader is near")
+        for name in names:
+            if not any(each["tool"] == name for each in self._calls):
+                self._calls.append({"tool": name})
+        self._no_others = True
+        self._weaker(node, "a tool that is called twice is one call too many here")
+        return "unordered, no other calls"
+
+    def _tool_used(self, node: Node) -> str:
+        for each in node.need("value").listed():
+            name, least = self._named(each), each.get("min")
+            count = self._number(each, "min") if least is not None else 1
+            if not isinstance(count, int) or count > 100:
+                raise each.refused("'min' must be a whole number up to 100")
+            if each.has("max") and count == 0 and each.need("max").value == 0:
+                self._disallowed.append({"tool": name})
+                continue
+            if each.has("max"):
+                self._weaker(node, "its max is not mapped")
+            self._calls += [{"tool": name} for _ in range(count)]
+        return "unordered"
+
+    def _tool_not_used(self, node: Node) -> str:
+        self._disallowed += [{"tool": self._named(each)} for each in node.need("value").listed()]
+        return "disallowed"
+
+    def _args_match(self, node: Node) -> str:
+        value = node.need("value")
+        args = value.first("args", "arguments")
+        given = args.table() if args is not None else {}
+        ignored = value.get("ignore")
+        left = {each.text() for each in ignored.listed()} if ignored is not None else set()
+        kept = {name: self._given(inner) for name, inner in given.items() if name not in left}
+        made = case_expecting({}, self._named(value), kept)["ordered"]
+        assert isinstance(made, list) and isinstance(made[0], dict)
+        call: Table = made[0]
+        if value.text_of("mode") == "exact":
+            if left:
+                raise value.refused("mode exact together with ignore")
+            call["only_args"] = True
+        elif any(isinstance(inner, dict) for inner in kept.values()):
+            self._weaker(node, "a table is compared as a whole here, so it must not hold more")
+        if value.has("defaults"):
+            self._weaker(node, "its defaults are not mapped")
+        same = next((each for each in self._calls if each == {"tool": call["tool"]}), None)
+        if same is not None:
+            same.update(call)
+        else:
+            self._calls.append(call)
+        return "args of an expected call"
+
+    def _given(self, value: JsonValue) -> JsonValue:
+        return self._filled(Node(value)) if isinstance(value, str) and "{{" in value else value
+
+    def _sequence(self, node: Node) -> str:
+        value = node.need("value")
+        steps = (value.get("steps") or value).items()
+        self._ordered += [{"tool": self._named(each)} for each in steps]
+        if value.text_of("mode") == "exact":
+            self._no_others = True
+        return "ordered"
+
+    def _step_count(self, node: Node) -> str | None:
+        value = node.need("value")
+        if value.text_of("type") not in ("tool", "tool_call") or value.has("min") or not value.has("max"):
+            return None
+        self._limits["max_tool_calls"] = self._number(value, "max")
+        self._weaker(node, "a limit is an issue here, and fails nothing")
+        return "limits.max_tool_calls"
+
+    def _named(self, node: Node) -> str:
+        if isinstance(node.value, dict) and not node.has("name"):
+            raise node.refused("names of tools by a pattern: list them")
+        name = (node.get("name") or node).text()
+        if not name:
+            raise node.refused("names no tool")
+        return name
+
+
+_NONE = object()
+
+_OF_CALLS: dict[str, Callable[[Expectations, Node], str | None]] = {
+    "tool-call-f1": Expectations._tool_call_f1,
+    "trajectory:tool-used": Expectations._tool_used,
+    "not-trajectory:tool-used": Expectations._tool_not_used,
+    "trajectory:tool-args-match": Expectations._args_match,
+    "trajectory:tool-sequence": Expectations._sequence,
+    "trajectory:step-count": Expectations._step_count,
+}
+
+_Fill = Callable[[Node], str]
+
+
+def _pattern(text: str, node: Node) -> Table:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise node.refused(f"no regular expression of Python: {error}") from error
+    return {"pattern": text}
+
+
+def _any(node: Node, make: Callable[[Node], Table], key: str) -> Table:
+    return {key: [make(each) for each in node.need("value").items()]}
+
+
+def _similar(node: Node, fill: _Fill) -> Table:
+    threshold = node.get("threshold")
+    check: Table = {"similar": fill(node.need("value"))}
+    if threshold is not None:
+        check["threshold"] = Expectations._number(node, "threshold")
+    return check
+
+
+def _equals(node: Node, fill: _Fill) -> Table:
+    value = node.need("value")
+    if isinstance(value.value, dict | list):
+        return {"equals": json.dumps(value.value)}
+    return {"equals": fill(value)}
+
+
+_OF_TEXTS: dict[str, Callable[[Node, _Fill], Table]] = {
+    "contains": lambda node, fill: {"contains": fill(node.need("value"))},
+    "contains-all": lambda node, fill: _any(node, lambda each: {"contains": fill(each)}, "all_of"),
+    "contains-any": lambda node, fill: _any(node, lambda each: {"contains": fill(each)}, "any_of"),
+    "icontains-any": lambda node, fill: _any(node, lambda each: {"pattern": f"(?i){re.escape(fill(each))}"}, "any_of"),
+    "equals": _equals,
+    "regex": lambda node, fill: _pattern(fill(node.need("value")), node),
+    "starts-with": lambda node, fill: {"prefix": fill(node.need("value"))},
+    "similar": _similar,
+}

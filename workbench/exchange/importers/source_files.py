@@ -1,0 +1,373 @@
+"""Reads the files of other tools: JSON, JSON lines, YAML and CSV as values that know their place in the file."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import math
+import re
+import zipfile
+from datetime import date, time
+from functools import cached_property, partial
+from io import BytesIO, StringIO
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.dataclasses import dataclass
+from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import parsed_json
+
+# The limits of files that are imported, and the refusal of what is beyond them.
+
+_TOKENS_OF_A_VALUE = 3
+"""A key, the text that is its value, and the comma behind it."""
+_TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
+
+
+class RefusedError(Exception):
+    """What cannot be imported; `place` is where in the file, empty for all of it. A message about a whole file begins
+    with `file`, where it is given; `reason` is the message without it."""
+
+    def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
+        said = why if file is None else f"{file} {why}"
+        super().__init__(f"{place}: {said}" if place else said)
+        self.why = said
+        self.reason = why
+        self.place = place
+
+
+class FewValues:
+    """Parses texts of JSON that together hold no more values than one file may. One with more is not parsed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = _TOKENS_OF_A_VALUE * MAX_FILE_VALUES
+
+    def parsed(self, text: str) -> JsonValue:
+        """Returns the value of a text. Raises RefusedError for too many, ValueError for no JSON."""
+        without_escapes = text.replace("\\\\", "").replace('\\"', "")
+        self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
+        if self._left < 0:
+            raise RefusedError(MAX_FILE_VALUES.reached(), file=self._path)
+        value: JsonValue = parsed_json(text)
+        return value
+
+
+Kind = Literal["json", "lines", "yaml", "csv"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value of the file and its place there, such as `line 3.messages[0].role`. What is asked of a value that is of
+    another kind raises RefusedError."""
+
+    value: JsonValue
+    place: str = ""
+
+    def get(self, key: str) -> Node | None:
+        """Returns what a table has under a key; `None` where that is nothing or null, or where this is no table."""
+        if not isinstance(self.value, dict) or self.value.get(key) is None:
+            return None
+        return Node(self.value[key], f"{self.place}.{key}".lstrip("."))
+
+    def first(self, *keys: str) -> Node | None:
+        """Returns what a table has under the first of some keys that it has."""
+        return next((found for key in keys if (found := self.get(key)) is not None), None)
+
+    def need(self, key: str) -> Node:
+        """Returns what a table has under a key that must be there."""
+        self.table()
+        found = self.get(key)
+        if found is None:
+            raise self.refused(f"has no {key!r}")
+        return found
+
+    def has(self, *keys: str) -> bool:
+        """Whether it is a table with all of these keys."""
+        return all(self.get(key) is not None for key in keys)
+
+    def table(self) -> dict[str, JsonValue]:
+        if not isinstance(self.value, dict):
+            raise self.refused(f"must be a table, not {kind_of(self.value)}")
+        return self.value
+
+    def items(self) -> list[Node]:
+        if not isinstance(self.value, list):
+            raise self.refused(f"must be a list, not {kind_of(self.value)}")
+        return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
+
+    def listed(self) -> list[Node]:
+        """Returns the elements of a list; anything else is one element."""
+        return self.items() if isinstance(self.value, list) else [self]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.refused(f"must be a text, not {kind_of(self.value)}")
+        return self.value
+
+    def text_of(self, *keys: str) -> str:
+        """Returns the text under the first of some keys that has one, empty where none has."""
+        return next((each.value for key in keys if (each := self.get(key)) and isinstance(each.value, str)), "")
+
+    def parsed(self) -> Node:
+        """Returns the value of a JSON text; what is no text stays as it is."""
+        if not isinstance(self.value, str):
+            return self
+        try:
+            return Node(parsed_json(self.value), self.place)
+        except ValueError as error:
+            raise self.refused(f"is not JSON: {error}") from error
+
+    def refused(self, why: str) -> RefusedError:
+        return RefusedError(why, self.place)
+
+
+def kind_of(value: JsonValue) -> str:
+    """Returns what a value is, for a person."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "a table"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file as it was read. `root` is all of it: of JSON lines and CSV, the list of its records. With `fields`, a
+    person has said which fields of its records are what."""
+
+    path: Path
+    kind: Kind
+    root: Node
+    fields: dict[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the suite is called that is made of it."""
+        return self.path.name.split(".")[0].replace("_", " ").replace("-", " ").strip().capitalize() or "Imported"
+
+    line_numbers: tuple[int, ...] = ()
+    """Of JSON lines and CSV, the line of each record."""
+
+    columns: tuple[str, ...] = ()
+    """Of CSV, what the first line names, also where no record has a value of it."""
+
+    @cached_property
+    def records(self) -> list[Node]:
+        """The elements of the file, where it is a list of some; else all of it is one."""
+        records = self.root.listed()
+        if not self.line_numbers:
+            return records
+        return [Node(each.value, f"line {number}") for each, number in zip(records, self.line_numbers, strict=True)]
+
+
+def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
+    """Read a file. Raises RefusedError when it cannot be read or is none of the four."""
+    try:
+        if path.exists() and not path.is_file():
+            kind = "folder" if path.is_dir() else "special file"
+            raise RefusedError(f"cannot be read: it is a {kind}", file=path)
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RefusedError(MAX_FILE_BYTES.reached(), file=path)
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RefusedError(f"cannot be read: {reason}", file=path) from error
+    return source_of(path, content, fields)
+
+
+def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) -> Source:
+    """Read the bytes of a file. Raises RefusedError."""
+    if content.startswith(b"PK\x03\x04"):
+        try:
+            return Source(path, "json", Node(_checked(log_of_archive(path, content))), fields)
+        except ValueError as error:
+            raise RefusedError(str(error)) from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise RefusedError(f"is not UTF-8: the byte 0x{content[error.start]:02x} cannot be read", f"line {line}") from (
+            error
+        )
+    if not text.strip():
+        raise RefusedError("the file is empty")
+    match path.suffix.lower():
+        case ".yaml" | ".yml":
+            return Source(path, "yaml", Node(_yaml(text)), fields)
+        case ".csv" | ".tsv":
+            rows, numbers, columns = _rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")
+            return Source(path, "csv", Node(rows), fields, line_numbers=numbers, columns=columns)
+    few = FewValues(path)
+    try:
+        value = _checked(few.parsed(text))
+        if path.suffix.lower() in (".jsonl", ".ndjson"):  # of one line
+            return Source(path, "lines", Node([value]), fields, line_numbers=(1,))
+        return Source(path, "json", Node(value), fields)
+    except json.JSONDecodeError as error:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if error.lineno <= lines[0][0] and len(lines) == 1:
+            raise RefusedError(f"is not JSON: {error.msg}", f"line {error.lineno}") from error
+    except ValueError as error:
+        raise RefusedError(f"is not JSON: {error}") from error
+    few = FewValues(path)
+    values: list[JsonValue] = []
+    for at, each in lines:
+        try:
+            values.append(_checked(few.parsed(each)))
+        except ValueError as problem:
+            # Where already the first line is no JSON, the file is meant as one value.
+            place = f"line {at if values else _error_line(text)}"
+            raise RefusedError(f"is not JSON: {problem}", place) from problem
+    return Source(path, "lines", Node(values), fields, line_numbers=tuple(number for number, _ in lines))
+
+
+def _error_line(text: str) -> int:
+    """Returns the line on which a text stops being JSON."""
+    try:
+        parsed_json(text)
+    except json.JSONDecodeError as error:
+        return error.lineno
+    except ValueError:
+        return 1
+    return 1
+
+
+def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[str, ...]]:
+    try:
+        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        head = [name.strip() for name in next(reader)]
+        rows: list[JsonValue] = []
+        numbers: list[int] = []
+        count = len(head)
+        for row in reader:
+            if not row:
+                continue
+            count += len(row)
+            if count > MAX_FILE_VALUES:
+                raise RefusedError(MAX_FILE_VALUES.reached())
+            if len(row) > len(head):
+                raise RefusedError(
+                    f"has {len(row)} values, and the first line names {len(head)}", f"line {reader.line_num}"
+                )
+            rows.append({name: value for name, value in zip(head, row, strict=False) if value})
+            numbers.append(reader.line_num)
+    except csv.Error as error:
+        raise RefusedError(f"is not CSV: {error}") from error
+    return rows, tuple(numbers), tuple(head)
+
+
+def _yaml(text: str) -> JsonValue:
+    try:
+        import yaml
+    except ImportError:
+        raise RefusedError("is YAML: pip install 'toolcall-workbench[yaml]', or write it as JSON") from None
+    if len(text) > MAX_YAML_BYTES:
+        raise RefusedError(MAX_YAML_BYTES.reached())
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        def construct_scalar(self, node: Any) -> Any:
+            if node.tag.endswith((":int", ":float")) and len(node.value) > MAX_YAML_NUMBER_CHARS:
+                raise ValueError(MAX_YAML_NUMBER_CHARS.reached())
+            return super().construct_scalar(node)
+
+    try:
+        value = yaml.load(text, Loader=Loader)
+    except Exception as error:  # a value that is not what its tag says raises errors of any kind
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or str(error)
+        raise RefusedError(f"is not YAML: {why}", f"line {mark.line + 1}" if mark is not None else "") from error
+    return _checked(value)
+
+
+def _checked(value: object) -> JsonValue:
+    """Returns a value as JSON has it, with dates as texts. Raises RefusedError for what nests too deeply, or is more
+    than a file holds."""
+    count = 0
+
+    def copied(value: object, level: int) -> JsonValue:
+        nonlocal count
+        count += 1
+        if count > MAX_FILE_VALUES:
+            raise RefusedError(MAX_FILE_VALUES.reached())
+        if level > MAX_JSON_LEVELS:
+            raise RefusedError(f"is {MAX_JSON_LEVELS.reached()}")
+        match value:
+            case dict():
+                return {str(key): copied(inner, level + 1) for key, inner in value.items()}
+            case list() | tuple() | set():
+                return [copied(inner, level + 1) for inner in value]
+            case float() if not math.isfinite(value):
+                return str(value)
+            case None | bool() | int() | float() | str():
+                return value
+            case date() | time():
+                return value.isoformat()
+            case _:
+                return str(value)
+
+    return copied(value, 0)
+
+
+# Unpacks the `.eval` files of Inspect: zip archives of the parts of a log.
+
+_STEP_BYTES = 4_096
+"""So many are unpacked at once: an archive may say less of a part than what that expands to."""
+_ZSTANDARD = 93
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
+
+
+def log_of_archive(path: Path, content: bytes) -> JsonValue:
+    """Returns the log that a `.eval` file holds, as its `.json` would. Raises ValueError and RefusedError, which say
+    what to do."""
+    how = f"make a .json of it: inspect log convert --to json --output-dir . {path.name}"
+    few = FewValues(path)
+    try:
+        with _archive(content) as archive:
+            parts = {info.filename: info for info in archive.infolist()}
+            head = next((parts[name] for name in ("header.json", "_journal/start.json") if name in parts), None)
+            if head is None:
+                raise ValueError("it has no header.json, so it is no log of Inspect")
+            names = sorted(name for name in parts if name.startswith("samples/") and name.endswith(".json"))
+            samples = [parts[name] for name in names]
+            if sum(part.file_size for part in (head, *samples)) > MAX_FILE_BYTES:
+                raise RefusedError(f"unpacked {MAX_FILE_BYTES.reached()}", file=path)
+            log = few.parsed(_unpacked(archive, head))
+            return (log if isinstance(log, dict) else {}) | {
+                "samples": [few.parsed(_unpacked(archive, part)) for part in samples]
+            }
+    except RefusedError:
+        raise
+    except NotImplementedError as error:
+        raise ValueError(f"is packed with Zstandard: install backports.zstd, or {how}") from error
+    except Exception as error:  # of a broken archive, each method has errors of its own
+        raise ValueError(f"is an archive that cannot be unpacked, {error}; of a log, {how}") from error
+
+
+def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
+    if part.compress_type not in _METHODS:
+        raise ValueError(f"{part.filename} is packed in a way that logs of Inspect are not")
+    with archive.open(part) as file:
+        return b"".join(iter(partial(file.read, _STEP_BYTES), b"")).decode()
+
+
+def _archive(content: bytes) -> zipfile.ZipFile:
+    """Returns an archive. `zipfile` has Zstandard from Python 3.14 on; `backports.zstd` has it before."""
+    try:
+        module = importlib.import_module("backports.zstd.zipfile")
+    except ImportError:
+        module = zipfile
+    found: zipfile.ZipFile = module.ZipFile(BytesIO(content))
+    return found

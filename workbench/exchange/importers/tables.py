@@ -1,0 +1,166 @@
+"""Tables of home-made sets: a request in each row, and what is expected of it. A person says which field is what."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from workbench.authoring.from_calls import case_expecting
+from workbench.exchange.importers.conversations import (
+    Format,
+    Imported,
+    ImportedCase,
+    Mapped,
+    Note,
+    imported_of,
+    name_of,
+)
+from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.suite.render import Table
+
+MEANINGS = {
+    "user": "the request",
+    "tool": "the expected tool, or a list of them; an empty one expects no calls",
+    "args": "the arguments of the expected tool, as a table or its JSON text",
+    "id": "the id of the case",
+    "name": "the name of the case",
+    "system": "the system prompt",
+    "tags": "tags: a list, or a text with commas",
+    "answer": "a text that the answer contains",
+    "skip": "why the case is skipped",
+}
+"""What a field can be, as `--map` says it."""
+
+
+def fields_of(words: str) -> dict[str, str]:
+    """Returns what `user=question,tool=expected_tool` says. Raises RefusedError."""
+    fields: dict[str, str] = {}
+    for word in words.split(","):
+        meaning, equals, field = word.partition("=")
+        if not equals or not field or meaning not in MEANINGS or meaning in fields:
+            raise RefusedError(f"--map has {word!r}: write MEANING=FIELD, each once, with {', '.join(MEANINGS)}")
+        fields[meaning] = field
+    return fields
+
+
+def _records(source: Source) -> list[Node]:
+    """Returns the rows of a file: its elements, or those of the one list of tables that a table holds."""
+    if source.kind in ("lines", "csv") or isinstance(source.root.value, list):
+        return source.records
+    lists = [
+        found
+        for key in source.root.table()
+        if (found := source.root.get(key)) is not None
+        and isinstance(found.value, list)
+        and any(isinstance(each, dict) for each in found.value)
+    ]
+    if len(lists) != 1:
+        raise source.root.refused("holds no list of rows, or several")
+    return lists[0].items()
+
+
+def _rows_of(source: Source) -> list[Node]:
+    return [row for row in _records(source) if isinstance(row.value, dict)]
+
+
+def _recognizes(source: Source) -> bool:
+    return source.fields is not None or source.kind == "csv"
+
+
+def _read(source: Source) -> Imported:
+    fields = source.fields or {}
+    if "user" not in fields:
+        known = ", ".join(dict.fromkeys(key for row in _rows_of(source) for key in row.table()))
+        raise RefusedError(f"a table needs --map user=FIELD, the field with the request, one of: {known}")
+    rows = _records(source)
+    for meaning, field in fields.items():
+        if not any(_at(row, field) is not None for row in rows):
+            known = ", ".join(dict.fromkeys(key for row in _rows_of(source) for key in row.table()))
+            raise RefusedError(f"no row has the field {field!r}, which --map names as {meaning}; there are: {known}")
+    return imported_of(rows, partial(_case, fields=fields), "row")
+
+
+def _at(row: Node, field: str) -> Node | None:
+    """Returns what a row has under a field, which may lead inside with dots."""
+    if (whole := row.get(field)) is not None:
+        return whole
+    found: Node | None = row
+    for key in field.split("."):
+        found = found.get(key) if found is not None else None
+    return found
+
+
+def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
+    row.table()
+    asked = _at(row, fields["user"])
+    if asked is None or not asked.text().strip():
+        raise row.refused(f"has no {fields['user']!r}, the request")
+    given = {meaning: found for meaning, field in fields.items() if (found := _at(row, field)) is not None}
+    name = given["name"].text() if "name" in given else name_of(asked.text(), row.place)
+    table: Table = {"name": name}
+    if "id" in given:
+        table["id"] = _said(given["id"])
+    table["user"] = asked.text()
+    for meaning in ("system", "skip"):
+        if meaning in given:
+            table[meaning] = given[meaning].text()
+    if "tags" in given:
+        tags = given["tags"]
+        parts = tags.items() if isinstance(tags.value, list) else [Node(each, tags.place) for each in _split(tags)]
+        table["tags"] = [_said(part) for part in parts]
+    if "answer" in given:
+        table["response_contains"] = [_said(part) for part in given["answer"].listed()]
+    notes = _expect(table, row, fields, given)
+    used = {field.split(".")[0] for field in fields.values()} | set(fields.values())
+    left = [key for key in row.table() if key not in used]
+    if left:
+        notes.append(Note(row.place, f"fields without a meaning in --map: {', '.join(left)}"))
+    mapped = tuple(Mapped(fields[meaning], meaning) for meaning in given)
+    return ImportedCase(row.place, table, mapped, tuple(notes))
+
+
+def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, Node]) -> list[Note]:
+    notes: list[Note] = []
+    if "tool" not in fields:
+        if "answer" not in given:
+            table["expect_nothing_yet"] = True
+            notes.append(Note(row.place, "no field is its tool: the case expects nothing yet", "expects nothing yet"))
+        return notes
+    tools = _tools(given["tool"]) if "tool" in given else []
+    if not tools:
+        table["expect_no_calls"] = True
+        return notes
+    args = given.get("args")
+    if args is None:
+        table["ordered"] = [{"tool": tool} for tool in tools]
+        return notes
+    listed = args.parsed().listed()
+    if len(listed) != len(tools):
+        raise args.refused(f"has arguments of {len(listed)} calls, and there are {len(tools)}")
+    calls: list[object] = []
+    for tool, each in zip(tools, listed, strict=True):
+        made = case_expecting({}, tool, each.parsed().table())["ordered"]
+        assert isinstance(made, list)
+        calls += made
+    table["ordered"] = calls
+    return notes
+
+
+def _tools(node: Node) -> list[str]:
+    """Returns names of tools: of a list, of its JSON text, or of one name. Tables have theirs under `name`."""
+    if isinstance(node.value, str) and node.value.lstrip().startswith("["):
+        node = node.parsed()
+    names = [(each.first("name", "tool", "tool_name") or each).text().strip() for each in node.listed()]
+    return [name for name in names if name]
+
+
+def _split(node: Node) -> list[str]:
+    return [part.strip() for part in _said(node).split(",") if part.strip()]
+
+
+def _said(node: Node) -> str:
+    if isinstance(node.value, bool) or not isinstance(node.value, str | int):
+        return node.text()
+    return str(node.value)
+
+
+TABLE = Format(_recognizes, _read)

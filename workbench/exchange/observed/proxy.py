@@ -1,0 +1,294 @@
+"""A recording proxy: stands between a program and a model's endpoint, passes everything on as it comes, and tells an
+`Observer` what it saw. It listens on this machine only, and keeps no headers."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from workbench.config.models import ANTHROPIC_URL, OPENAI_URL, ModelSpec, checked_base_url, is_loopback
+from workbench.config.secrets import Secrets, is_plain_word
+from workbench.dataclasses import dataclass
+from workbench.exchange.observed.conversations import Observer, Step
+from workbench.exchange.observed.wires import READABLE_ENCODINGS, wire_at
+from workbench.limits import MAX_BODY_BYTES
+from workbench.providers.http.clients import tls_context
+from workbench.providers.http.errors import CONNECT_TIMEOUT_S, broken_by, proxy_for
+
+if TYPE_CHECKING:
+    import aiohttp
+    from aiohttp import web
+    from multidict import CIMultiDict, CIMultiDictProxy
+
+UPSTREAMS = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL}
+DEFAULT_PORT = 8808
+_OF_ONE_CONNECTION = {
+    *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"),
+    *("transfer-encoding", "upgrade"),
+}
+_CLOSING_S = 0.2
+"""How long answers may take to end when the proxy is closed, in seconds."""
+_KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+
+
+class ListenError(Exception):
+    """The proxy cannot be set up as it was asked for; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Where to listen: an address of this machine, and a port, 0 for a free one."""
+
+    host: str
+    port: int
+
+
+def listen_at(text: str) -> Listen:
+    """Returns where `HOST:PORT`, `:PORT` or `PORT` is. Raises ListenError for what is no address of this machine."""
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise ListenError(f"cannot listen on {text}: write an address and a port, such as 127.0.0.1:{DEFAULT_PORT}")
+    try:
+        is_here = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_here = False
+    if not is_here:
+        raise ListenError(f"cannot listen on {text}: keys pass, so on this machine only, as 127.0.0.1:{port}")
+    return Listen(host, int(port))
+
+
+def upstream_at(text: str) -> str:
+    """Returns the base URL that `openai`, `anthropic` or an address stands for. Raises ListenError."""
+    if text in UPSTREAMS:
+        return UPSTREAMS[text]
+    try:
+        return checked_base_url(text)
+    except ValueError as error:
+        raise ListenError(f"the endpoint {text} {error}, or be {' or '.join(UPSTREAMS)}") from None
+
+
+class RecordingProxy:
+    """Passes requests on to one endpoint. `say` is told, in a line for a person, what went wrong outside of
+    conversations. To be started and closed on one event loop."""
+
+    def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
+        self._upstream = upstream
+        self._parts = urlsplit(upstream)
+        self._observer = observer
+        self._secrets = secrets
+        self._say = say
+        self._hosts: set[str] = set()
+        self._runner: web.ServerRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._proxy: str | None = None
+        self.passed = 0
+        """How many requests were passed on that belong to no conversation, such as listings of models."""
+
+    async def start(self, listen: Listen) -> str:
+        """Begin to listen. Returns the base URL that the program is to be given. Raises ListenError."""
+        import aiohttp
+        from aiohttp import web
+
+        if listen.port and is_loopback(self._upstream) and self._parts.port == listen.port:
+            raise ListenError(f"the endpoint {self._upstream} is where the proxy itself listens: name another port")
+        try:
+            self._proxy = proxy_for(self._upstream)
+        except ValueError as error:
+            raise ListenError(f"{error}: look at HTTPS_PROXY and HTTP_PROXY") from None
+        server = web.Server(self._handle, auto_decompress=False, handler_cancellation=True, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_CLOSING_S)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, listen.host, listen.port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            why = error.strerror or str(error)
+            raise ListenError(f"cannot listen on {listen.host}:{listen.port}: {why}; name another port") from error
+        port = self._runner.addresses[0][1]
+        self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", _in_url(listen.host))}
+        tls = await asyncio.to_thread(tls_context) if self._parts.scheme == "https" else True
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls),
+            timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_S),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            read_bufsize=2**20,
+        )
+        return f"http://{_in_url(listen.host)}:{port}{self._parts.path}"
+
+    async def close(self) -> None:
+        """Stop listening, and break off what is still under way."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        from aiohttp import web
+
+        if (why := self._refused(request)) is not None:
+            self._say(f"refused: {why}")
+            return _plain(403, why)
+        for name in _KEYS:
+            key = request.headers.get(name, "").rpartition(" ")[2]
+            if not is_plain_word(key):
+                self._secrets.add("RECORDED_KEY", key)
+        body = bytearray()
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                return _plain(413, MAX_BODY_BYTES.reached())
+        wire = wire_at(request.path) if request.method == "POST" else None
+        step: Step | None = None
+        if wire is not None:
+            encoding = request.headers.get("content-encoding", "")
+            step = self._observer.asked(wire, bytes(body), encoding, self._upstream)
+        else:
+            self.passed += 1
+        try:
+            return await self._passed_on(request, bytes(body), step)
+        except asyncio.CancelledError:
+            self._fail(step, "the program, or the proxy, left before the answer was over")
+            raise
+        except web.HTTPException:
+            raise
+        finally:
+            self._fail(step, "the answer was not passed on as a whole")
+
+    async def _passed_on(self, request: web.BaseRequest, body: bytes, step: Step | None) -> web.StreamResponse:
+        import aiohttp
+        import yarl
+        from aiohttp import web
+
+        assert self._session is not None
+        url = self._url(request.rel_url.raw_path_qs)
+        try:
+            upstream = await self._session.request(
+                request.method,
+                yarl.URL(url, encoded=True),
+                data=body or None,
+                headers=_sent_headers(request.headers),
+                allow_redirects=False,
+                proxy=self._proxy,
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            why = self._broken(error, began=False)
+            self._fail(step, why)
+            self._say(why)
+            return _plain(502, why)
+        try:
+            if upstream.status in (404, 405):
+                base = f"the base URL that the program was given must end with {self._parts.path or 'the port'}"
+                self._say(f"{upstream.status} for {request.method} {request.path}: {base}")
+            answer = web.StreamResponse(status=upstream.status, reason=upstream.reason)
+            for name, value in _kept(upstream.headers).items():
+                answer.headers.add(name, value)
+            if step is not None:
+                head = upstream.headers
+                step.reading.begin(
+                    upstream.status, head.get("content-type", ""), head.get("content-encoding", "identity")
+                )
+            await answer.prepare(request)
+            await self._body(request, upstream, answer, step)
+            return answer
+        finally:
+            upstream.close()
+
+    async def _body(
+        self,
+        request: web.BaseRequest,
+        upstream: aiohttp.ClientResponse,
+        answer: web.StreamResponse,
+        step: Step | None,
+    ) -> None:
+        """Pass a body on. What ends an answer is read before it is passed on, since the next request may come at once
+        after it."""
+        import aiohttp
+
+        missing = upstream.content_length if request.method != "HEAD" else 0
+        try:
+            while chunk := await upstream.content.readany():
+                missing = missing - len(chunk) if missing is not None else None
+                if step is not None:
+                    step.reading.feed(chunk)
+                    if missing == 0:
+                        step.reading.end()
+                    self._observer.answered(step)
+                try:
+                    await answer.write(chunk)
+                except ConnectionError:
+                    self._fail(step, "the program left in the middle of the answer")
+                    return
+            if step is not None:
+                step.reading.end()
+                self._observer.answered(step)
+            await answer.write_eof()
+        except (aiohttp.ClientError, OSError) as error:
+            self._fail(step, self._broken(error, began=True))
+            if request.transport is not None:
+                request.transport.close()  # so that the program sees an answer that broke off, too
+
+    def _fail(self, step: Step | None, why: str) -> None:
+        if step is not None:
+            step.reading.fail(why)
+            self._observer.answered(step)
+
+    def _url(self, path: str) -> str:
+        """Returns where a path leads at the endpoint: the base URL's own path comes once."""
+        base = self._parts.path
+        if base and not (path == base or path.startswith((f"{base}/", f"{base}?"))):
+            path = base + path
+        return f"{self._parts.scheme}://{self._parts.netloc}{path}"
+
+    def _refused(self, request: web.BaseRequest) -> str | None:
+        """Returns why a request is refused: a page in a browser may have sent it, by a name that leads here."""
+        host = request.headers.get("host", "").lower()
+        if host not in self._hosts:
+            return f"the Host {host or 'that is missing'} is not this proxy: use {min(self._hosts)}"
+        origin = request.headers.get("origin")
+        if origin is not None and not is_loopback(origin):
+            return f"the Origin {origin} is not on this machine"
+        return None
+
+    def _broken(self, error: Exception, *, began: bool) -> str:
+        spec = ModelSpec("upstream", "openai", "", self._upstream)
+        broken = broken_by(error, spec, began=began)
+        sentence = broken.sentence if broken is not None else f"cannot be asked: {error}"
+        return self._secrets.redact(f"{self._upstream} {sentence.replace('base_url', 'the endpoint')}")
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """Returns headers without those that are about one connection."""
+    named = {name.strip().lower() for value in headers.getall("connection", []) for name in value.split(",")}
+    kept = headers.copy()
+    for name in _OF_ONE_CONNECTION | named:
+        kept.popall(name, None)
+    return kept
+
+
+def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """Returns the headers that a request is passed on with."""
+    kept = _kept(headers)
+    for name in ("host", "content-length", "expect"):
+        kept.popall(name, None)
+    if (accepted := kept.popall("accept-encoding", None)) is not None:
+        offered = [each.strip() for value in accepted for each in value.split(",")]
+        readable = [each for each in offered if each.partition(";")[0].strip().lower() in READABLE_ENCODINGS]
+        kept["accept-encoding"] = ", ".join(readable) or "identity"
+    return kept
+
+
+def _plain(status: int, why: str) -> web.Response:
+    from aiohttp import web
+
+    error = {"type": "error", "error": {"type": "workbench_record", "message": f"workbench record: {why}"}}
+    return web.json_response(error, status=status)

@@ -1,0 +1,195 @@
+"""A tee for MCP servers: a program that a client starts in a server's place. It starts the server, passes every byte on
+in both directions as it comes, and writes what it saw of tools and calls to a file. It says nothing of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from time import monotonic, time
+from types import FrameType
+
+from workbench.config.secrets import Secrets
+from workbench.config.typed_keys import KEY_OPTION, looks_like_key
+from workbench.exchange.importers.import_files import learn_keys
+from workbench.limits import MAX_PIPED_BYTES
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import json_text, parsed_json
+
+_PIECE_BYTES = 64 * 1024
+_PASSED_ON = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
+)
+_CANNOT_RUN, _NOT_FOUND = 126, 127
+_ERROR = 2
+
+
+class ServerLogWriter:
+    """Writes what a server and its client say about tools: a line for the start, one for each listing, one for each
+    call with its result. Usable from several threads. What goes wrong with the file is told once, and ends the log."""
+
+    def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
+        """Raises OSError where the file cannot be written."""
+        self._path = path
+        self._secrets = secrets
+        self._complain = complain
+        self._lock = threading.Lock()
+        self._asked: dict[str, tuple[float, float, dict[str, JsonValue]]] = {}
+        """Requests by their ids: the time of day, the time of the monotonic clock, the message."""
+        self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def started(self, command: Sequence[str]) -> None:
+        self._write({"seen": "start", "at": _iso(time()), "command": Path(command[0]).name})
+
+    def said(self, line: bytes, *, by_client: bool) -> None:
+        """A line passed."""
+        now_s = time()
+        try:
+            message = parsed_json(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            return  # what is no JSON is for neither side
+        for each in message if isinstance(message, list) else [message]:
+            if isinstance(each, dict):
+                self._take(each, now_s, by_client=by_client)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _take(self, message: dict[str, JsonValue], now_s: float, *, by_client: bool) -> None:
+        asked_as = json_text(message.get("id"))
+        if by_client:
+            if message.get("method") in ("tools/list", "tools/call"):
+                self._asked[asked_as] = (now_s, monotonic(), message)
+            return
+        if "method" in message or asked_as not in self._asked:
+            return
+        at_s, began_s, asked = self._asked.pop(asked_as)
+        params, result = asked.get("params"), message.get("result")
+        if asked["method"] == "tools/list":
+            if isinstance(result, dict) and isinstance(result.get("tools"), list):
+                self._write({"seen": "tools", "at": _iso(now_s), "tools": result["tools"]})
+            return
+        params = params if isinstance(params, dict) else {}
+        error = message.get("error")
+        words = error.get("message") if isinstance(error, dict) else None
+        self._write(
+            {
+                "seen": "call",
+                "at": _iso(at_s),
+                "ms": round((monotonic() - began_s) * 1000, 3),
+                "tool": params.get("name"),
+                "arguments": params.get("arguments") or {},
+                **({"result": result} if result is not None else {"error": words or "The server refused the call."}),
+            }
+        )
+
+    def _write(self, record: dict[str, JsonValue]) -> None:
+        learn_keys([record], "RECORDED_KEY", self._secrets)
+        line = json_text(self._secrets.redacted(record)).encode() + b"\n"
+        with self._lock:
+            if self._file is None:
+                return
+            try:
+                os.write(self._file, line)
+            except OSError as error:
+                os.close(self._file)
+                self._file = None
+                self._complain(f"{self._path} cannot be written any more: {error.strerror}; the server goes on")
+
+
+def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
+    """Be a server until it ends; returns its exit code, 128 and the number for a signal that ended it. `complain` takes
+    a line for standard error."""
+    _learn_words(command, secrets)
+    try:
+        log = ServerLogWriter(to, secrets, complain)
+    except OSError as error:
+        complain(f"{to} cannot be written: {error.strerror}")
+        return _ERROR
+    try:
+        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    except OSError as error:
+        complain(f"the server {command[0]} cannot be started: {error.strerror}")
+        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        with suppress(OSError):
+            server.send_signal(number)
+
+    for number in _PASSED_ON:
+        signal.signal(number, pass_on)
+    assert server.stdin is not None and server.stdout is not None
+    log.started(command)
+    to_server = threading.Thread(
+        target=_pump, args=(sys.stdin.fileno(), server.stdin.fileno(), log, True, server.stdin.close), daemon=True
+    )
+    to_server.start()
+    _pump(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
+    server.stdout.close()  # where the client has gone, the server sees that
+    code = server.wait()
+    log.close()
+    return code if code >= 0 else 128 - code
+
+
+def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
+    """Make secret what the command gives its server as a key: the server may repeat it."""
+    for option, word in pairwise(command):
+        name, _, value = word.partition("=")
+        if "://" in word:
+            secrets.add_passwords("RECORDED_KEY", word)
+        elif KEY_OPTION.fullmatch(option) or looks_like_key(word):
+            secrets.add("RECORDED_KEY", word)
+        elif value and (KEY_OPTION.fullmatch(name) or looks_like_key(value)):
+            secrets.add("RECORDED_KEY", value)
+
+
+def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
+    """Pass bytes on until there are no more, and each whole line to the log after that."""
+    lines = _Lines()
+    with suppress(OSError):  # one side has gone: the other sees its end
+        while chunk := os.read(source, _PIECE_BYTES):
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(target, view) :]
+            for line in lines.add(chunk):
+                log.said(line, by_client=by_client)
+    with suppress(OSError):
+        at_end()
+
+
+class _Lines:
+    """Cuts bytes into lines. One that is too long is left out."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._too_long = False
+
+    def add(self, chunk: bytes) -> list[bytes]:
+        pieces = chunk.split(b"\n")
+        found: list[bytes] = []
+        for piece in pieces[:-1]:
+            line = bytes(self._rest) + piece
+            self._rest.clear()
+            if line.strip() and not self._too_long:
+                found.append(line)
+            self._too_long = False
+        if len(self._rest) + len(pieces[-1]) > MAX_PIPED_BYTES:
+            self._rest.clear()
+            self._too_long = True
+        elif not self._too_long:
+            self._rest += pieces[-1]
+        return found
+
+
+def _iso(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds")

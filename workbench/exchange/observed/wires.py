@@ -1,0 +1,295 @@
+"""What passes between a program and a model, read in any of the three wire formats: requests as lists of messages, and
+answers while they come."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+
+from workbench.config.models import ModelSpec, Provider
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.exchange.importers.conversations import Note
+from workbench.exchange.importers.messages import messages_of_items
+from workbench.exchange.importers.source_files import Node, RefusedError
+from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_UNPACKED_BYTES
+from workbench.providers.http.answers import Kind, kind_of
+from workbench.providers.model import FIRST_TOKENS, AnswerFinished, ModelError, ModelRequest
+from workbench.providers.wire.errors import error_text, quoted
+from workbench.providers.wire.registry import wire_of
+from workbench.providers.wire.sse import SseParser
+from workbench.providers.wire.wire import SseEvent
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    Deviation,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    TextWasReasoning,
+)
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.typed_json import json_text, parsed_json
+
+_PATHS: Mapping[str, Provider] = {
+    "/chat/completions": "openai",
+    "/responses": "openai-responses",
+    "/messages": "anthropic",
+}
+READABLE_ENCODINGS = ("gzip", "deflate", "identity")
+"""The compressions of answers that can be read here. A program that accepts others is answered in one of these."""
+
+
+def wire_at(path: str) -> Provider | None:
+    """Returns the wire format that is spoken at a path, `None` where no conversations are."""
+    return next((wire for ending, wire in _PATHS.items() if path.rstrip("/").endswith(ending)), None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's answer, or its `problem`: why there is none that can be taken. Times in milliseconds since the request;
+    `response_id` is what a later request of the Responses API may continue."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    stop: StopReason = "answered"
+    usage: Usage | None = None
+    latency_ms: float = 0.0
+    first_token_ms: float | None = None
+    response_id: str = ""
+    problem: str = ""
+    deviations: tuple[Deviation, ...] = ()
+
+    @property
+    def message(self) -> dict[str, JsonValue]:
+        """The answer as a message of Chat Completions."""
+        calls: list[JsonValue] = [
+            {"id": call.id, "function": {"name": call.tool, "arguments": _arguments_text(call)}} for call in self.calls
+        ]
+        return {"role": "assistant", "content": self.text, "reasoning": self.reasoning, "tool_calls": calls}
+
+
+def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
+    """Returns the messages of a request, as OpenAI's Chat Completions or Anthropic have them; what is left out is added
+    to the notes. Raises RefusedError."""
+    if wire != "openai-responses":
+        return [each.value for each in body.need("messages").items()]
+    items = body.need("input").listed()
+    for item in items:
+        if item.text_of("type") == "item_reference":
+            raise item.refused("refers to an item that only the endpoint has")
+    return [each.value for each in messages_of_items(items, notes)]
+
+
+def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
+    """Returns the names of the tools that a request offers: all that reading its answer needs."""
+    tools = body.get("tools")
+    names = []
+    for tool in tools.listed() if tools is not None else []:
+        inner = tool.get("function") or tool
+        names.append(inner.text_of("name"))
+    return tuple(ToolDefinition(name) for name in dict.fromkeys(filter(None, names)))
+
+
+class Decompressed:
+    """The bytes of a body behind its compression. Raises ValueError for one that cannot be read."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding.strip().lower() or "identity"
+        if self._encoding not in (*READABLE_ENCODINGS, "x-gzip"):
+            raise ValueError(f"is compressed as {self._encoding}, which is not read here")
+        self._unpack: Callable[[bytes, int], bytes] | None = None
+
+    def feed(self, chunk: bytes) -> bytes:
+        if self._encoding == "identity" or not chunk:
+            return chunk
+        if self._unpack is None:
+            # Deflate comes with a header of zlib, or bare.
+            is_bare = self._encoding == "deflate" and chunk[0] & 15 != 8
+            self._unpack = zlib.decompressobj(-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS | 32).decompress
+        try:
+            unpacked = self._unpack(chunk, MAX_UNPACKED_BYTES + 1)
+        except zlib.error as error:
+            raise ValueError(f"is not compressed as {self._encoding}, as it says: {error}") from None
+        if len(unpacked) > MAX_UNPACKED_BYTES:
+            raise ValueError(MAX_UNPACKED_BYTES.reached())
+        return unpacked
+
+
+@dataclass(eq=False)
+class AnswerReading:
+    """Reads an answer while it passes, and never raises: what is wrong with it is the answer's `problem`."""
+
+    wire: Provider
+    model: str
+    address: str
+    tools: tuple[ToolDefinition, ...]
+    secrets: Secrets
+    clock: Callable[[], float] = time.perf_counter
+    answer: Answer | None = None
+    """The answer, once it is over."""
+    _status: int = 0
+    _content_type: str = ""
+    _unpacked: Decompressed | None = None
+    _kind: Kind | None = None
+    _held: bytearray = field(default_factory=bytearray)
+    _bytes: int = 0
+    _events: list[ModelEvent | AnswerFinished] = field(default_factory=list)
+    _first_token_ms: float | None = None
+    _response_id: str = ""
+
+    def __post_init__(self) -> None:
+        spec = ModelSpec(self.model or "the model", self.wire, self.model, self.address)
+        self._reader = wire_of(spec, self.secrets).reader(ModelRequest(1, None, (), self.tools))
+        self._parser = SseParser()
+        self._began_s = self.clock()
+
+    def begin(self, status: int, content_type: str, encoding: str) -> None:
+        """The head of the answer has come."""
+        self._status, self._content_type = status, content_type
+        try:
+            self._unpacked = Decompressed(encoding)
+        except ValueError as error:
+            self.fail(f"the answer {error}")
+
+    def feed(self, chunk: bytes) -> None:
+        """A piece of the body has come. Answers that mark their own end are over with that."""
+        if self.answer is None and self._unpacked is not None:
+            self._guarded(lambda: self._take(chunk))
+
+    def end(self) -> None:
+        """The body is over."""
+        if self.answer is None:
+            self._guarded(self._finish)
+
+    def fail(self, problem: str) -> None:
+        """The answer cannot be taken, if it is not over yet."""
+        if self.answer is None:
+            text = quoted(problem, self.secrets)
+            self.answer = Answer(latency_ms=self._ms(), first_token_ms=self._first_token_ms, problem=text)
+
+    def _ms(self) -> float:
+        return (self.clock() - self._began_s) * 1000
+
+    def _guarded(self, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except ModelError as error:
+            self.fail(str(error))
+        except Exception as error:  # noqa: BLE001 (a stranger's answer; whoever asked gets it all the same)
+            self.fail(f"the answer cannot be read: {error}")
+
+    def _take(self, chunk: bytes) -> None:
+        assert self._unpacked is not None
+        chunk = self._unpacked.feed(chunk)
+        self._bytes += len(chunk)
+        if not 200 <= self._status < 300:
+            self._held += chunk[: MAX_ERROR_BYTES - len(self._held)]
+            return
+        if self._bytes > MAX_BODY_BYTES:
+            raise ValueError(f"it is longer than {MAX_BODY_BYTES >> 20} MiB")
+        if self._kind != "events":
+            self._held += chunk
+            self._kind = self._kind or kind_of(bytes(self._held[:64]).lstrip(), self._content_type)
+            if self._kind != "events":
+                return
+            chunk = bytes(self._held.lstrip())
+            self._held.clear()
+        self._take_events(self._parser.feed(chunk))
+
+    def _take_events(self, events: list[SseEvent]) -> None:
+        for event in events:
+            if self.wire == "openai-responses" and not self._response_id:
+                self._response_id = _response_id(event.data)
+            self._said(self._reader.feed(event))
+            if self._reader.ended:
+                self._finish()
+                return
+
+    def _said(self, events: Iterable[ModelEvent | AnswerFinished]) -> None:
+        for event in events:
+            if self._first_token_ms is None and isinstance(event, FIRST_TOKENS):
+                self._first_token_ms = self._ms()
+            self._events.append(event)
+
+    def _finish(self) -> None:
+        if self._unpacked is None:
+            raise ValueError("the endpoint sent none")
+        if not 200 <= self._status < 300:
+            words = error_text(self._held.decode("utf-8", "replace"))
+            self.fail(f"the endpoint answered {self._status}" + (f": {words}" if words else ""))
+            return
+        if self._kind == "events":
+            if not self._reader.ended:
+                for event in self._parser.close():
+                    self._said(self._reader.feed(event))
+        elif self._kind == "document":
+            document: JsonValue = json.loads(self._held)
+            if isinstance(document, dict):
+                self._response_id = str(document.get("id") or "")
+            self._said(self._reader.feed_whole(document))
+            self._first_token_ms = None  # it came as a whole
+        else:
+            raise ValueError("it is neither a stream of events nor JSON" if self._held.strip() else "it is empty")
+        self._said(self._reader.finish())
+        self.answer = self._made()
+
+    def _made(self) -> Answer:
+        names: dict[str, str] = {}
+        calls: list[ToolCall] = []
+        text: list[str] = []
+        reasoning: list[str] = []
+        finished = AnswerFinished("answered")
+        for event in self._events:
+            match event:
+                case TextDelta(text=piece):
+                    text.append(piece)
+                case ReasoningDelta(text=piece):
+                    reasoning.append(piece)
+                case TextWasReasoning():
+                    reasoning += text
+                    text.clear()
+                case CallStarted(_, call_id, tool):
+                    names[call_id] = tool
+                case CallFinished(call_id, arguments, raw, problem):
+                    calls.append(ToolCall(call_id, names.get(call_id, ""), arguments, raw, problem))
+                case AnswerFinished():
+                    finished = event
+        return Answer(
+            "".join(text),
+            "".join(reasoning),
+            tuple(calls),
+            finished.stop_reason,
+            finished.usage,
+            self._ms(),
+            self._first_token_ms,
+            self._response_id if self.wire == "openai-responses" else "",
+            deviations=finished.deviations,
+        )
+
+
+def _arguments_text(call: ToolCall) -> str:
+    return json_text(call.arguments) if call.problem is None or not call.raw else call.raw
+
+
+def _response_id(data: str) -> str:
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return ""
+    response = document.get("response") if isinstance(document, dict) else None
+    return str(response.get("id") or "") if isinstance(response, dict) else ""
+
+
+def body_node(body: bytes, encoding: str, place: str) -> Node:
+    """Returns the JSON of a request. Raises RefusedError."""
+    try:
+        return Node(parsed_json(Decompressed(encoding).feed(body).decode("utf-8")), place)
+    except (ValueError, RecursionError) as error:
+        why = str(error) if str(error).startswith("is ") else "is not JSON"
+        raise RefusedError(why, place) from None

@@ -1,0 +1,551 @@
+"""Explains a grade: the formula of the published system with the run's numbers in it, and the result.
+
+Scores are the graders' own; nothing is computed again here. Tests check that the filled formula yields the score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from workbench.dataclasses import dataclass
+from workbench.grading.decision import EXTRA_COST
+from workbench.grading.dimensions import SHARES
+from workbench.grading.extra_calls import ALLOWED
+from workbench.grading.grade import CallPairing, Grade, Issue, Status, disagree
+from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
+from workbench.grading.traits import TRAITS
+from workbench.suite.numerals import figure
+from workbench.suite.settings import Grading
+
+# Formulas as terms: evaluated, written in words, and written with the numbers of one run.
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number. Without a name it is a constant, shown alike in words and in numbers."""
+
+    value: float
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms added up."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    top: Term
+    bottom: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """A term clamped to 0..1; always outermost."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A term rounded to three digits by Python's rule; always outermost."""
+
+    term: Term
+
+
+Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
+
+
+def evaluate(term: Term) -> float:
+    """Returns the value of a term. Raises ZeroDivisionError."""
+    match term:
+        case Amount(value=value):
+            return value
+        case Sum(terms=terms):
+            return sum(map(evaluate, terms))  # in sequence, as `dimensions` adds up what it then rounds
+        case Difference(left=left, right=right):
+            return evaluate(left) - evaluate(right)
+        case Product(left=left, right=right):
+            return evaluate(left) * evaluate(right)
+        case Quotient(top=top, bottom=bottom):
+            return evaluate(top) / evaluate(bottom)
+        case Clamped(term=inner):
+            return min(max(evaluate(inner), 0.0), 1.0)
+        case Rounded(term=inner):
+            return round(evaluate(inner), 3)
+
+
+def in_words(term: Term) -> str:
+    """Returns the formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
+    match term:
+        case Clamped(term=inner):
+            return f"{in_words(inner)}, kept within 0..1"
+        case Rounded(term=inner):
+            return f"{in_words(inner)}, rounded to 3 digits"
+    return _written(term, words=True)
+
+
+def in_numbers(term: Term) -> str:
+    """Returns the formula filled in and computed: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number unchanged."""
+    match term:
+        case Amount(value=value):
+            return figure(value)
+        case Clamped(term=inner):
+            worked_out, kept = in_numbers(inner), evaluate(term)
+            return worked_out if kept == evaluate(inner) else f"{worked_out}, kept within 0..1: {figure(kept)}"
+        case Rounded(term=inner):
+            return in_numbers(inner)
+    return f"{_written(term, words=False)} = {figure(evaluate(term))}"
+
+
+_LOOSE, _TIGHT, _WHOLE = range(3)
+"""How tightly a term binds: sums, products and quotients, single numbers."""
+
+
+def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
+    match term:
+        case Amount(value=value, name=name):
+            return name if words and name else figure(value)
+        case Sum(terms=terms):
+            text, holds = " + ".join(_written(each, words=words) for each in terms), _LOOSE
+            if len(terms) == 1:
+                return _written(terms[0], words=words, inside=inside)
+        case Difference(left=left, right=right):
+            text = f"{_written(left, words=words)} − {_written(right, words=words, inside=_TIGHT)}"
+            holds = _LOOSE
+        case Product(left=left, right=right):
+            text = f"{_written(left, words=words, inside=_TIGHT)} × {_written(right, words=words, inside=_WHOLE)}"
+            holds = _TIGHT
+        case Quotient(top=top, bottom=bottom):
+            text = f"{_written(top, words=words, inside=_TIGHT)} ÷ {_written(bottom, words=words, inside=_WHOLE)}"
+            holds = _TIGHT
+        case Clamped(term=inner) | Rounded(term=inner):
+            return _written(inner, words=words, inside=inside)
+    return f"({text})" if holds < inside else text
+
+
+# Explains how each published system computes a score from a grade: its formula, its rules, what each line earned.
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The value of one line of a grade's pairing. `formula` shows how its credit was computed, `share` is its
+    contribution to the score, `most` what it could have contributed.
+
+    An extra call has a `share` and a `most` of 0 where it neither adds nor costs anything. Both are `None` under
+    `dimensions`, which does not add up lines: there the credit is the line's parameter score. `arguments` shows the
+    part of the arguments, where some were given that are not expected.
+    """
+
+    formula: Term | None
+    share: float | None
+    most: float | None
+    arguments: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One grader's part of an `Explanation`. `formula` is present whatever decided; `shortcut` is empty where the
+    formula did. `rule` is empty where the words of the formula suffice."""
+
+    formula: Term
+    shortcut: str
+    verdict: str
+    more: tuple[str, ...]
+    accounts: tuple[Account | None, ...]
+    rule: str = ""
+
+
+def _number(grade: Grade, name: str, words: str = "") -> Amount:
+    return Amount(grade.numbers.get(name, 0.0), words or name.replace("_", " "))
+
+
+def _thresholds(grade: Grade, grading: Grading) -> str:
+    low, high = sorted((grading.fail_threshold, grading.warn_threshold))
+    score = figure(grade.score or 0.0)
+    if grade.verdict == "failed":
+        return f"{score} is below {figure(low)}: failed"
+    if grade.verdict == "warned":
+        return f"{score} reaches {figure(low)}, but not {figure(high)}: warned"
+    return f"{score} reaches {figure(high)}: passed"
+
+
+def _made(grade: Grade) -> int:
+    return len({line.call for line in grade.pairings if line.call is not None and line.outcome != ALLOWED})
+
+
+def _expected(grade: Grade) -> int:
+    return sum(line.expected_call is not None for line in grade.pairings)
+
+
+# critics
+
+
+def _critics(grade: Grade, grading: Grading) -> Reading:
+    options = grading.critics
+    quotient = Quotient(_number(grade, "earned"), _number(grade, "possible"))
+    shortcut = _critics_shortcut(grade, grading)
+    more = [
+        "Expected calls are paired with actual calls so that they earn as much as possible; order does not matter.",
+        f"The right tool earns {figure(options.tool_selection_weight)}, an argument its weight times how well its "
+        "check holds. Arguments without a weight share 1 equally.",
+        "An expected call without a matching call is not counted."
+        if options.arcade_compatible
+        else "An expected call without a matching call earns 0 of its full weight.",
+        "fail_on_tool_call_quantity: with more or fewer calls than expected, the score is 0."
+        if options.fail_on_tool_call_quantity
+        else "An extra call earns nothing and costs nothing.",
+    ]
+    if not options.arcade_compatible:
+        more.append(
+            "An argument without a weight must pass its check, or the run fails whatever its score; one with a weight "
+            "only counts toward the score. `required` overrides this for an argument."
+        )
+    if options.fail_on_tool_selection:
+        more.append("fail_on_tool_selection: if other tools were called than expected, the score is 0.")
+    return Reading(
+        quotient if options.arcade_compatible else Clamped(quotient),
+        shortcut,
+        _thresholds(grade, grading) if grade.numbers else "The thresholds are not used",
+        tuple(more),
+        tuple(_critics_account(line, grade, grading) for line in grade.pairings),
+    )
+
+
+def _critics_shortcut(grade: Grade, grading: Grading) -> str:
+    if grade.numbers:
+        return "" if grade.numbers["possible"] else "nothing has a weight, so the score is 0"
+    expected, made = _expected(grade), _made(grade)
+    if grading.critics.fail_on_tool_call_quantity and expected != made:
+        return f"fail_on_tool_call_quantity: {expected} expected, {made} made, so the score is 0"
+    if not expected and not made:
+        return "no call is expected and none was made, so the score is 1"
+    if not expected and grade.score == 0:
+        return f"no call is expected and {'one was' if made == 1 else f'{made} were'} made, so the score is 0"
+    if grade.score == 0:
+        return f"fail_on_tool_selection: {grade.reason.removeprefix('selection: ')}, so the score is 0"
+    return "no argument has a check, so the score is 1 whatever was called"
+
+
+def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Account | None:
+    possible = grade.numbers.get("possible")
+    if not possible:
+        return None
+    if line.expected_call is None:
+        return Account(None, 0.0, 0.0)
+    if line.call is None and grading.critics.arcade_compatible:
+        return Account(Amount(0.0), 0.0, 0.0)
+    earned = (line.tool_score, *(verdict.score for verdict in line.arguments))
+    weight = line.tool_weight + sum(verdict.weight for verdict in line.arguments if verdict.counted)
+    formula = Sum(tuple(map(Amount, earned))) if line.call is not None else Amount(0.0)
+    return Account(formula, sum(earned) / possible, weight / possible)
+
+
+# decision
+
+
+def _decision(grade: Grade, grading: Grading) -> Reading:
+    items = grade.numbers.get("items", 0.0)
+    # A chain has no lines for steps that correctly made no call; elsewhere at most one decision has no line.
+    chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
+    what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
+    more = [
+        "Each step is compared with the first call of its round."
+        if chain
+        else "The first expected call is compared with the first call, the second with the second, and so on.",
+        "Tool name: 1 if it is the same to the letter. Arguments: the share of the expected ones that are right, less "
+        "half the share of those that nobody expects, and never below 0.",
+    ]
+    if not chain:
+        more[1:1] = ["Should call: 1 if a call was made where one is expected, or none where none is."]
+        more.append(
+            "A missing call loses the first part, and its arguments are those of no call; an extra call is one more "
+            "that earns 0."
+        )
+    return Reading(
+        Quotient(_number(grade, "total", "what the calls earn"), _number(grade, "items", "their number")),
+        "" if items else f"there is nothing to score, so the score is {figure(grade.score or 0.0)}",
+        _thresholds(grade, grading),
+        tuple(more),
+        tuple(_decision_account(line, items) for line in grade.pairings),
+        f"mean of {what} over all {'steps' if chain else 'calls'}",
+    )
+
+
+def _decision_account(line: CallPairing, items: float) -> Account | None:
+    if not items:
+        return None
+    if line.outcome == ALLOWED:
+        return Account(None, 0.0, 0.0)
+    return Account(_mean_of_parts(line), line.credit / items, 1 / items, _less_unlisted(line))
+
+
+def _less_unlisted(line: CallPairing) -> Term | None:
+    """Returns the part of the arguments, where some are too many."""
+    listed = [verdict for verdict in line.arguments if verdict.listed]
+    unlisted = len(line.arguments) - len(listed)
+    if not listed or not unlisted:
+        return None
+    right = Amount(sum(verdict.holds is True for verdict in listed))
+    return Clamped(Quotient(Difference(right, Product(Amount(EXTRA_COST), Amount(unlisted))), Amount(len(listed))))
+
+
+def _mean_of_parts(line: CallPairing) -> Term:
+    if line.expected_call is None and line.credit == 0:
+        return Amount(0.0)
+    parts = tuple(Amount(value, name.replace("_", " ")) for name, value in line.parts.items())
+    return Quotient(Sum(parts), Amount(len(parts))) if parts else Amount(line.credit)
+
+
+# accuracy
+
+
+def _accuracy(grade: Grade, grading: Grading) -> Reading:
+    options, numbers = grading.accuracy, grade.numbers
+    exact_mode = options.mode == "exact"
+    names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))
+    faults, fault = ("wrong", options.wrong_penalty) if exact_mode else ("extra", options.extra_penalty)
+    top = Difference(Sum((_number(grade, "exact"), names)), Product(Amount(fault), _number(grade, faults)))
+    expected, made = numbers.get("expected", 0.0), numbers.get("made", 0.0)
+    shortcut = ""
+    if not expected:
+        what = "calls were made, but none are expected" if made else "no call is expected and none was made"
+        shortcut = f"{what}, so the score is {figure(grade.score or 0.0)}"
+    elif not made:
+        shortcut = "no call was made, so the score is 0"
+    exactly = (
+        "Each call is compared with the expected call in its place.",
+        f"The right tool with equal arguments earns 1, the right tool alone {figure(options.name_only)}.",
+        f"Another tool counts as wrong and takes {figure(fault)}; a call beyond the last expected one counts as wrong "
+        "twice. A missing call takes nothing, it earns nothing.",
+    )
+    flexibly = (
+        "A call counts as exact when an expected call has its tool and equal arguments, in any position.",
+        f"A call that is left earns {figure(options.name_only)} when an expected call of its tool is open, and takes "
+        f"{figure(fault)} as an extra one otherwise. A missing call takes nothing, it earns nothing.",
+        "An expected call without args is exact only for a call without arguments.",
+    )
+    return Reading(
+        Clamped(Quotient(top, _number(grade, "expected"))),
+        shortcut,
+        _thresholds(grade, grading),
+        (f"Mode {options.mode}.", *(exactly if exact_mode else flexibly)),
+        tuple(
+            Account(Amount(line.credit), line.credit / expected, 0.0 if line.expected_call is None else 1 / expected)
+            if expected
+            else None
+            for line in grade.pairings
+        ),
+    )
+
+
+# trajectory
+
+
+def _trajectory(grade: Grade, grading: Grading) -> Reading:
+    total = grade.numbers.get("total", 0.0)
+    met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} are"
+    return Reading(
+        Quotient(_number(grade, "matched", "expectations met"), _number(grade, "total", "expectations")),
+        "" if total else "nothing is asked for, so the score is 1",
+        f"All expectations must be met; {met}" if total else "All expectations are met",
+        (
+            "Ordered expectations look for a call behind that of the one before; one that finds none leaves the place "
+            "where the next one looks.",
+            "An expectation is met when a call has the tool and all of its checks hold; arguments without a check are "
+            "not looked at.",
+            "Unordered expectations look at all calls. A prohibition is an expectation that is met when no call breaks "
+            "it.",
+            "Where extra calls are forbidden, each one is an expectation that is not met.",
+        ),
+        _trajectory_accounts(grade, total),
+    )
+
+
+def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
+    """Among several lines about one prohibition the first one counts."""
+    seen: set[int] = set()
+    accounts: list[Account | None] = []
+    for line in grade.pairings:
+        counts = line.expected_call is not None
+        if line.prohibition is not None:
+            counts = line.prohibition not in seen
+            seen.add(line.prohibition)
+        elif not counts:
+            counts = line.outcome == "unexpected"
+        accounts.append(Account(Amount(line.credit), line.credit / total, counts / total) if total else None)
+    return tuple(accounts)
+
+
+# dimensions
+
+
+def _dimensions(grade: Grade, grading: Grading) -> Reading:
+    published = grading.dimensions.repeated_calls == "as published"
+    shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
+    expected = _expected(grade)
+    numbers = grade.numbers
+    none_allowed = not expected and bool(numbers) and numbers["precision"] == 0
+    shortcut = ""
+    if not expected and numbers:
+        found_all = "every keyword is in the answer" if numbers["content"] == 1 else "a keyword is missing"
+        shortcut = "calls were made, but none are allowed: 0"
+        if not none_allowed:
+            shortcut = f"no call is expected, and {found_all}: {figure(grade.score or 0.0)}"
+    return Reading(
+        Rounded(Sum(shares)),
+        shortcut,
+        "The pass mark is not used" if shortcut else _pass_mark(grade),
+        (
+            "Precision: the share of the calls whose tool is expected. Recall: the share of the expected calls that "
+            "were made." + (" Every call of an expected tool counts, so that it may be above 1." if published else ""),
+            "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
+            "and one that is not given 0; forbidden and invalid ones count as further zeros.",
+            "All expected calls of a tool are compared with its first call."
+            if published
+            else "A tool that is expected N times is compared with its first N calls.",
+            "Content: the share of the keywords (response_contains) in the final answer.",
+            "Latency is shown next to the score and does not change it.",
+        ),
+        tuple(_dimensions_account(line) for line in grade.pairings),
+    )
+
+
+def _pass_mark(grade: Grade) -> str:
+    score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
+    if grade.verdict == "passed":
+        return f"{score} reaches {mark}, and no expected call is missing: passed"
+    reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
+    missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)
+    if reached:
+        return f"{score} reaches {mark}, but an expected call is missing: failed"
+    below = f"{score} is below {mark}" + (" before it is rounded" if score == mark else "")
+    return f"{below}, and an expected call is missing: failed" if missing else f"{below}: failed"
+
+
+def _dimensions_account(line: CallPairing) -> Account | None:
+    """For an expected call that was made, returns the mean of its arguments."""
+    if line.expected_call is None:
+        return None
+    worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
+    return Account(Quotient(Sum(worth), Amount(len(worth))) if worth else Amount(line.credit), None, None)
+
+
+READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
+    "critics": _critics,
+    "decision": _decision,
+    "accuracy": _accuracy,
+    "trajectory": _trajectory,
+    "dimensions": _dimensions,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explains a grade. `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where
+    there is no score or a rule decided before scoring, which `shortcut` describes.
+
+    `verdict` compares the score with its thresholds, `beside` holds the issues that fail the run whatever the score is,
+    `more` describes the system point by point. `accounts` has one entry for each of the grade's pairings, or `None`
+    where a line does not contribute to the score.
+    """
+
+    system: str
+    rule: str
+    formula: Term | None
+    shortcut: str
+    verdict: str
+    beside: tuple[Issue, ...]
+    more: tuple[str, ...]
+    accounts: tuple[Account | None, ...]
+
+
+def explain(grade: Grade, grading: Grading) -> Explanation:
+    """Returns the explanation of a grade that was made under `grading`, with or without a score."""
+    reading = READINGS[grade.grader](grade, grading)
+    scored = grade.score is not None
+    more = reading.more
+    if grade.published is not None:
+        more = (*more, "Surplus calls that extra_calls frees are left out before anything is compared.")
+    formula = reading.formula if scored and not reading.shortcut else None
+    return Explanation(
+        TRAITS[grade.grader].system,
+        reading.rule or in_words(reading.formula),
+        formula,
+        reading.shortcut if scored else "",
+        reading.verdict if scored else "",
+        tuple(issue for issue in grade.issues if issue.decides),
+        more,
+        reading.accounts if formula is not None else (None,) * len(grade.pairings),
+    )
+
+
+def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
+    """Returns the graders by the status that each gives the run, the worst first; empty when they agree."""
+    grades = tuple(grades)
+    if not disagree(grades):
+        return ()
+    ruling = [grade for grade in grades if grade.verdict not in ("not applicable", "error")]
+    statuses: tuple[Status, ...] = ("failed", "warned", "passed")
+    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in statuses)
+    return tuple((status, side) for status, side in sides if side)
+
+
+# The dimensions of the `dimensions` grader one by one, each as a fraction.
+
+_MAX_TERMS = 12
+"""With more terms than this, only their sum is written."""
+
+
+class Facet(NamedTuple):
+    """One dimension: its name, how its amount was computed, and what is counted, in words."""
+
+    name: str
+    formula: Term
+    counted: str
+
+
+def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
+    """Returns the dimensions that contribute to the score; `keywords` is how many the case asks for. Empty for other
+    graders, and for a run that called where nothing may be called."""
+    numbers = grade.numbers
+    if grade.grader != "dimensions" or "content" not in numbers:
+        return ()
+    content = Facet("content", Amount(numbers["content"]), "no keywords expected")
+    if keywords:
+        found = Amount(round(numbers["content"] * keywords))
+        content = Facet("content", Quotient(found, Amount(keywords)), "keywords found")
+    wanted = [line for line in grade.pairings if line.expected_call is not None]
+    if not wanted:
+        return () if numbers["precision"] == 0 else (content,)
+    made = len({line.call for line in grade.pairings if line.call is not None})
+    precision = Facet("precision", Amount(numbers["precision"]), "no call was made")
+    if made:
+        known = Amount(round(numbers["precision"] * made))
+        precision = Facet("precision", Quotient(known, Amount(made)), "calls of an expected tool")
+    called = Amount(round(numbers["recall"] * len(wanted)))
+    earned = Sum(tuple(Amount(line.credit) for line in wanted))
+    if len(wanted) > _MAX_TERMS:
+        earned = Sum((Amount(numbers["parameters"] * len(wanted)),))
+    return (
+        precision,
+        Facet("recall", Quotient(called, Amount(len(wanted))), "expected calls made"),
+        Facet("parameters", Quotient(earned, Amount(len(wanted))), "of calls below"),
+        content,
+    )

@@ -1,0 +1,197 @@
+"""Changes to an existing history: names of batches, regrades, removed batches. Each raises HistoryError."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
+from workbench.history.claims import claim
+from workbench.history.columns import stored
+from workbench.history.database import (
+    CHECKED_WHOLE_BYTES,
+    Say,
+    as_history_errors,
+    open_for_writing,
+    transaction,
+    unhurried,
+)
+from workbench.history.packing import arguments_text, grading_text, metrics_text, packed_outcome
+from workbench.history.records import NAMED_AFTER, HistoryError
+from workbench.history.rows import values_in
+
+RUNS_AT_ONCE = 500
+PAGES_AT_ONCE = 1_000
+"""So much is removed, or given back to the disk, in one step: other programs wait for it."""
+
+_WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
+
+
+def check_name(name: str) -> None:
+    """Raise HistoryError unless it can be the name of a batch: one line, and not a number."""
+    if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():
+        raise HistoryError(f"a batch cannot be called {name!r}: a name cannot be a number or begin with a space")
+    if not name.isprintable():
+        raise HistoryError(f"a batch cannot be called {name!r}: a name is one line of text")
+
+
+def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
+    """Give a batch a name, which any other batch loses, or none. Its settings keep from which one it took the name."""
+    if name is not None:
+        check_name(name)
+    with _changing(file, say) as connection:
+        had_it = connection.execute("SELECT id FROM batches WHERE name = ?", (stored(name),)).fetchone()
+        connection.execute(_NAMED_AFTER, (*(had_it or (None,)), number, stored(name)))
+        connection.execute("UPDATE batches SET name = NULL WHERE name = ?", (stored(name),))
+        if not connection.execute("UPDATE batches SET name = ? WHERE id = ?", (stored(name), number)).rowcount:
+            raise HistoryError(f"there is no batch {number} in {file}")
+
+
+_NAMED_AFTER = f"""UPDATE batches
+    SET settings = json_patch(settings, json_object('{NAMED_AFTER}', ?))
+    WHERE id = ? AND name IS NOT ? AND CASE WHEN json_valid(settings) THEN json_type(settings) = 'object' END"""
+
+
+def add_grading(
+    file: Path,
+    batch: int,
+    graded_at: str,
+    program: str,
+    regraded: Iterable[tuple[int, RunSummary, RunResult]],
+    say: Say,
+) -> None:
+    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones. They are taken one
+    by one and written in small steps; nothing shows them until the last one is there. Raises HistoryError also when the
+    batch is going on."""
+    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
+        claims.callback(claim(file, batch).release)
+        connection.execute("PRAGMA foreign_keys = OFF")  # the regrade itself is written last
+        _clear_unfinished(connection, batch)
+        grading: int | None = None
+        try:
+            rows = iter(regraded)
+            while some := list(islice(rows, RUNS_AT_ONCE)):
+                packed = [
+                    (
+                        *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
+                        *(
+                            grading_text(figures.grading),
+                            packed_outcome(result),
+                            metrics_text(figures),
+                            arguments_text(figures),
+                        ),
+                    )
+                    for run, figures, result in some
+                ]
+                with transaction(connection):
+                    grading = _number(connection, _NEXT_GRADING) if grading is None else grading
+                    connection.executemany(
+                        "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics,"
+                        " arguments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        [(grading, *row) for row in packed],
+                    )
+            with transaction(connection):
+                if not connection.execute("SELECT 1 FROM batches WHERE id = ?", (batch,)).fetchone():
+                    raise HistoryError(f"batch {batch} is no longer in {file}")
+                connection.execute(
+                    "INSERT INTO gradings (id, batch, graded_at, program, hashes) VALUES (?, ?, ?, ?, '{}')",
+                    (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program),
+                )
+        except BaseException:
+            if grading is not None:
+                with suppress(sqlite3.Error):  # the next regrade of the batch clears them
+                    _clear_grading(connection, grading)
+            raise
+
+
+_NEXT_GRADING = (
+    "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
+)
+_UNFINISHED = f"""{values_in("regrades", "grading")} AND grading NOT IN (SELECT id FROM gradings)
+    AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
+"""The grades of a batch that a program wrote which was killed before it had all of them."""
+
+
+def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:
+    for (grading,) in connection.execute(_UNFINISHED, (batch,)).fetchall():
+        _clear_grading(connection, grading)
+
+
+def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
+    removed = RUNS_AT_ONCE
+    while removed == RUNS_AT_ONCE:
+        with unhurried(), transaction(connection):
+            removed = connection.execute(
+                "DELETE FROM regrades WHERE grading = ? AND run IN "
+                "(SELECT run FROM regrades WHERE grading = ? ORDER BY run LIMIT ?)",
+                (grading, grading, RUNS_AT_ONCE),
+            ).rowcount
+
+
+def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
+    """Remove batches with all their runs, and suites that no other batch needs. None is removed while one of them is
+    going on. They are gone at once; their runs follow in small steps, between which other programs write. The file
+    shrinks, but for a large one of an earlier version, or `say` is told why it does not.
+
+    Returns how many bytes of the file are free for what is written next.
+    """
+    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
+        for number in numbers:
+            claims.callback(claim(file, number).release)
+        _take_out(connection, numbers)
+        _clear(connection)
+        try:
+            _shrink(connection, file)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:
+            say(f"the batches are removed, but the history {file} could not be made smaller: {error}")
+        return _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size")
+
+
+def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """Remove batches without their runs, in one step. A program that is killed then leaves runs that nothing shows, and
+    that the next removal clears."""
+    connection.execute("PRAGMA foreign_keys = OFF")
+    with transaction(connection):
+        for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):
+            connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(number,) for number in numbers])
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _clear(connection: sqlite3.Connection) -> None:
+    """Remove what belongs to no batch."""
+    for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
+        removed = RUNS_AT_ONCE
+        while removed == RUNS_AT_ONCE:
+            with unhurried(), transaction(connection):
+                removed = connection.execute(
+                    "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE batch = ? ORDER BY place LIMIT ?)",
+                    (batch, RUNS_AT_ONCE),
+                ).rowcount
+    with transaction(connection):
+        connection.execute("DELETE FROM shared WHERE batch NOT IN (SELECT id FROM batches)")
+        connection.execute("DELETE FROM suites WHERE id NOT IN (SELECT suite FROM parts)")
+
+
+def _shrink(connection: sqlite3.Connection, file: Path) -> None:
+    if file.stat().st_size <= CHECKED_WHOLE_BYTES:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("VACUUM")
+    elif _number(connection, "PRAGMA auto_vacuum"):
+        while _number(connection, "PRAGMA freelist_count"):
+            with unhurried():
+                connection.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
+
+
+def _number(connection: sqlite3.Connection, statement: str) -> int:
+    return int(connection.execute(statement).fetchone()[0])
+
+
+@contextmanager
+def _changing(file: Path, say: Say) -> Iterator[sqlite3.Connection]:
+    with as_history_errors(file), closing(open_for_writing(file, say)) as connection, transaction(connection):
+        yield connection

@@ -1,0 +1,484 @@
+"""Merges shards: batches in some histories that are parts of one plan become one batch of another history.
+
+Each shard is merged wholly or not at all, and what was merged before is known, so that the same shards give the same
+batch in whatever order, and however often they come. Of two results of one run the one that came first stays.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.config.folders import folder_of_stored, stored_folder
+from workbench.dataclasses import dataclass
+from workbench.history import columns
+from workbench.history.claims import claim, claim_if_free, claimed
+from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
+from workbench.history.outline import Outline
+from workbench.history.packing import unpacked
+from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, count_name, what_is_asked
+from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
+from workbench.suite.numerals import counted
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import compact_json, parsed_json
+
+# The shards in histories: batches that have some runs of a plan, which `merging` puts together.
+
+PLANNED = "FROM batches JOIN plans ON batch = id WHERE uid IS NOT NULL"
+"""The batches that have some runs of a plan, in SQL."""
+
+_SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = ?) ORDER BY id"
+
+
+@dataclass(frozen=True)
+class StoredShard:
+    """A batch of a history that has some runs of a plan: one shard, or several that were merged, where `ref` is `None`.
+    `shards` says which: each which one of how many."""
+
+    file: Path
+    number: int
+    uid: str
+    ref: ShardRef | None
+    plan_id: str | None
+    shards: tuple[tuple[int, int], ...]
+    goes_on: bool
+
+    def __str__(self) -> str:
+        which = f"{self.ref}, " if self.ref is not None else ""
+        return f"{which}batch {self.number} of {self.file}"
+
+
+def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
+    """Return the batches of a history that have runs of a plan, the oldest first, or the `only` one of a number. Raises
+    HistoryError."""
+    with as_history_errors(file):
+        if not file.exists():
+            raise HistoryError(f"there is no history {file}")
+        connection = open_for_reading(file)
+        if connection is None:
+            raise HistoryError(f"{file} has no batch: was {file.name}-wal, which belongs to it, left behind?")
+        with closing(connection):
+            rows = connection.execute(_SHARDS, (only, only)).fetchall()
+    found = []
+    for number, uid, settings, ended_at in rows:
+        try:
+            read = columns.json_object(settings)
+            ref, merged = ShardRef.of_batch(read), MergedShards.of_batch(read)
+            if ref is not None:
+                merged = MergedShards(ref.plan_id, ((ref.index, ref.of),))
+            if merged is None:
+                raise ValueError("which shard it is cannot be read")
+            goes_on = ended_at is None and claimed(file, number)
+            found.append(StoredShard(file, number, columns.text(uid), ref, merged.plan_id, merged.shards, goes_on))
+        except DAMAGE as error:
+            raise HistoryError(f"batch {number} of {file} is damaged: {error}") from error
+    return found
+
+
+def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
+    """Return what makes two shards those of different plans. Raises HistoryError."""
+    (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
+    found = [f"ids {one.plan_id} and {other.plan_id}"] if one.plan_id != other.plan_id else []
+    paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
+    found += [f"suite {path}" for path in paths]
+    for kind in ("models", "judges"):
+        here, there = settings.get(kind), others.get(kind)
+        if isinstance(here, dict) and isinstance(there, dict):
+            found += [f"{kind[:-1]} {name}" for name in {**here, **there} if here.get(name) != there.get(name)]
+    if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
+        found.append("cases, repeats, variants or graders")
+    if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
+        found.append("what is executed")
+    return found
+
+
+def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
+    with reading(shard.file) as source:
+        try:
+            row = source.execute(f"SELECT settings, outline {PLANNED} AND id = ?", (shard.number,)).fetchone()
+            return what_is_asked(columns.json_object(row[0])), Outline.read(unpacked(row[1]))
+        except DAMAGE as error:
+            raise HistoryError(f"{shard} is damaged: {error}") from error
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[sqlite3.Connection]:
+    """A history as it is at one moment."""
+    with as_history_errors(file):
+        connection = open_for_reading(file)
+    if connection is None:
+        raise HistoryError(f"{file} has no batch any more")
+    with closing(connection):
+        connection.execute("BEGIN")
+        yield connection
+
+
+MAX_NAMED = 20
+"""Of so many runs with a second result it is said which they are."""
+
+_VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
+_MADE = ("run_id", "began_ms", "ended_ms")
+_FIGURES = (
+    *(*_MADE, *_VERDICT),
+    *("latency_ms", "loop_ms", "first_token_ms", "input_tokens", "output_tokens", "cost_usd"),
+    *("asked", "repaired"),
+)
+_ASKED = ("suite", "case_id", "model", "repeat")
+_DETAILS = ("events", "outcome", "tools", "sample")
+_FOUND = ("place", *_ASKED, *_FIGURES)
+_READERS: Mapping[str, columns.Reader] = {
+    name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
+}
+_TO_MAKE = "CREATE TEMP TABLE to_make (place INTEGER PRIMARY KEY, shard TEXT NOT NULL, is_of_several INTEGER DEFAULT 0)"
+"""The runs that some of the shards were to make."""
+_ALSO_TO_MAKE = """INSERT INTO to_make (place, shard) VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET is_of_several = is_of_several OR shard <> excluded.shard"""
+_UNEVEN = """SELECT (SELECT count(*) FROM to_make WHERE is_of_several),
+    count(*) FILTER (WHERE place NOT IN (SELECT place FROM to_make)) FROM runs WHERE batch = ?"""
+_LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
+
+
+@dataclass
+class Merged:
+    """What merging came to. `number` is the batch in the history, `taken` how many results are new in it; `second`
+    counts runs of which there was another result already, and some of them are `named`. `unfinished` says which shards
+    have not made all of their runs, `kept` which stay in the history beside it, and `damaged` what was left out.
+    `goes_on` tells that some shard is still running. Where all shards were merged at once, `of_several` counts runs
+    that more than one of them was to make, and `of_none` those that none was."""
+
+    number: int = 0
+    taken: int = 0
+    second: int = 0
+    named: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    programs: set[str] = field(default_factory=set)
+    goes_on: bool = False
+    of_several: int = 0
+    of_none: int = 0
+
+    def add(self, other: Merged) -> None:
+        """Add what merging another shard into the batch came to."""
+        self.number = other.number
+        self.taken += other.taken
+        self.second += other.second
+        self.named = [*self.named, *other.named][:MAX_NAMED]
+        self.unfinished += other.unfinished
+        self.kept += other.kept
+        self.damaged += other.damaged
+        self.programs |= other.programs
+        self.goes_on |= other.goes_on
+
+
+def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
+    """Merge shards of one plan into one batch of a history. Shards of that very history are taken out of it once all
+    that they have is in the batch. Suites are those of the project `here` where they are not where the shard had them.
+
+    Raises HistoryError. What is damaged is left out.
+    """
+    merged = Merged()
+    with as_history_errors(target), closing(open_for_writing(target, say)) as connection:
+        connection.execute(_TO_MAKE)
+        for shard in shards:
+            if shard.ref is None and shard.file.resolve() == target.resolve():
+                continue  # the batch itself
+            with reading(shard.file) as source:
+                try:
+                    merged.add(_Merging(connection, target, source, shard, here).merge())
+                except DAMAGE as error:
+                    merged.damaged.append(f"{shard} is damaged: {error}")
+        given = MergedShards(None, tuple({(each.ref.index, each.ref.of) for each in shards if each.ref is not None}))
+        if given.shards and not given.missing and not merged.damaged:
+            merged.of_several, merged.of_none = connection.execute(_UNEVEN, (merged.number,)).fetchone()
+    return merged
+
+
+class _Merging:
+    """Merges one shard."""
+
+    def __init__(
+        self,
+        target: sqlite3.Connection,
+        file: Path,
+        source: sqlite3.Connection,
+        shard: StoredShard,
+        here: Path,
+    ) -> None:
+        self._target, self._file = target, file
+        self._source, self._shard = source, shard
+        self._here = here
+        self._merged = Merged()
+        self._shared: dict[int, int] = {}
+
+    def merge(self) -> Merged:
+        """Merge it wholly or, where it raises, not at all."""
+        wanted = "started_at, program, settings, name, suites, outline"
+        shard = self._shard
+        row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
+        if row is None:
+            raise ValueError("it is not there any more")
+        started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
+        outline = unpacked(row[5])
+        of_source = _ids(row[4])
+        planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", shard.number))
+        merged = self._merged
+        with self._claimed_own() as own, transaction(self._target), ExitStack() as claims:
+            number, of_target = self._batch(started_at, program, parsed_json(settings), outline, of_source)
+            taken = claim_if_free(self._file, number)
+            if taken is None:
+                raise HistoryError(f"batch {number} is running in another program: stop it there, or wait")
+            claims.callback(taken.release)
+            if shard.ref is not None:
+                wanted = "place FROM runs WHERE batch = ? AND typeof(place) = 'integer'"
+                places = self._read(f"SELECT {wanted}", shard.number)
+                self._target.executemany(_ALSO_TO_MAKE, ((place, str(shard.ref)) for (place,) in places))
+            self._runs(number, dict(zip(of_source, of_target, strict=True)))
+            self._gradings(number)
+            self._end(number, started_at)
+            if own and not (name or merged.second or merged.damaged):
+                self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
+            elif own:
+                why = f"it is called {name!r}" if name else "not all that it has could be merged"
+                merged.kept.append(f"{shard} stays beside it: {why}")
+        merged.number = number
+        merged.programs.add(program)
+        some = f"{lacks:,} of its {counted(planned, 'run')}"
+        if lacks and shard.goes_on:
+            merged.goes_on = True
+            merged.unfinished.append(f"{shard} is still running, and has {some} to make")
+        elif lacks and shard.ref is not None:
+            merged.unfinished.append(f"{shard} lacks {some}")
+        return merged
+
+    def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
+        """Rows of the shard's history. Raises ValueError for a file that is damaged."""
+        try:
+            with as_history_errors(self._shard.file):
+                yield from self._source.execute(statement, values)
+        except HistoryError as error:
+            raise ValueError(str(error)) from error
+
+    @contextmanager
+    def _claimed_own(self) -> Iterator[bool]:
+        """Whether the shard is one of the target itself that nobody goes on with."""
+        if self._shard.file.resolve() != self._file.resolve():
+            yield False
+            return
+        try:
+            own = claim(self._file, self._shard.number)
+        except HistoryError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            own.release()
+
+    def _batch(
+        self, started_at: str, program: str, settings: dict[str, Any], outline: str, of_source: Sequence[int]
+    ) -> tuple[int, list[int]]:
+        """The batch of the plan, which is made where there is none, and the ids of its suites."""
+        shards = self._shard.shards
+        for number, has_settings, suites, has_outline in self._target.execute(
+            f"SELECT id, settings, suites, outline {PLANNED} AND uid = ?", (self._shard.uid,)
+        ).fetchall():
+            there = parsed_json(has_settings)
+            merged = MergedShards.of_batch(there)
+            if merged is None:
+                continue
+            if unpacked(has_outline) != outline:
+                raise ValueError(f"its plan is another one than that of batch {number}")
+            there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
+            self._target.execute("UPDATE batches SET settings = ? WHERE id = ?", (compact_json(there), number))
+            return number, _ids(suites)
+        for of_shard in ("shard", NAMED_AFTER):
+            settings.pop(of_shard, None)
+        settings["merged"] = MergedShards(self._shard.plan_id, shards).settings
+        return self._begin(started_at, program, settings, Outline.read(outline), of_source)
+
+    def _begin(
+        self, started_at: str, program: str, settings: dict[str, Any], outline: Outline, of_source: Sequence[int]
+    ) -> tuple[int, list[int]]:
+        suites = [self._suite(id_, *of_plan) for id_, of_plan in zip(of_source, outline.suites, strict=True)]
+        number = self._target.execute(
+            "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES ('runs', ?, ?, ?, ?, ?)",
+            (started_at, program, compact_json(settings), outline.planned, self._shard.uid),
+        ).lastrowid
+        assert number is not None
+        cases = outline.cases
+        self._target.executemany(
+            "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
+            [
+                (number, suites[suite], columns.stored(model), planned, cases[suite, model])
+                for (suite, model), planned in outline.parts.items()
+            ],
+        )
+        self._target.executemany(
+            "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
+            " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
+            (
+                (
+                    *(number, place, suites[run.suite], columns.stored(run.case_id), columns.stored(run.case_name)),
+                    *(columns.stored(run.model), run.model_of_suite, run.repeat, run.by, f"run-{place + 1}"),
+                )
+                for place, run in enumerate(outline.runs())
+            ),
+        )
+        write_plan(self._target, number, suites, outline)
+        return number, suites
+
+    def _suite(self, id_: int, path: str, hash_: str) -> int:
+        """The id in the target of a suite of the shard."""
+        wanted = "id, project, path, hash, name, cases, text, blocks"
+        row = next(self._read(f"SELECT {wanted} FROM suites WHERE id = ?", id_), None)
+        if row is None:
+            raise ValueError(f"its suite {path} is not there")
+        project = folder_of_stored(self._shard.file, columns.read(columns.SUITE, row[:6])[1])
+        if (columns.text(row[2]), row[3]) != (path, hash_) or not isinstance(row[6], bytes):
+            raise ValueError(f"its suite {path} is another one than in its plan")
+        if not Path(project, path).exists() and (self._here / path).is_file():
+            project = str(self._here)  # another checkout
+        return insert_suite(self._target, stored_folder(self._file, Path(project)), row[2:])
+
+    def _runs(self, number: int, suites: Mapping[int, int]) -> None:
+        """Take over what the target lacks."""
+        figures = ", ".join(f"runs.{name}" for name in _FOUND)
+        rows = self._read(
+            f"SELECT {figures}, details.run, {', '.join(_DETAILS)} FROM runs LEFT JOIN details ON details.run = runs.id"
+            " WHERE batch = ? AND status IS NOT NULL ORDER BY place",
+            self._shard.number,
+        )
+        ended: Counter[tuple[int, Any, str]] = Counter()
+        for row in rows:
+            try:
+                self._run(number, row, suites, ended)
+            except (ValueError, TypeError) as error:
+                which = f"run {row[0] + 1}" if type(row[0]) is int else "a run"
+                self._merged.damaged.append(f"{which} of {self._shard}: {error}")
+        for (suite, model, status), count in ended.items():
+            name = count_name(status)  # type: ignore[arg-type]
+            self._target.execute(
+                f"UPDATE parts SET {name} = {name} + ? WHERE batch = ? AND suite = ? AND model = ?",
+                (count, number, suite, model),
+            )
+
+    def _run(
+        self, number: int, row: tuple[Any, ...], suites: Mapping[int, int], ended: Counter[tuple[int, Any, str]]
+    ) -> None:
+        found = dict(zip(_FOUND, row, strict=False))
+        has_details, *details = row[len(_FOUND) :]
+        columns.read(_READERS, [found[name] for name in _READERS])
+        known = self._target.execute(
+            f"SELECT id, {', '.join((*_ASKED, *_MADE, *_VERDICT))} FROM runs WHERE batch = ? AND place = ?",
+            (number, found["place"]),
+        ).fetchone()
+        if known is None or known[1:5] != (suites.get(found["suite"]), *(found[name] for name in _ASKED[1:])):
+            raise ValueError("it is another run than in its plan")
+        if has_details is None or not all(isinstance(each, bytes) for each in details[:2]):
+            raise ValueError("its events are missing")
+        there = dict(zip((*_MADE, *_VERDICT), known[5:], strict=True))
+        if there["status"] not in (None, "stopped"):
+            if found["status"] != "stopped" and any(there[name] != found[name] for name in _MADE):
+                self._second(found, there)
+            return
+        if there["status"] == found["status"]:
+            return
+        shared = [self._shared_id(number, each) for each in details[2:]]
+        self._target.execute(
+            f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _FIGURES)} WHERE id = ?",
+            (*(found[name] for name in _FIGURES), known[0]),
+        )
+        self._target.execute(
+            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)",
+            (known[0], *details[:2], *shared),
+        )
+        count_calls(self._target, (number, known[1], known[3]), found["arguments"])
+        ended[known[1], known[3], found["status"]] += 1
+        if there["status"] is not None:
+            ended[known[1], known[3], there["status"]] -= 1
+        self._merged.taken += 1
+
+    def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+        """Another result of a run whose first one stays: one that differs is named."""
+        if all(found[name] == there[name] for name in _VERDICT):
+            return
+        self._merged.second += 1
+        if len(self._merged.named) < MAX_NAMED:
+            which = f"run {found['place'] + 1}, {columns.text(found['case_id'])} with {columns.text(found['model'])}"
+            self._merged.named.append(
+                f"{which}: {_verdict(there)} stays, {_verdict(found)} of {self._shard} is left out"
+            )
+
+    def _shared_id(self, number: int, id_: int | None) -> int | None:
+        if id_ is None:
+            return None
+        if id_ not in self._shared:
+            wanted = "SELECT hash, text FROM shared WHERE id = ? AND batch = ?"
+            row = next(self._read(wanted, id_, self._shard.number), None)
+            if row is None or not isinstance(row[1], bytes):
+                raise ValueError("what it shares with other runs is missing")
+            self._target.execute("INSERT OR IGNORE INTO shared (batch, hash, text) VALUES (?, ?, ?)", (number, *row))
+            known = "SELECT id FROM shared WHERE batch = ? AND hash = ?"
+            (self._shared[id_],) = self._target.execute(known, (number, row[0])).fetchone()
+        return self._shared[id_]
+
+    def _gradings(self, number: int) -> None:
+        """Take over regrades: the first ones of all shards are the first one of the batch, and so on."""
+        statement = "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id"
+        theirs = list(self._read(statement, self._shard.number))
+        ours = [row[0] for row in self._target.execute(statement, (number,))]
+        for id_, graded_at, program in theirs:
+            columns.read(columns.GRADING, (id_, graded_at, program))
+        verdicts = ", ".join((*_VERDICT, "outcome"))
+        regraded = ", ".join(f"regrades.{name}" for name in (*_VERDICT, "outcome"))
+        for position, (id_, graded_at, program) in enumerate(theirs):
+            if position == len(ours):
+                added = self._target.execute(
+                    "INSERT INTO gradings (batch, graded_at, program, hashes) VALUES (?, ?, ?, '{}')",
+                    (number, graded_at, program),
+                ).lastrowid
+                ours.append(added)
+            rows = self._read(
+                f"SELECT place, run_id, began_ms, {regraded} FROM regrades JOIN runs ON runs.id = run"
+                " WHERE grading = ?",
+                id_,
+            )
+            self._target.executemany(
+                f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
+                f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"
+                " WHERE batch = ? AND place = ? AND run_id IS ? AND began_ms IS ?",
+                ((ours[position], *row[3:], number, *row[:3]) for row in rows),
+            )
+
+    def _end(self, number: int, started_at: str) -> None:
+        """The batch began with its first shard, and ends when nothing is missing in it."""
+        missing, last_ms = self._target.execute(
+            f"SELECT {_LACKS}, max(ended_ms) FROM runs WHERE batch = ?",
+            (number,),
+        ).fetchone()
+        ended_at = None
+        if not missing:
+            ended_at = datetime.fromtimestamp((last_ms or 0) / 1000, UTC).isoformat(timespec="milliseconds")
+        self._target.execute(
+            "UPDATE batches SET started_at = min(started_at, ?), ended_at = ? WHERE id = ?",
+            (started_at, ended_at, number),
+        )
+
+
+def _ids(text: str) -> list[int]:
+    found = parsed_json(columns.text(text))
+    if not isinstance(found, list) or not all(type(each) is int for each in found):
+        raise ValueError("its suites cannot be read")
+    return found
+
+
+def _verdict(figures: Mapping[str, Any]) -> str:
+    score = f" {figures['score']:.3g}" if isinstance(figures["score"], float) else ""
+    return f"{figures['status']}{score}"

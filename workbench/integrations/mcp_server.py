@@ -1,0 +1,348 @@
+"""The workbench as an MCP server: a coding agent that has edited a tool asks it whether models still call it right.
+
+Nothing is executed or asked over a network that was not allowed when the server was started, and no suite is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from inspect import getdoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import ToolAnnotations
+from pydantic import BaseModel, Field
+
+import workbench
+from workbench.api.approval import standing_approval
+from workbench.dataclasses import dataclass
+from workbench.suite.project import find_suites
+from workbench.suite.settings import judged_checks
+from workbench.suite.suite_file import load_suite
+
+if TYPE_CHECKING:
+    from workbench import CellDone, Issue, LoadedSuite, Report
+
+MAX_FAILURES = 20
+"""Failures that an answer names one by one. The report has all of them."""
+
+MAX_REPORTS = 50
+"""Reports that stay readable as resources."""
+
+INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
+After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
+Without another model, `offline` is used: a deterministic baseline that is no language model."""
+
+_READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What whoever started the server allows."""
+
+    paths: tuple[Path, ...]
+    """The suites, or folders that hold them. No others are read."""
+    models: tuple[str, ...] = ()
+    """Models that may be asked beside `offline`."""
+    judge: str | None = None
+    """The model that may judge; without one, cases with judged checks are not run."""
+    trust: bool = False
+    """Whether suites may start and import what they name when the server starts, even where the user has not trusted
+    them yet."""
+    execute: bool = False
+    """Whether tools that are marked read-only may really be executed."""
+    history: bool = True
+    """Whether runs are recorded in the project's history."""
+
+
+class CaseLine(BaseModel):
+    """A case of a suite."""
+
+    id: str
+    name: str
+    line: int
+    tags: list[str]
+
+
+class SuiteLine(BaseModel):
+    """A suite. One with errors has no cases."""
+
+    path: str
+    name: str | None
+    errors: int
+    cases: list[CaseLine]
+
+
+class ProblemLine(BaseModel):
+    """What is wrong in a suite file, and what to do about it."""
+
+    file: str
+    line: int | None
+    severity: str
+    where: str
+    message: str
+    hint: str
+
+
+class ModelLine(BaseModel):
+    """What the runs of a model came to. Scores and rates are 0 to 1."""
+
+    model: str
+    passed: int
+    failed: int
+    errors: int
+    other: int = Field(description="skipped, stopped, or not graded")
+    mean_score: float | None
+
+
+class FailureLine(BaseModel):
+    """A run that did not pass."""
+
+    suite: str
+    line: int | None
+    case: str
+    model: str
+    status: str
+    reason: str | None
+    issues: list[str]
+
+
+class RunAnswer(BaseModel):
+    """What a run of suites came to."""
+
+    passed: bool = Field(description="whether everything ran and all demands of the suites were met")
+    models: list[ModelLine]
+    failures: list[FailureLine]
+    more_failures: int
+    report: str = Field(description="the resource with the whole report, as Markdown")
+    text: str = Field(description="gates, what did not pass, and the comparison with the baseline")
+
+
+_Suites = Annotated[
+    Sequence[str], Field(description="paths of suites, as `list_suites` names them; without any, all suites")
+]
+
+
+class _Tool(Tool):
+    """A tool that refuses arguments it does not have: left out without a word, they would change what is asked for."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        known = self.parameters.get("properties", {})
+        if unknown := [name for name in arguments if name not in known]:
+            there_are = f"its arguments are {', '.join(known)}" if known else "it takes none"
+            raise ToolError(f"{self.name} has no argument {', '.join(unknown)}: {there_are}")
+        return await super().run(arguments, context, convert_result)
+
+
+class NotStartedError(Exception):
+    """The server cannot do what it is started for; the message says why."""
+
+
+def server_for(allowed: Allowed) -> MCPServer:
+    """Return the server. Suites and models are approved as they are now. Raises NotStartedError for unknown models."""
+    try:
+        desk = _Desk(allowed)
+    except workbench.UsageError as error:
+        raise NotStartedError(f"the server was not started: {error}") from None
+    models = ", ".join(("offline", *allowed.models))
+    run_description = f"{getdoc(desk.run)}\n\nModels that may be asked: {models}."
+    run_hints = ToolAnnotations(
+        read_only_hint=not (allowed.execute or allowed.models), open_world_hint=bool(allowed.models)
+    )
+    tools = [
+        _Tool.from_function(desk.list_suites, annotations=_READ_ONLY),
+        _Tool.from_function(desk.validate, annotations=_READ_ONLY),
+        _Tool.from_function(desk.run, description=run_description, annotations=run_hints),
+        _Tool.from_function(desk.failures, annotations=_READ_ONLY),
+    ]
+    for tool in tools:
+        tool.parameters["additionalProperties"] = False
+    server = MCPServer("workbench", instructions=INSTRUCTIONS, version=workbench.__version__, tools=tools)
+    server.resource("workbench://reports/{number}", name="report", mime_type="text/markdown")(desk.report)
+    return server
+
+
+class _Desk:
+    """The tools, and the reports that they made."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
+        self._approval = standing_approval(
+            allowed.paths, models=allowed.models, judge=allowed.judge, trust=allowed.trust
+        )
+        self._reports: dict[int, Report] = {}
+        self._made = 0
+
+    def list_suites(self) -> list[SuiteLine]:
+        """List the suites and their cases."""
+        lines = []
+        for path in find_suites(self._allowed.paths):
+            file = load_suite(path)
+            cases = workbench.load(path).cases if file.suite is not None else ()
+            lines.append(
+                SuiteLine(
+                    path=str(path),
+                    name=file.suite.name if file.suite is not None else None,
+                    errors=len(file.errors),
+                    cases=[CaseLine(id=case.id, name=case.name, line=case.line, tags=[*case.tags]) for case in cases],
+                )
+            )
+        return lines
+
+    def validate(self, suites: _Suites = ()) -> list[ProblemLine]:
+        """Say what is wrong in suite files, each with its line and a hint. Without suites, in all of them."""
+        return [
+            ProblemLine(
+                file=str(each.file),
+                line=each.line,
+                severity=each.severity,
+                where=each.where,
+                message=each.message,
+                hint=each.hint,
+            )
+            for path in self._chosen(suites)
+            for each in load_suite(path).problems
+        ]
+
+    async def run(
+        self,
+        context: Context,
+        suites: _Suites = (),
+        cases: Annotated[Sequence[str], Field(description="ids of cases; without any, all cases")] = (),
+        tags: Annotated[Sequence[str], Field(description="run only cases with one of these tags")] = (),
+        model: Annotated[str, Field(description="the model to run on, one of those that may be asked")] = "offline",
+        repeats: Annotated[int | None, Field(description="how often each case is run; else as suites say")] = None,
+        baseline: Annotated[
+            str | None,
+            Field(
+                description="number or name of a batch in the project's history to compare with: `text` then says what"
+                " broke and what was fixed since"
+            ),
+        ] = None,
+    ) -> RunAnswer:
+        """Run cases and grade the tool calls. Tools are answered by the mocks of the suites."""
+        if model not in ("offline", *self._allowed.models):
+            may = ", ".join(("offline", *self._allowed.models))
+            raise ToolError(f"{model} may not be asked, only {may}: start the server with --model {model} to allow it")
+        try:
+            chosen = [workbench.load(path) for path in self._chosen(suites)]
+            self._refuse_judged(chosen, cases, tags)
+            report = await workbench.evaluate_async(
+                chosen,
+                model=model,
+                cases=cases,
+                tags=tags,
+                repeats=repeats,
+                judge=self._allowed.judge,
+                execute=True if self._allowed.execute else None,
+                history=self._allowed.history,
+                baseline=baseline,
+                approve=self._approval,
+                on_cell=_Progress(context).tell,
+            )
+        except workbench.ApprovalError as error:
+            raise ToolError(
+                f"{error.refused}\nOnly a person can allow it: start the server again, with --trust, or trust the"
+                " suites in the app"
+            ) from None
+        except workbench.WorkbenchError as error:
+            raise ToolError(str(error)) from None
+        return self._answer(report)
+
+    def failures(self) -> str:
+        """Explain what did not pass in the latest run: each issue, the causes, and what to do first."""
+        if not self._reports:
+            raise ToolError("nothing was run yet: call `run` first")
+        report = self._reports[self._made]
+        return report.failure_text() if report.exit_code else "Everything passed."
+
+    def report(self, number: int) -> str:
+        """A report of this session as Markdown."""
+        if number not in self._reports:
+            raise ToolError(f"there is no report {number} in this session")
+        return "".join(self._reports[number].pieces("markdown"))
+
+    def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
+        """The files that are meant; none outside what is allowed."""
+        known = {path.resolve(): path for path in find_suites(self._allowed.paths)}
+        if not known:
+            raise ToolError(f"there is no suite in {', '.join(map(str, self._allowed.paths))}")
+        unknown = [suite for suite in suites if Path(suite).resolve() not in known]
+        if unknown:
+            raise ToolError(f"there is no suite {', '.join(unknown)}: `list_suites` names those that there are")
+        return tuple(known[Path(suite).resolve()] for suite in suites) or tuple(known.values())
+
+    def _refuse_judged(self, suites: Iterable[LoadedSuite], cases: Sequence[str], tags: Sequence[str]) -> None:
+        """A judge is a model that is asked, so it has to be allowed too."""
+        if self._allowed.judge is not None:
+            return
+        for suite in suites:
+            for case in suite.cases:
+                chosen = (not cases or case.id in cases) and (not tags or {*tags} & {*case.tags})
+                if chosen and any(judged_checks(suite.definition, case.definition)):
+                    raise ToolError(
+                        f"{case.id} in {suite.path} is judged by a model: start the server with --judge MODEL to allow"
+                        " that, or choose other cases"
+                    )
+
+    def _answer(self, report: Report) -> RunAnswer:
+        self._made += 1
+        self._reports[self._made] = report
+        self._reports.pop(self._made - MAX_REPORTS, None)
+        failed = [run for run in report.shown if run.status in ("failed", "error")]
+        return RunAnswer(
+            passed=report.passed,
+            models=[
+                ModelLine(
+                    model=model,
+                    passed=totals.passed + totals.warned,
+                    failed=totals.failed,
+                    errors=totals.errors,
+                    other=totals.skipped + totals.stopped + totals.not_graded,
+                    mean_score=totals.mean_score,
+                )
+                for model, totals in report.totals_per_model.items()
+            ],
+            failures=[
+                FailureLine(
+                    suite=run.suite,
+                    line=report.line_of(run.suite, run.case_id),
+                    case=run.case_id,
+                    model=run.model,
+                    status=run.status,
+                    reason=run.reason,
+                    issues=[*map(_issue_text, run.grade.issues)] if run.grade is not None else [],
+                )
+                for run in failed[:MAX_FAILURES]
+            ],
+            more_failures=max(0, len(failed) - MAX_FAILURES),
+            report=f"workbench://reports/{self._made}",
+            text=report.text(amount="little"),
+        )
+
+
+def _issue_text(issue: Issue) -> str:
+    place = ".".join(name for name in (issue.tool, issue.argument) if name is not None)
+    expected = f", expected {issue.expected}" if issue.expected is not None else ""
+    return f"{issue.kind}{f': {place}' if place else ''}{expected}: {issue.why}"
+
+
+class _Progress:
+    """Tells the client which cases are over. Whoever does not listen costs nothing."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._over = 0
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def tell(self, done: CellDone) -> None:
+        """Say that a case is over."""
+        self._over += 1
+        message = f"{done.case}: {done.report.cases[0].status}"
+        task = asyncio.ensure_future(self._context.report_progress(self._over, message=message))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)

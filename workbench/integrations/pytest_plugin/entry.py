@@ -1,0 +1,107 @@
+"""What pytest loads in every session of an environment with Workbench: its options and fixtures, and nothing else.
+
+Whatever these need is imported when they are used, so that a session without suites pays nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench import Report
+    from workbench.integrations.pytest_plugin.fixtures import Workbench
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin, and what can be said in the project's settings."""
+    group = parser.getgroup("workbench", "Workbench: suites of tool calls as tests")
+    group.addoption("--workbench", action="store_true", help="collect suites (TOML files with `format = 1`)")
+    group.addoption(
+        "--workbench-model",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="run on this model instead of those that the suites name; repeatable",
+    )
+    group.addoption("--workbench-repeats", type=_from_1, metavar="N", help="how often each case is run")
+    group.addoption(
+        "--workbench-repeat-rule",
+        choices=("every", "last", "mean", "majority"),
+        help="how the runs of a case come to one status, whatever the suites say",
+    )
+    group.addoption(
+        "--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint"
+    )
+    group.addoption(
+        "--workbench-max-cost",
+        type=_dollars,
+        metavar="USD",
+        help="begin no run that would take the cost of the session beyond this, judges included",
+    )
+    group.addoption("--workbench-trust", action="store_true", help="approve whatever the suites start and import")
+    group.addoption("--workbench-execute", action="store_true", help="really execute tools that are marked read-only")
+    group.addoption("--workbench-history", action="store_true", help="record the batch in the project's history")
+    group.addoption(
+        "--workbench-baseline",
+        metavar="BATCH",
+        help="compare with this batch of the project's history: a test fails only where its case surely broke since",
+    )
+    group.addoption(
+        "--workbench-report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write a report of all runs; the form follows the ending (.html, .md, .json, …); repeatable",
+    )
+    group.addoption(
+        "--workbench-errors",
+        choices=("error", "fail", "skip"),
+        default="error",
+        help="what a run is that a model or a server failed: error (default), fail or skip",
+    )
+    parser.addini("workbench", "collect suites, as --workbench does", type="bool", default=False)
+    parser.addini("workbench_models", "models to run on, as --workbench-model does", type="args", default=[])
+
+
+def _dollars(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"write a number of US dollars above 0, not {text!r}")
+    return number
+
+
+def _from_1(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"write a number from 1, not {text!r}")
+    return int(text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Switch the collection of suites on where that is asked for."""
+    if config.getoption("workbench") or config.getini("workbench"):
+        from workbench.integrations.pytest_plugin.tests import Suites
+
+        config.pluginmanager.register(Suites(config), "workbench-suites")
+
+
+@pytest.fixture(scope="session", name="workbench")
+def workbench_of_session(request: pytest.FixtureRequest) -> Workbench:
+    """`evaluate`, `grade`, `load` and `call` of Workbench, with what pytest's command line says of models and trust."""
+    from workbench.integrations.pytest_plugin.fixtures import Workbench
+
+    return Workbench(request.config)
+
+
+@pytest.fixture
+def workbench_suite(request: pytest.FixtureRequest, workbench: Workbench) -> Callable[..., Report]:
+    """Evaluate a suite beside the test: `workbench_suite("clock.toml", model=agent).assert_passed()`."""
+    return workbench.beside(request.path.parent)

@@ -1,0 +1,122 @@
+"""The fixtures' objects: Workbench's functions with the settings of a pytest session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+import workbench
+from workbench.api.evaluate import unknown_models
+from workbench.dataclasses import dataclass
+
+# What pytest's command line and the project's settings say of suites.
+
+Errors = Literal["error", "fail", "skip"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the suites of a session are run."""
+
+    models: tuple[str, ...]
+    repeats: int | None
+    repeat_rule: str | None
+    concurrency: int
+    trust: bool
+    execute: bool
+    history: bool
+    reports: tuple[Path, ...]
+    errors: Errors
+    baseline: str | None = None
+    max_cost_usd: float | None = None
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Settings:
+        """The settings of a session; models of the command line come before those of the project. Raises UsageError for
+        a report whose ending means no form, or whose folder is not there."""
+        option = config.option
+        reports = tuple(config.invocation_params.dir / file for file in option.workbench_report)
+        try:
+            for file in reports:
+                workbench.Report.form_of(file)
+        except ValueError as error:
+            raise pytest.UsageError(f"--workbench-report: {error}") from None
+        for file in reports:
+            if not file.parent.is_dir():
+                raise pytest.UsageError(f"--workbench-report: there is no folder {file.parent}")
+        return cls(
+            models=tuple(option.workbench_model or config.getini("workbench_models")),
+            repeats=option.workbench_repeats,
+            repeat_rule=option.workbench_repeat_rule,
+            concurrency=option.workbench_concurrency or signature(workbench.evaluate).parameters["concurrency"].default,
+            max_cost_usd=option.workbench_max_cost,
+            trust=option.workbench_trust,
+            execute=option.workbench_execute,
+            history=option.workbench_history,
+            baseline=option.workbench_baseline,
+            reports=reports,
+            errors=option.workbench_errors,
+        )
+
+    def refuse_unknown_models(self, suites: Iterable[workbench.LoadedSuite]) -> None:
+        """Raise UsageError where one of the models cannot be asked about a suite."""
+        if problems := unknown_models(suites, self.models):
+            raise pytest.UsageError("; ".join(problems))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The same as arguments of `workbench.evaluate`, but for the models."""
+        options: dict[str, Any] = {"concurrency": self.concurrency, "history": self.history}
+        if self.repeats is not None:
+            options["repeats"] = self.repeats
+        if self.repeat_rule is not None:
+            options["repeat_rule"] = self.repeat_rule
+        if self.max_cost_usd is not None:
+            options["max_cost_usd"] = self.max_cost_usd
+        options["approve"] = workbench.ALL if self.trust else workbench.TRUSTED
+        if self.baseline is not None:
+            options |= {"baseline": self.baseline, "fail_on": "regression"}
+        if self.execute:
+            options["execute"] = True
+        return options
+
+
+class Workbench:
+    """What `import workbench` offers, with the settings of the session: the models and the approval that pytest's
+    command line names, and with pytest-xdist a share of the concurrency for each worker. Arguments come first."""
+
+    load = staticmethod(workbench.load)
+    grade = staticmethod(workbench.grade)
+    call = staticmethod(workbench.call)
+    ALL = staticmethod(workbench.ALL)
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._settings = Settings.of(config)
+        self._workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+
+    def evaluate(self, suites: Any, **options: Any) -> workbench.Report:
+        """Do what `workbench.evaluate` does. Takes the same arguments."""
+        return workbench.evaluate(suites, **self._with_settings(options))
+
+    async def evaluate_async(self, suites: Any, **options: Any) -> workbench.Report:
+        """Do what `workbench.evaluate_async` does. Takes the same arguments."""
+        return await workbench.evaluate_async(suites, **self._with_settings(options))
+
+    def beside(self, folder: Path) -> Callable[..., workbench.Report]:
+        """Return `evaluate` for suites whose paths are written from `folder`."""
+
+        def workbench_suite(suite: str | Path, **options: Any) -> workbench.Report:
+            return self.evaluate(folder / suite, **options)
+
+        return workbench_suite
+
+    def _with_settings(self, options: dict[str, Any]) -> dict[str, Any]:
+        settings = self._settings.options
+        if not options.keys() & {"model", "models"}:
+            settings["models"] = self._settings.models
+        settings["concurrency"] = max(1, settings["concurrency"] // self._workers)
+        return settings | options

@@ -1,0 +1,540 @@
+"""Suites as files of tests: one test for each case with each model, and one for the suite's gates."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+
+import workbench
+from workbench.api.suites import holds_packages
+from workbench.dataclasses import dataclass
+from workbench.integrations.pytest_plugin.fixtures import Settings
+
+# The suite tests of a session as one evaluation, and the verdict on each test. With pytest-xdist the evaluation is
+# in the controller, which all workers ask: one writer of history and reports, one start of each server, one limit
+# per endpoint, however tests are spread.
+
+GATE = "gate"
+"""The name of the test that a suite's demands on all its runs are."""
+
+STOP_TIMEOUT_S = 20.0
+
+
+class SuiteTest(NamedTuple):
+    """A test of a suite: one of its cells, or its gates."""
+
+    suite: workbench.LoadedSuite
+    cell: workbench.Cell | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a test came to. `text` is the report on it, or in a word why it has none."""
+
+    outcome: Literal["passed", "failed", "error", "skipped", "quarantined", "gated", "no regression"]
+    text: str = ""
+    seconds: float = 0.0
+    """How long its runs took, without waiting for others."""
+    properties: tuple[tuple[str, str], ...] = ()
+    """Its figures, for reports of pytest."""
+
+
+def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[tuple[str, SuiteTest]]:
+    """The tests of a suite by their names, in the order of the file; its gates come last."""
+    for cell in suite.cells(models):
+        yield f"{cell.case.id}[{cell.model}]", SuiteTest(suite, cell)
+    if has_gates(suite):
+        yield GATE, SuiteTest(suite, None)
+
+
+def has_gates(suite: workbench.LoadedSuite) -> bool:
+    """Whether the suite says what its runs must reach together, or may spend."""
+    gate = suite.definition.gate
+    return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
+        value is not None
+        for aggregate in suite.definition.aggregates
+        for demands in (aggregate.at_least, aggregate.above, aggregate.at_most)
+        for value in vars(demands).values()
+    )
+
+
+class Batch:
+    """An evaluation of suite tests. It begins when the first verdict is asked for."""
+
+    def __init__(self, settings: Settings, tests: Mapping[str, SuiteTest]) -> None:
+        self._settings = settings
+        self._tests = tests
+        self._verdicts: dict[str, Future[Verdict]] = {test: Future() for test in tests}
+        self._ids = {test.cell.key: node for node, test in tests.items() if test.cell is not None}
+        self._gated = {
+            test.suite.path.absolute() for test in tests.values() if test.cell is None and test.suite.decides_together
+        }
+        """The suites whose gates decide in the place of their cases: those whose own test was selected too."""
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._work: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._failed: dict[str, tuple[Verdict, workbench.RunResult]] = {}
+        """Tests that wait until it is sure whether their cases broke since the baseline."""
+        self.report: workbench.Report | None = None
+        """The report on all runs, once they are over."""
+        self.unwritten: dict[Path, str] = {}
+        """Once it has begun: the files of reports that are not written, and why."""
+
+    def verdict(self, node: str) -> Verdict:
+        """Wait for the verdict on a test."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="workbench", daemon=True)
+                self._thread.start()
+        return self._verdicts[node].result()
+
+    @property
+    def nothing_graded(self) -> str | None:
+        """That no run that counts was graded, in a sentence."""
+        if not self._tests:
+            return None
+        if self.report is None:
+            return "no run that counts was graded: no case was run"
+        tolerated = self._settings.errors == "skip" and self.report.totals.errors
+        return None if tolerated else self.report.nothing_graded
+
+    @property
+    def regression(self) -> str | None:
+        """What regressed since the baseline, in a sentence."""
+        against = self.report.against if self.report is not None else None
+        return against.verdict if against is not None and against.failed else None
+
+    def stop(self) -> None:
+        """Stop what still runs, and wait until the rest is stored."""
+        with self._lock:
+            thread = self._thread
+        if thread is None:
+            return
+        if not all(verdict.done() for verdict in self._verdicts.values()) and self._loop and self._work:
+            self._loop.call_soon_threadsafe(self._work.cancel)
+        thread.join(STOP_TIMEOUT_S)
+
+    def _run(self) -> None:
+        why = "stopped before it was over"
+        self.unwritten = dict.fromkeys(self._settings.reports, f"the batch was {why}")
+        try:
+            asyncio.run(self._evaluate())
+        except asyncio.CancelledError:
+            pass
+        except (workbench.WorkbenchError, OSError) as error:
+            why = str(error)
+        except BaseException as error:
+            why = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            self._settle(self._tests, Verdict("error", why))
+
+    async def _evaluate(self) -> None:
+        self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
+        suites = {str(test.suite.path): test.suite for test in self._tests.values()}
+        while suites:
+            cells = [test.cell for test in self._tests.values() if test.cell and str(test.suite.path) in suites]
+            if not cells:
+                break
+            try:
+                self.report = await workbench.evaluate_async(
+                    suites.values(),
+                    models=self._settings.models,
+                    cells=cells,
+                    on_cell=self._take,
+                    **self._settings.options,
+                )
+                break
+            except workbench.ApprovalError as error:
+                refused = [node for node, test in self._tests.items() if str(test.suite.path) in error.suites]
+                self._settle(refused, Verdict("error", f"{error.refused}\nAllow it with --workbench-trust"))
+                for path in error.suites:
+                    del suites[path]
+        if (report := self.report) is not None:
+            for node, (verdict, run) in self._failed.items():
+                self._settle([node], _since_baseline(report, verdict, run))
+        for node, test in self._tests.items():
+            if test.cell is None and str(test.suite.path) in suites:
+                self._settle([node], _of_gates(self.report, test.suite.path))
+        for file in self._settings.reports:
+            if self.report is None:
+                self.unwritten[file] = "nothing was run"
+                continue
+            try:
+                self.report.write(file)
+                del self.unwritten[file]
+            except OSError as error:
+                self.unwritten[file] = error.strerror or str(error)
+
+    def _take(self, done: workbench.CellDone) -> None:
+        node = self._ids[done.suite, done.case, done.model]
+        verdict = _of_cell(done)
+        if verdict.outcome == "failed" and self._settings.baseline is not None:
+            self._failed[node] = verdict, done.report.results[0]
+            return
+        if verdict.outcome == "failed" and done.suite in self._gated:
+            verdict = replace(verdict, outcome="gated")
+        self._settle([node], verdict)
+
+    def _settle(self, nodes: Iterable[str], verdict: Verdict) -> None:
+        for node in nodes:
+            if not self._verdicts[node].done():
+                self._verdicts[node].set_result(verdict)
+
+
+def _of_cell(done: workbench.CellDone) -> Verdict:
+    report, totals = done.report, done.report.totals
+    case = report.cases[0]
+    figures = {
+        "model": done.model,
+        "status": case.status,
+        "score": None if case.score is None else f"{case.score:.4g}",
+        "runs": str(len(case.runs)),
+        "grader": case.runs[0].grades[0].grader if case.runs[0].grades else None,
+        "input_tokens": None if totals.usage is None else str(totals.usage.input_tokens),
+        "output_tokens": None if totals.usage is None else str(totals.usage.output_tokens),
+        "cost_usd": None if totals.cost_usd is None else f"{totals.cost_usd:.6g}",
+    }
+    seconds = sum(run.trajectory.duration_ms for run in case.runs) / 1000
+    properties = tuple((name, value) for name, value in figures.items() if value is not None)
+    match case.status:
+        case "passed" | "warned":
+            return Verdict("passed", seconds=seconds, properties=properties)
+        case "skipped" | "not graded":
+            return Verdict("skipped", report.secrets.redact(case.reason or case.status), properties=properties)
+        case "failed" if case.runs[0].grading.quarantined:
+            return Verdict("quarantined", report.failure_text(), seconds, properties)
+        case "failed":
+            return Verdict("failed", report.failure_text(), seconds, properties)
+        case _:
+            return Verdict("error", report.failure_text(), seconds, properties)
+
+
+def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
+    """The verdict on a case that failed, by what became of it since the baseline."""
+    against = report.against
+    assert against is not None
+    sentence = against.sentence_of(run)
+    if against.surely_broke(run):
+        return replace(verdict, text=f"{sentence}\n{verdict.text}")
+    why = sentence or "no regression: it did not pass in the baseline"
+    return replace(verdict, outcome="no regression", text=why)
+
+
+def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
+    """The verdict on the demands of a suite, each on a line."""
+    if report is None:
+        return Verdict("skipped", "none of the suite's cases was run")
+    lines, met = [], True
+    for gate in report.gates:
+        if gate.suite == str(suite):
+            lines.append(_line(gate.model, gate.measure, gate.reached, gate.minimum, met=gate.met))
+            met = met and gate.met
+    for aggregate in report.aggregates:
+        for each in aggregate.gates if aggregate.suite == str(suite) else ():
+            name = f"{aggregate.name}: {each.statistic} of {aggregate.of}"
+            demand = {"above": "more than"}.get(each.demand, each.demand)
+            lines.append(_line(aggregate.model, name, each.reached, each.threshold, met=each.met, demand=demand))
+            met = met and each.met
+    return Verdict("passed" if met else "failed", "\n".join(lines))
+
+
+def _line(
+    model: str | None, measure: str, reached: float | None, wanted: float, *, met: bool, demand: str = "at least"
+) -> str:
+    value = "nothing graded" if reached is None else f"{reached:.4g}"
+    whose = f" of {model}" if model else ""
+    return f"{'met' if met else 'missed'}: {measure}{whose} is {value}, demanded is {demand} {wanted:.4g}"
+
+
+class Desk:
+    """Where the workers of pytest-xdist ask for verdicts. Only who knows the token of `address` is answered."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_bytes(32)
+        self._listener = Listener(authkey=self._token)
+        self._batch: Batch | None = None
+        self._known = threading.Event()
+        threading.Thread(target=self._accept, name="workbench desk", daemon=True).start()
+
+    @property
+    def address(self) -> tuple[str, bytes]:
+        """Where `RemoteBatch` finds it, and the token."""
+        return str(self._listener.address), self._token
+
+    def open(self, batch: Batch) -> None:
+        """Answer from this batch."""
+        self._batch = batch
+        self._known.set()
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except (AuthenticationError, EOFError, ConnectionError):
+                continue  # one that does not know the token, or that is gone already
+            except OSError:
+                return  # closed
+            threading.Thread(target=self._answer, args=(connection,), name="workbench desk", daemon=True).start()
+
+    def _answer(self, connection: Connection) -> None:
+        self._known.wait()
+        assert self._batch is not None
+        # Whatever happens, a worker does not wait for an answer that never comes.
+        with connection, suppress(EOFError, OSError):  # the worker is gone
+            while True:
+                connection.send(self._batch.verdict(connection.recv()))
+
+
+class RemoteBatch:
+    """The batch of the controller, as a worker sees it. It connects for the first verdict: a controller that refuses
+    its options has ended before its workers begin."""
+
+    def __init__(self, address: tuple[str, bytes]) -> None:
+        self._address, self._token = address
+        self._connection: Connection | None = None
+
+    def verdict(self, node: str) -> Verdict:
+        """Wait for the verdict on a test."""
+        try:
+            if self._connection is None:
+                self._connection = Client(self._address, authkey=self._token)
+            self._connection.send(node)
+            verdict: Verdict = self._connection.recv()
+        except (EOFError, OSError):
+            return Verdict("error", "the process that runs the batch has ended")
+        return verdict
+
+
+class SuiteFile(pytest.File):
+    """A suite."""
+
+    def collect(self) -> Iterator[SuiteItem]:
+        """Its tests. A suite with errors is an error of the collection that names each with its line."""
+        try:
+            suite = workbench.load(self.path)
+        except workbench.SuiteError as error:
+            raise self.CollectError(str(error)) from error
+        plugin = self.config.pluginmanager.get_plugin("workbench-suites")
+        assert isinstance(plugin, Suites)
+        for name, test in tests_of(suite, plugin.settings.models):
+            # Said in full: pytest would not take the model of `name[model]` for a parameter, as it does in `--lf`.
+            yield SuiteItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", test=test, plugin=plugin)
+
+
+class SuiteItem(pytest.Item):
+    """A case with a model, or the gates of a suite."""
+
+    def __init__(self, *, test: SuiteTest, plugin: Suites, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.test = test
+        self._plugin = plugin
+        self.verdict: Verdict | None = None
+        if test.cell is not None:
+            case = test.cell.case
+            # Words, not marks: pytest refuses marks that nobody has registered.
+            self.extra_keyword_matches.update((*case.tags, case.name, test.cell.model))
+            if case.definition.skip is not None:
+                self.add_marker(pytest.mark.skip(reason=case.definition.skip))
+
+    def setup(self) -> None:
+        """Wait for the verdict. What the infrastructure is to blame for is no failure of the test, but an error."""
+        self.verdict = verdict = self._plugin.verdict(self.nodeid)
+        self.user_properties.extend(verdict.properties)
+        if verdict.outcome == "error":
+            match self._plugin.settings.errors:
+                case "error":
+                    raise pytest.fail.Exception(verdict.text, pytrace=False)
+                case "skip":
+                    pytest.skip(_first_line(verdict.text))
+
+    def runtest(self) -> None:
+        """Say what the verdict is."""
+        verdict = self.verdict
+        assert verdict is not None
+        if verdict.outcome == "skipped":
+            pytest.skip(verdict.text)
+        if verdict.outcome == "quarantined":
+            pytest.xfail("the case is in quarantine")
+        if verdict.outcome == "gated":
+            pytest.xfail("the gate of the suite decides")
+        if verdict.outcome == "no regression":
+            pytest.xfail(verdict.text)
+        if verdict.outcome in ("failed", "error"):
+            raise pytest.fail.Exception(verdict.text, pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The place of the case in its file; lines count from 0 here."""
+        line = self.test.cell.case.line - 1 if self.test.cell is not None else None
+        return self.path, line, self.name
+
+
+class Suites:
+    """The plugin that collects suites and runs their tests as one batch."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.settings = Settings.of(config)
+        self._root = config.rootpath
+        self._items: Sequence[pytest.Item] = ()
+        self._not_searched: set[Path] = set()
+        self._batch: Batch | None = None
+        self._desk: Desk | None = None
+        self._why_failed: str | None = None
+        worker = getattr(config, "workerinput", None)
+        self._remote = RemoteBatch(worker["workbench_desk"]) if worker is not None else None
+
+    def verdict(self, node: str) -> Verdict:
+        """Wait for the verdict on a test."""
+        if self._remote is not None:
+            return self._remote.verdict(node)
+        if self._batch is None:
+            chosen = (item for item in self._items if isinstance(item, SuiteItem))
+            self._batch = Batch(self.settings, {item.nodeid: item.test for item in chosen if self._is_run(item)})
+        return self._batch.verdict(node)
+
+    def _is_run(self, item: SuiteItem) -> bool:
+        """Return whether a test is part of the batch. A case that its suite skips is one where there is a baseline, in
+        which it may have passed."""
+        of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
+        return item.get_closest_marker("skip") is None or (of_suite and self.settings.baseline is not None)
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
+        """Collect suites; other TOML files are not ours, and neither are suites of installed packages."""
+        if file_path.suffix != ".toml" or not workbench.is_suite(file_path):
+            return None
+        if not parent.session.isinitpath(file_path) and (installed := _installed_around(file_path, parent.session)):
+            self._not_searched.add(installed)
+            return None
+        # pytest has no path for what is outside of its root; workers name suites by it.
+        node = os.path.relpath(file_path, self._root).replace(os.sep, "/")
+        return SuiteFile.from_parent(parent, path=file_path, nodeid=node)
+
+    def pytest_report_collectionfinish(self) -> str | None:
+        """Say how many folders of installed packages have suites that were not collected."""
+        folders = sorted(os.path.relpath(folder, self._root) for folder in self._not_searched)
+        return f"workbench: suites of installed packages not collected: {', '.join(folders)}" if folders else None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember what is left after all selection."""
+        self._items = session.items
+        if self._remote is None:
+            chosen = (item.test.suite for item in session.items if isinstance(item, SuiteItem))
+            self.settings.refuse_unknown_models(chosen)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Give a test the time of its own runs, not that of waiting for them."""
+        report = yield
+        if isinstance(item, SuiteItem) and item.verdict is not None:
+            ends_here = call.when == "call" or (call.when == "setup" and not report.passed)
+            report.duration = item.verdict.seconds if ends_here else 0.0
+        return report
+
+    def _nothing_graded(self, session: pytest.Session) -> str | None:
+        """Return that suites were tested and no run that counts was graded, in a sentence."""
+        if self._remote is not None or session.config.option.collectonly:
+            return None
+        if self._batch is not None:
+            return self._batch.nothing_graded
+        skipped = sum(isinstance(item, SuiteItem) for item in self._items)
+        return f"no run that counts was graded: {skipped} skipped" if skipped else None
+
+    @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for workers that wait for verdicts
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Stop what nobody waits for any more, as after `-x`. A report that could not be written is no success."""
+        if self._batch is not None:
+            self._batch.stop()
+            if self._batch.unwritten and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.OK and (why := self._nothing_graded(session)) is not None:
+            self._why_failed = why
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self._batch is not None and self._batch.regression is not None:
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        if self._desk is not None:
+            self._desk.close()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what the batch came to, a line for each model, and where it is stored."""
+        if self._why_failed is not None:
+            terminalreporter.section("workbench: nothing graded", red=True)
+            terminalreporter.line(f"{self._why_failed}; the session fails, because that is no success")
+        batch = self._batch
+        if batch is None or (batch.report is None and not batch.unwritten):
+            return
+        report = batch.report
+        terminalreporter.section("workbench")
+        for model, totals in report.totals_per_model.items() if report is not None else ():
+            score = "no score" if totals.mean_score is None else f"mean score {totals.mean_score:.2f}"
+            cost = f", ${totals.cost_usd:.4f}" if totals.cost_usd else ""
+            terminalreporter.line(
+                f"{model}: {totals.passed + totals.warned} of {totals.graded} graded runs passed, {score}{cost}"
+            )
+        if report is not None and report.against is not None:
+            terminalreporter.line(report.secrets.redact(report.against.verdict))
+        if report is not None and report.recorded_as is not None:
+            terminalreporter.line(report.recorded_as)
+        for file in self.settings.reports:
+            why = batch.unwritten.get(file)
+            terminalreporter.line(f"report in {file}" if why is None else f"no report in {file}: {why}")
+
+    # With pytest-xdist, in the controller: workers collect, and say what they have found.
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where to ask for verdicts."""
+        if self._desk is None:
+            self._desk = Desk()
+        node.workerinput["workbench_desk"] = self._desk.address
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        """Plan the batch of the tests that were selected: every worker has the same."""
+        if self._batch is None and self._desk is not None:
+            tests = self._tests(ids)
+            self.settings.refuse_unknown_models(test.suite for test in tests.values())
+            self._batch = Batch(self.settings, tests)
+            self._desk.open(self._batch)
+
+    def _tests(self, ids: Sequence[str]) -> dict[str, SuiteTest]:
+        tests: dict[str, SuiteTest] = {}
+        files = dict.fromkeys(node.partition("::")[0] for node in ids)
+        for file in files:
+            path = self._root / file
+            if path.suffix == ".toml" and workbench.is_suite(path):
+                for name, test in tests_of(workbench.load(path), self.settings.models):
+                    tests[f"{file}::{name}"] = test
+        return {node: tests[node] for node in ids if node in tests}
+
+
+def _installed_around(file: Path, session: pytest.Session) -> Path | None:
+    """Return the folder of installed packages that a file is in, if it is below what pytest was given."""
+    for folder in file.parents:
+        if session.isinitpath(folder):
+            return None
+        if holds_packages(folder):
+            return folder
+    return None
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

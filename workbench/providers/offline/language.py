@@ -1,0 +1,793 @@
+"""Read English without understanding it: clauses, recognisable values, stems and words without meaning."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from typing import Literal
+
+from rapidfuzz import fuzz, process
+
+from workbench.dataclasses import dataclass
+from workbench.trajectory.json_schema import properties_of
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MAX_STEMMED_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a text: as written, its place, and its stem."""
+
+    text: str
+    start: int
+    end: int
+    stem: str
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Returns a set of words written with blanks between them."""
+    return frozenset(words.split())
+
+
+STOPWORDS: frozenset[str] = word_set(
+    """a about all am an and any are as at be been but by can could d did do does for from had has have he her here hers
+    him his how i if in into is it its just kindly let like ll m may me might mine much must my need no not now of
+    off ok okay on onto or our out over please re right s shall she should so some something somebody someone t than
+    thanks that the their them then there these they this those to today tomorrow tonight too up us ve very via want
+    was we were what when where which while who whom whose why will with would yes yesterday you your"""
+)
+
+QUESTION_WORDS: frozenset[str] = word_set(
+    """what when where which who whose why how is are am was were does do did can could has have will would"""
+)
+
+REQUEST_VERBS: frozenset[str] = word_set(
+    """add adjust answer append apply approve archive arrange ask assign attach book buy calculate call cancel change
+    check clean clear close combine comment compare compose compute configure convert copy count create deactivate
+    decrease delete deploy describe determine dim disable display divide download draft edit email enable end ensure
+    enter erase estimate evaluate execute explain export extract fetch figure file filter find finish fix forward
+    generate get give go import include increase inform insert install invite join launch leave let list load lock
+    log look lookup lower mail make mark measure merge message move multiply mute name notify open order organize
+    pause pay phone pick plan play post prepare print process provide publish pull push put query raise read remind
+    remove rename repeat replace reply report request reserve reset resolve restart retrieve return review revoke
+    run save schedule search select send set share show shut sort split star start stop store subscribe submit
+    subtract summarize switch take tell terminate test text track transfer transform translate turn unlock
+    unsubscribe update upload use validate verify view visit wait wake watch write"""
+)
+"""Verbs with which a request often begins."""
+
+_SAME_MEANING = """
+search find look lookup seek query locate
+get fetch show display read view retrieve give see check obtain tell
+list show enumerate
+create make add new open write insert generate compose
+delete remove erase drop cancel clear
+update change edit modify set adjust alter turn switch make
+send post tell message dm notify inform say mail forward deliver text
+mail email
+message dm text note
+event meeting appointment calendar
+calculate calculator compute arithmetic math mathematics evaluate
+add plus sum addition total
+subtract minus subtraction difference
+multiply times product multiplication
+divide quotient division
+temperature degree celsius fahrenheit thermostat
+weather forecast
+document doc file page manual handbook article wiki knowledge
+task todo ticket chore
+remind reminder remember
+person people user member account profile
+picture image photo
+begin start launch run execute
+stop end halt finish
+buy purchase order
+book reserve booking reservation
+price cost
+time clock
+location place city town where
+repository repo
+directory dir folder
+message msg
+information info
+configuration config settings
+database db
+light lamp
+lock secure
+close shut
+translate translation
+convert conversion transform
+copy duplicate clone
+employee staff colleague
+"""
+
+GENERAL_VERBS: frozenset[str] = word_set(
+    """get fetch show display read view retrieve give list create make add new open write insert delete remove update
+    change edit modify set run start do use send check tell turn switch put take execute see call"""
+)
+"""Verbs with little meaning of their own: their object decides which tool is meant."""
+
+CHANGING_VERBS: frozenset[str] = word_set(
+    """add approve assign cancel change close create delete disable dismiss edit enable fork insert lock make mark merge
+    move open post push put remove rename reset send set submit unlock update upload write"""
+)
+"""Verbs of tools that change something, which a question rarely asks for."""
+
+ARITHMETIC: dict[str, frozenset[str]] = {
+    "add": word_set("add addition plus sum total +"),
+    "subtract": word_set("subtract subtraction minus difference less - −"),
+    "multiply": word_set("multiply multiplication times product multiplied * × x ·"),
+    "divide": word_set("divide division divided quotient over / ÷ :"),
+    "power": word_set("power exponent exponentiation pow ** ^"),
+    "modulo": word_set("modulo modulus remainder mod %"),
+}
+"""Operations by their words and signs."""
+
+_NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen twenty"""
+NUMBER_WORDS: dict[str, int] = {word: value for value, word in enumerate(_NUMBER_WORDS.split())} | {
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+    "hundred": 100,
+    "thousand": 1000,
+}
+del NUMBER_WORDS["one"]  # more often a pronoun than a number
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """Returns a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
+    word = word.lower()
+    if len(word) > _MAX_STEMMED_CHARS:
+        return word
+    if len(word) > 4 and word.endswith(("ies", "ied")):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-2] if word.endswith(("sses", "xes", "ches", "shes")) else word[:-1]
+    for ending in ("ing", "ed"):
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= 3 and any(letter in "aeiouy" for letter in root):
+            doubled = root[-1] == root[-2] and root[-1] not in "lsz"
+            return root[:-1] if doubled else root.removesuffix("e")
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def words_of(text: str) -> Iterator[Word]:
+    """Returns the words of a text with their places; a possessive `'s` and other short forms are cut off."""
+    for match in _WORD.finditer(text):
+        yield Word(match[0], match.start(), match.end(), _stem_of_written(match[0]))
+
+
+def stems_of(text: str) -> dict[str, None]:
+    """Returns the distinct stems of a text, in order, without numbers and words without meaning of their own."""
+    return {found: None for word in _WORD.findall(text) if _tells(found := _stem_of_written(word))}
+
+
+@lru_cache(maxsize=16_384)
+def _stem_of_written(word: str) -> str:
+    if word.lower().endswith(("n't", "n’t")):
+        return "not"
+    return stem(re.split("['’]", word, maxsplit=1)[0])
+
+
+@lru_cache(maxsize=16_384)
+def _tells(stemmed: str) -> bool:
+    return len(stemmed) > 1 and stemmed not in STOP_STEMS and not stemmed.isdigit()
+
+
+def split_name(name: str) -> list[str]:
+    """Returns the words inside an identifier: `Weather_GetCurrent` → weather, get, current."""
+    return [word.lower() for word in re.findall(r"[^\W_]+", _HUMP.sub(" ", name))]
+
+
+def _meanings() -> dict[str, frozenset[str]]:
+    related: dict[str, set[str]] = {}
+    for line in _SAME_MEANING.strip().splitlines():
+        stems = {stem(word) for word in line.split()}
+        for one in stems:
+            related.setdefault(one, set()).update(stems - {one})
+    return {one: frozenset(others) for one, others in related.items()}
+
+
+RELATED: dict[str, frozenset[str]] = _meanings()
+"""Maps a stem to its synonyms."""
+
+STOP_STEMS: frozenset[str] = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS
+VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in REQUEST_VERBS)
+GENERAL_VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in GENERAL_VERBS)
+CHANGING_VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in CHANGING_VERBS)
+
+
+def operation_of(word: str) -> str | None:
+    """Returns the arithmetic operation of a word or a sign."""
+    lowered = word.lower()
+    root = stem(lowered)
+    for operation, forms in ARITHMETIC.items():
+        if lowered in forms or (root and any(root == stem(form) for form in forms)):
+            return operation
+    return None
+
+
+# Ranks the offered tools by how well they fit a text: words of the text against words of the tools, rare words
+# counting more.
+
+CALL_THRESHOLD = 0.5
+"""A tool with a lower score is not called."""
+
+_IN_NAME, _IN_SUMMARY, _IN_ENUM, _IN_PARAMETER, _IN_DETAILS = 1.0, 0.6, 0.6, 0.45, 0.25
+"""The weight of a word by its place in the tool; the summary is the description's first sentence."""
+
+_RELATED_WORTH = 0.8
+_FUZZY_CUTOFF = 84.0
+_FUZZY_WORTH = 0.8
+_MIN_FUZZY_CHARS = 5
+_GENERAL_VERB_WORTH = 0.4
+_UNASKED_CHANGE = 0.6
+"""The penalty for tools that change something when the text is a question."""
+_HALF_WAY = 0.35
+"""The raw weight at which a score is one half."""
+
+_NAMED = 0.9
+"""The weight of a parameter's name when the text gives a value with it."""
+
+_MAX_DESCRIPTION_CHARS = 1_500
+_MAX_PARAMETERS = 100
+_MAX_WORDS = 60
+"""How much of a description, of a schema and of a text is read."""
+
+_FIRST_SENTENCE = re.compile(r"(?:[^.\n]|\.(?=\S))*")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedTool:
+    """A tool and its score, 0..1."""
+
+    tool: ToolDefinition
+    score: float
+
+
+class ToolIndex:
+    """The words of a list of tools, computed once for many rankings."""
+
+    def __init__(self, tools: Sequence[ToolDefinition]) -> None:
+        self.tools = tuple(tools)
+        self._worth: dict[str, dict[int, float]] = {}
+        self._names = [stems_of(" ".join(split_name(tool.name))) for tool in self.tools]
+        for number, tool in enumerate(self.tools):
+            for place_worth, text in _places(tool):
+                for found in stems_of(text):
+                    of_tools = self._worth.setdefault(found, {})
+                    of_tools[number] = max(of_tools.get(number, 0.0), place_worth)
+        self._parameters = [_parameter_stems(tool) for tool in self.tools]
+        self._fuzzy = [word for word in self._worth if len(word) >= _MIN_FUZZY_CHARS]
+        self._rarity = {word: self._rarity_of(len(having)) for word, having in self._worth.items()}
+
+    def rank(
+        self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
+    ) -> list[RankedTool]:
+        """Returns all tools, best first, equal ones in the order offered. `hints` are words that the text implies;
+        `named` are stems that name a value given with them, as in "subject 'Lunch'", and so indicate a parameter rather
+        than a tool."""
+        named = frozenset(named)
+        stems = list(dict.fromkeys([*stems_of(text), *(stem(hint) for hint in hints)]))[:_MAX_WORDS]
+        totals = [0.0] * len(self.tools)
+        matched: list[dict[str, float]] = [{} for _ in self.tools]
+        for asked in stems:
+            best: dict[int, float] = {}
+            having = [n for n, names in enumerate(self._parameters) if asked in names] if asked in named else []
+            if having:
+                for number in having:
+                    totals[number] += _NAMED * self._rarity_of(len(having))
+                continue
+            for word, likeness in self._alike(asked).items():
+                weight = likeness * _importance(word)
+                for number, place_worth in self._worth[word].items():
+                    best[number] = max(best.get(number, 0.0), weight * place_worth * self._rarity[word])
+                    if word in self._names[number]:
+                        matched[number][word] = max(matched[number].get(word, 0.0), likeness)
+            for number, gain in best.items():
+                totals[number] += gain
+        ranked = [
+            RankedTool(tool, self._score(number, totals[number], matched[number], question))
+            for number, tool in enumerate(self.tools)
+        ]
+        return sorted(ranked, key=lambda one: -one.score)
+
+    def _rarity_of(self, having: int) -> float:
+        """Returns near 0 for a word that every one of many tools has, 1 for a word of one tool alone (inverse document
+        frequency, scaled)."""
+        return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
+
+    def _alike(self, asked: str) -> dict[str, float]:
+        """Returns the words of the tools that are the given one, a synonym or a similar spelling, with their
+        likeness."""
+        alike = {word: _RELATED_WORTH for word in RELATED.get(asked, ()) if word in self._worth}
+        if asked in self._worth:
+            alike[asked] = 1.0
+        elif len(asked) >= _MIN_FUZZY_CHARS:
+            near = process.extract(asked, self._fuzzy, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF, limit=5)
+            for word, ratio, _ in near:
+                alike.setdefault(word, _FUZZY_WORTH * ratio / 100)
+        return alike
+
+    def _score(self, number: int, total: float, matched: Mapping[str, float], question: bool) -> float:
+        name = self._names[number]
+        whole = sum(self._rarity[word] * _importance(word) for word in name)
+        known = sum(self._rarity[word] * _importance(word) * likeness for word, likeness in matched.items())
+        raw = total * (0.5 + 0.5 * (known / whole if whole else 0.0))
+        if question and changes_something(self.tools[number]):
+            raw *= _UNASKED_CHANGE
+        return raw / (raw + _HALF_WAY)
+
+
+def changes_something(tool: ToolDefinition) -> bool:
+    """Returns whether a tool changes something, by its annotations, or else by the first word of its name."""
+    hint = tool.annotations.get("readOnlyHint")
+    if isinstance(hint, bool):
+        return not hint
+    first = next(iter(split_name(tool.name)), "")
+    return stem(first) in CHANGING_VERB_STEMS
+
+
+def tool_words(tool: ToolDefinition) -> frozenset[str]:
+    """Returns the stems in a tool's name and in the first sentence of its description."""
+    return frozenset(stems_of(f"{' '.join(split_name(tool.name))} {_summary(tool)}"))
+
+
+def _summary(tool: ToolDefinition) -> str:
+    match = _FIRST_SENTENCE.match(tool.description[:_MAX_DESCRIPTION_CHARS])
+    return match[0] if match else ""
+
+
+def _places(tool: ToolDefinition) -> Iterable[tuple[float, str]]:
+    yield _IN_NAME, " ".join(split_name(tool.name))
+    summary = _summary(tool)
+    yield _IN_SUMMARY, summary
+    yield _IN_DETAILS, tool.description[len(summary) : _MAX_DESCRIPTION_CHARS]
+    for name, schema in islice(properties_of(tool.parameters).items(), _MAX_PARAMETERS):
+        yield _IN_PARAMETER, " ".join(split_name(name))
+        if isinstance(schema, dict):
+            yield _IN_DETAILS, _text(schema.get("description"))[:_MAX_DESCRIPTION_CHARS]
+            yield _IN_ENUM, _choices(schema)
+
+
+def _parameter_stems(tool: ToolDefinition) -> frozenset[str]:
+    names = islice(properties_of(tool.parameters), _MAX_PARAMETERS)
+    return frozenset(found for name in names for found in stems_of(" ".join(split_name(name))))
+
+
+def _choices(schema: Mapping[str, JsonValue]) -> str:
+    values = [value for key in ("enum", "examples") if isinstance(listed := schema.get(key), list) for value in listed]
+    return " ".join(" ".join(split_name(value)) for value in values[:_MAX_PARAMETERS] if isinstance(value, str))
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _importance(stemmed: str) -> float:
+    return _GENERAL_VERB_WORTH if stemmed in GENERAL_VERB_STEMS else 1.0
+
+
+# Finds what can be recognised in a text without understanding it: quoted words, numbers, dates, addresses, names.
+# No clock is read: a date without a year, or a relative one such as "tomorrow", is not evidence.
+
+Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
+
+MAX_CHARS = 20_000
+"""The characters of a text that are searched."""
+
+_MONTHS = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_CLOCK = r"(?:[0-2]?\d:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]\.?m\b\.?)?|[01]?\d\s?[ap]\.?m\b\.?)"
+_AT_CLOCK = rf"(?:,?\s+(?:at\s+)?{_CLOCK})?"
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("quoted", re.compile(r"(?<!\w)'(?=\S)(?P<single>[^\n]{1,1000}?)(?<=\S)'(?!\w)")),
+    ("quoted", re.compile(r'"(?P<double>[^"\n]{1,1000})"|“(?P<curly>[^”\n]{1,1000})”|`(?P<code>[^`\n]{1,1000})`')),
+    ("url", re.compile(r"\bhttps?://[^\s<>\"']{1,2000}(?<![.,;:!?)])", re.I)),
+    ("email", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")),
+    (
+        "datetime",
+        re.compile(
+            r"(?<![\w-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?(?![\w-])"
+            + _AT_CLOCK,
+            re.ASCII,
+        ),
+    ),
+    (
+        "datetime",
+        re.compile(
+            rf"(?<!\w)(?:{_CLOCK}\s+on\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTHS},?\s+\d{{4}}(?!\w)"
+            + _AT_CLOCK,
+            re.I | re.ASCII,
+        ),
+    ),
+    (
+        "datetime",
+        re.compile(
+            rf"(?<!\w)(?:{_CLOCK}\s+on\s+)?{_MONTHS}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?!\w)" + _AT_CLOCK,
+            re.I | re.ASCII,
+        ),
+    ),
+    (
+        "datetime",
+        re.compile(r"(?<![\w/])\d{1,2}/\d{1,2}/\d{4}(?![\w/])" + _AT_CLOCK, re.I | re.ASCII),
+    ),
+    ("time", re.compile(rf"(?<![\w:.]){_CLOCK}(?![\w:])", re.I | re.ASCII)),
+    ("handle", re.compile(r"(?<!\w)@[\w][\w.-]{0,63}(?<![.-])")),
+    (
+        "path",
+        re.compile(
+            r"(?<![\w/.~\\<\x00-])(?:(?:~|\.{1,2})?/(?=[\d.-]{0,64}[^\W\d])|[A-Za-z]:[\\/]|\\\\(?=\w)|\.[\w-]{1,64}/)"
+            r"[\w.@+%~/\\-]{1,500}(?<!\.)"
+        ),
+    ),
+    (
+        "path",
+        re.compile(
+            r"(?<![\w/.\x00-])\w[\w.-]{0,63}"
+            r"(?:(?:/[\w.-]{1,64}){4,32}/?|(?:/[\w.-]{1,64}){1,3}/)(?<!\.)(?![\w/])"
+        ),
+    ),
+    ("path", re.compile(r"(?<![\w/.])(?:\.{0,2}/)?(?:[\w-]{1,64}/){0,8}[\w-]{2,64}\.[A-Za-z]\w{0,4}(?![\w/])")),
+    ("pair", re.compile(r"(?<![\w/.-])[A-Za-z][\w.-]{0,63}(?:/[\w.-]{1,64}){1,3}(?<![.-])(?![\w/])")),
+    ("id", re.compile(r"(?<![\w-])[A-Za-z][\w-]{0,63}(?<=[\w])(?![\w-])")),
+    ("number", re.compile(r"(?<![\w.])(?:(?<![\d)]\s)[-−+])?\d{1,3}(?:,\d{3})+(?:\.\d{1,15})?(?![\w,])", re.ASCII)),
+    ("number", re.compile(r"(?<![\w.])(?:(?<![\d)]\s)[-−])?\d{1,18}(?:\.\d{1,15})?(?!\d)", re.ASCII)),
+    ("number", re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)),
+)
+"""Applied in this order, each to the text that those before it left."""
+
+_CAPITAL_RUN_LINK = word_set("of de da do del la le du van von der den")
+_UNPUNCTUATED = re.compile(r"[^\n\x00,;:.!?()\"“”]+")
+_NOT_BLANK = re.compile(r"\S+")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|\n)[\s\"'“(]*$")
+_CALENDAR = word_set(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+        august september october november december today tomorrow yesterday"""
+)
+_ARITHMETIC = re.compile(
+    r"\s*(?P<sign>\*\*|[-+*×·÷/^%−]|\b(?:x|plus|minus|times|over|mod(?:ulo)?|multiplied\s+by|divided\s+by)\b)\s*", re.I
+)
+_JOINED = re.compile(
+    r"\s*(?:[,;]|\b(?:and|or|vs\.?|versus)\b|&)\s*(?:(?:and|or|in|to|for|at|of|from|the)\s+){0,3}", re.I
+)
+_NO_CLOCK = datetime(2000, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing found: its kind, its value as it would be sent (dates and times as ISO text), and its place. `weak`
+    marks a capitalised word that begins a sentence and so may not be a name."""
+
+    kind: Kind
+    value: str | int | float
+    start: int
+    end: int
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Two numbers with an operation between them: `15 * 23`."""
+
+    operation: str
+    text: str
+    start: int
+    end: int
+
+
+def find_evidence(text: str) -> tuple[Evidence, ...]:
+    """Returns all evidence in a text, in order, without overlaps."""
+    left = text[:MAX_CHARS]
+    found: list[Evidence] = []
+    for kind, pattern in _PATTERNS:
+        for match in pattern.finditer(left):
+            one = _read(kind, match)
+            if one is not None:
+                found.append(one)
+        left = _blanked(left, found)
+    found.extend(_names(left))
+    return tuple(sorted(found, key=lambda one: one.start))
+
+
+def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
+    """Returns arithmetic between consecutive numbers."""
+    numbers = [one for one in evidence if one.kind == "number"]
+    found = []
+    for left, right in pairwise(numbers):
+        between = _ARITHMETIC.fullmatch(text, left.end, right.start)
+        operation = operation_of(between["sign"].split()[0]) if between else None
+        if operation:
+            found.append(Expression(operation, text[left.start : right.end], left.start, right.end))
+    return tuple(found)
+
+
+def joined_groups(text: str, evidence: Iterable[Evidence]) -> list[list[Evidence]]:
+    """Evidence of one kind strung together by commas and conjunctions: `Seattle, Portland and Boise` is one group."""
+    groups: list[list[Evidence]] = []
+    for one in evidence:
+        last = groups[-1][-1] if groups else None
+        if last is not None and last.kind == one.kind and _JOINED.fullmatch(text, last.end, one.start):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _read(kind: Kind, match: re.Match[str]) -> Evidence | None:
+    start, end = match.span()
+    text = match[0]
+    if kind == "quoted":
+        inner = next(group for group in match.groups() if group is not None)
+        return Evidence("quoted", inner, start, end)
+    if kind in ("datetime", "time"):
+        return _moment(kind, text, start, end)
+    if kind == "handle":
+        return Evidence("handle", text[1:], start, end)
+    if kind == "id":
+        return Evidence("id", text, start, end) if any(letter.isdigit() for letter in text) else None
+    if kind == "number":
+        return Evidence("number", _number(text), start, end)
+    return Evidence(kind, text, start, end)
+
+
+def _moment(kind: Kind, text: str, start: int, end: int) -> Evidence | None:
+    from dateutil import parser as date_parser  # on use: few texts name a moment
+
+    try:
+        moment = date_parser.parse(text, default=_NO_CLOCK)
+    except (ValueError, OverflowError):
+        return None
+    if kind == "time":
+        return Evidence("time", moment.strftime("%H:%M:%S" if moment.second else "%H:%M"), start, end)
+    if ":" in text or re.search(r"\d\s?[ap]\.?m\b", text, re.I):
+        return Evidence("datetime", moment.isoformat(), start, end)
+    return Evidence("date", moment.date().isoformat(), start, end)
+
+
+def _number(text: str) -> int | float:
+    plain = text.lower().replace(",", "").replace("−", "-")
+    if plain in NUMBER_WORDS:
+        return NUMBER_WORDS[plain]
+    return float(plain) if "." in plain else int(plain)
+
+
+def _blanked(text: str, found: Iterable[Evidence]) -> str:
+    letters = list(text)
+    for one in found:
+        letters[one.start : one.end] = "\x00" * (one.end - one.start)
+    return "".join(letters)
+
+
+def _names(text: str) -> Iterable[Evidence]:
+    for match in _UNPUNCTUATED.finditer(text):
+        yield from _capital_runs(text, match.start(), match.end())
+
+
+def _capital_runs(text: str, start: int, end: int) -> Iterable[Evidence]:
+    """Runs of capitalised words between two punctuation marks; small words such as `of` may link them."""
+    run: list[re.Match[str]] = []
+    waiting: list[re.Match[str]] = []
+    for word in _NOT_BLANK.finditer(text, start, end):
+        if _capitalised(word[0]):
+            run += [*waiting, word] if run else [word]
+            waiting = []
+        elif run and word[0] in _CAPITAL_RUN_LINK and not waiting:
+            waiting = [word]
+        else:
+            yield from _name(text, run)
+            run, waiting = [], []
+    yield from _name(text, run)
+
+
+def _name(text: str, run: list[re.Match[str]]) -> Iterable[Evidence]:
+    weak = False
+    if run and _SENTENCE_START.search(text, max(0, run[0].start() - 8), run[0].start()):
+        first = re.split("['’]", run[0][0], maxsplit=1)[0].lower()
+        if first in STOPWORDS or first in REQUEST_VERBS:
+            run = run[1:]
+        else:
+            weak = len(run) == 1
+    if run:
+        value = text[run[0].start() : run[-1].start()] + _bare(run[-1][0])
+        yield Evidence("name", value, run[0].start(), run[0].start() + len(value), weak)
+
+
+def _capitalised(word: str) -> bool:
+    bare = _bare(word)
+    meaning = re.split("['’]", bare, maxsplit=1)[0]
+    shouted = meaning.isupper() and len(meaning) > 1
+    lowered = meaning.lower()
+    return bare[:1].isupper() and lowered not in _CALENDAR and (lowered not in STOPWORDS or shouted)
+
+
+def _bare(word: str) -> str:
+    """Returns the word without a possessive ending."""
+    return re.split("['’](?=s?$)", word, maxsplit=1)[0]
+
+
+# Splits a request into clauses, each of which may ask for a tool of its own.
+
+_MAX_CLAUSES = 12
+_MAX_PARTS = 40
+
+_BOUNDARY = re.compile(
+    r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
+    r"|(?P<sentence>[.!?]{1,4}(?=\s|$)|\n|;)"
+    r"|(?P<join>,?\s{1,4}(?:and|but)\s{1,4}|,\s)",
+    re.I,
+)
+_FILLER = re.compile(
+    r"\s*(?:please|kindly|hey|hi|hello|ok(?:ay)?|thanks|also|and|but|now|first|just|let\s+me\s+know|tell\s+me"
+    r"|(?:can|could|would|will)\s+you|i(?:\s+want|\s+need|\s+would\s+like|['’]d\s+like)(?:\s+you)?\s+to|let['’]?s)"
+    r"\b[\s,:!]*|\s+",
+    re.I,
+)
+_THEN = re.compile(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
+_REFUSAL = re.compile(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
+_CONTENT = re.compile(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
+_BACK = re.compile(
+    r"\b(?:there|it|its|that|this|them|they|their|those|these|him|her|his|he|she|same|again|what\s+about|how\s+about)\b",
+    re.I,
+)
+_RESULT = re.compile(
+    r"\b(?:the|that|this|its)\s+(?:result|answer|outcome|output)\b|\b(?:that|this)\s+(?:number|sum|product|total|value)\b"
+    r"|\bresult\b",
+    re.I,
+)
+_UNRANKED = frozenset({"quoted", "url", "email", "handle", "pair", "path", "date", "datetime"})
+"""Kinds of evidence whose words say nothing about which tool is meant."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a request with its evidence; places are counted from the start of its text. `after` means that it is to
+    follow the part before it ("then"), `joined` that it belongs with it ("and")."""
+
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+    after: bool = False
+    joined: bool = False
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        return tuple(words_of(self.text))
+
+    @cached_property
+    def expressions(self) -> tuple[Expression, ...]:
+        return find_expressions(self.text, self.evidence)
+
+    @cached_property
+    def operations(self) -> tuple[str, ...]:
+        """The requested arithmetic, in signs or words between numbers."""
+        numbers = sum(one.kind == "number" for one in self.evidence) + bool(self.result_mention)
+        enough = numbers >= 2 or (numbers == 1 and (self.after or self.refers_back))
+        in_words = [operation_of(word.text) for word in self.words] if enough else []
+        found = [*(expression.operation for expression in self.expressions), *in_words]
+        return tuple(dict.fromkeys(operation for operation in found if operation))
+
+    @property
+    def question(self) -> bool:
+        return bool(self.words) and re.split("['’]", self.words[0].text.lower())[0] in QUESTION_WORDS
+
+    @property
+    def refers_back(self) -> bool:
+        """Whether a word such as "there" or "it" refers to an earlier part."""
+        return _BACK.search(blanked(self.text, self.evidence, frozenset({"quoted"}))) is not None
+
+    @property
+    def result_mention(self) -> re.Match[str] | None:
+        """Where the result of an earlier call is mentioned."""
+        return _RESULT.search(blanked(self.text, self.evidence, frozenset({"quoted"})))
+
+    def rank(self, index: ToolIndex) -> list[RankedTool]:
+        """Rank the offered tools by how well they fit this clause."""
+        text = blanked(self.text, self.evidence, _UNRANKED)
+        content = _CONTENT.search(text)
+        if content and len(list(words_of(text[: content.start()]))) > 1:
+            text = text[: content.end()]
+        hints = [hint for one in self.evidence for hint in _HINTS.get(one.kind, ())]
+        if self.operations:
+            hints += [*self.operations, "calculate"]
+        return index.rank(text, hints, self._naming_words(), question=self.question)
+
+    def _naming_words(self) -> Iterator[str]:
+        """Stems of the words right before something quoted: "subject 'Lunch'" names the subject."""
+        for one in self.evidence:
+            if one.kind == "quoted":
+                before = [word for word in self.words if word.end <= one.start]
+                if before and self.text[before[-1].end : one.start].strip(" \t:=-") == "":
+                    yield before[-1].stem
+
+
+_HINTS: dict[str, tuple[str, ...]] = {"email": ("email",), "handle": ("user",), "url": ("url",)}
+"""Words that a kind of evidence implies."""
+
+
+def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blank: str = " ") -> str:
+    """Returns the text with blanks in place of the evidence of some kinds; all other places stay."""
+    for one in evidence:
+        if one.kind in kinds:
+            text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
+    return text
+
+
+def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
+    """Returns the clauses of a request, in order. A part becomes a clause of its own only if some tool fits it;
+    otherwise it belongs to its neighbour. Parts that forbid something ("but don't …") are left out."""
+    text = text[:MAX_CHARS]
+    whole = Clause(text, find_evidence(text))
+    found: list[Clause] = []
+    beginning = 0
+    for start, end, joint in _parts(whole):
+        part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
+        if _REFUSAL.match(part.text):
+            outside = tuple(one for one in whole.evidence if not start <= one.start < end)
+            whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
+        elif not found or (
+            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MAX_CLAUSES
+        ):
+            found.append(part)
+            beginning = start
+        else:
+            found[-1] = _cut(whole, beginning, end, after=found[-1].after, joined=found[-1].joined)
+    return found
+
+
+def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
+    """Yields start, end and joint of every part between two boundaries; evidence is never cut."""
+    text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
+    start, joint = 0, "sentence"
+    for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
+        if text[start : match.start()].strip():
+            yield start, match.start(), joint
+            joint = match.lastgroup or "join"
+        elif match.lastgroup == "then":
+            joint = "then"
+        start = match.end()
+    if text[start:].strip():
+        yield start, len(text), joint
+
+
+def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
+    """Returns a part as a clause, without polite words at its beginning, and noting a leading "then"."""
+    while match := _FILLER.match(whole.text, start, end) or _THEN.match(whole.text, start, end):
+        after = after or match.re is _THEN
+        start = match.end()
+    inside = tuple(
+        replace(one, start=one.start - start, end=one.end - start)
+        for one in whole.evidence
+        if start <= one.start and one.end <= end
+    )
+    return Clause(whole.text[start:end].rstrip(), inside, after, joined)
+
+
+def _stands_alone(part: Clause, joint: str, before: Clause, index: ToolIndex) -> bool:
+    if not _fits(part, index):
+        return False
+    if joint != "join" or (part.words and part.words[0].stem in VERB_STEMS) or part.question:
+        return True
+    if _CONTENT.search(before.text):
+        return False
+    return before.rank(index)[0].tool.name != part.rank(index)[0].tool.name
+
+
+def _fits(clause: Clause, index: ToolIndex) -> bool:
+    ranked = clause.rank(index)
+    return bool(ranked) and ranked[0].score >= CALL_THRESHOLD

@@ -1,0 +1,336 @@
+"""Anthropic's Messages API: requests and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
+
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.providers.model import AnswerFinished, ModelRequest
+from workbench.providers.wire.assembly import CallAssembly, OpenCall, TextPieces
+from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.offer import (
+    Offers,
+    ToolNames,
+    accepted_names,
+    arguments_to_send,
+    body_text,
+    object_schema,
+    sent_params,
+)
+from workbench.providers.wire.thoughts import AnswerText, TextEvent
+from workbench.providers.wire.wire import (
+    Block,
+    Part,
+    SseEvent,
+    TextPart,
+    UsageCount,
+    parts_of,
+    provider_state,
+    text_part,
+)
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta, TextWasReasoning
+from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+
+# Anthropic's Messages API: the answers.
+
+WIRE = "anthropic"
+
+_TRUNCATED = {"max_tokens", "model_context_window_exceeded", "pause_turn"}
+
+
+@dataclass(slots=True)
+class _Block:
+    """One block of the answer: text, a call, or one that goes back unchanged."""
+
+    kind: str
+    pieces: list[str] = field(default_factory=list)
+    """Of a text or of thinking."""
+    written: list[str] = field(default_factory=list)
+    """The pieces of a text with the thoughts in it."""
+    call: OpenCall | None = None
+    rest: dict[str, Any] = field(default_factory=dict)
+    """The rest of a thinking block: its signature, or its encrypted data."""
+
+    def part(self) -> Part | None:
+        if self.kind == "thinking":
+            return {"block": {"type": self.kind, "thinking": "".join(self.pieces), **self.rest}}
+        if self.kind == "redacted_thinking":
+            return {"block": {"type": self.kind, **self.rest}}
+        if self.call is not None:
+            return {"call": self.call.id}
+        return text_part(self.pieces, self.written)
+
+
+class MessagesReader:
+    """Reads one answer. `thoughts_apart`: thoughts in the text are reasoning."""
+
+    def __init__(
+        self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
+    ) -> None:
+        self._round = round_number
+        self._calls = calls
+        self._errors = errors
+        self._usage = UsageCount()
+        self._pieces = TextPieces()
+        self._text = AnswerText(round_number, apart=thoughts_apart)
+        self._blocks: list[_Block] = []
+        self._by_index: dict[int | None, _Block] = {}
+        self._began = False
+        self.ended = False
+        self._reason: str | None = None
+
+    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
+        """Yields the events of a server-sent event. Raises ModelError for an error and for data that is not JSON."""
+        document = self._errors.document(event)
+        if document is None:
+            return
+        kind = document.get("type") or event.event
+        index = document.get("index")
+        index = index if isinstance(index, int) else None
+        if kind == "content_block_delta":
+            yield from self._delta(index, _dict(document.get("delta")))
+        elif kind == "content_block_start":
+            yield from self._start(index, _dict(document.get("content_block")))
+        elif kind == "content_block_stop":
+            yield from self._stop(index)
+        elif kind == "message_start":
+            self._began = True
+            self._end(_dict(document.get("message")))
+        elif kind == "message_delta":
+            self._end({**_dict(document.get("delta")), "usage": document.get("usage")})
+        elif kind == "message_stop":
+            self.ended = True
+
+    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
+        answer."""
+        if reports_error(document):
+            raise self._errors.reported(document)
+        if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
+            raise self._errors.no_answer(document)
+        for index, block in enumerate(content):
+            yield from self._start(index, _dict(block))
+            yield from self._stop(index)
+        self._end(document)
+        self._began = self.ended = True
+
+    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
+        """Yields the calls that are still open, and the end. Raises ModelError when the end did not come."""
+        if not self._began:
+            raise self._errors.nothing()
+        if self._reason is None and not self.ended:
+            raise self._errors.broke_off("neither stop_reason nor message_stop")
+        for block in [block for block in self._blocks if block.kind == "text"][-1:]:
+            yield from self._answers(block, self._text.flush())
+        yield from self._calls.finish_all()
+        parts = [part for block in self._blocks if (part := block.part()) is not None]
+        state = self._errors.storable_state(provider_state(WIRE, parts))
+        deviations = (*self._text.deviations, *self._calls.deviations)
+        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations)
+
+    def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
+        self._errors.must_fit(self._blocks)
+        self._began = True
+        kind = str(given.get("type"))
+        block = self._by_index[index] = _Block(kind)
+        self._blocks.append(block)
+        if kind == "tool_use":
+            block.call = self._calls.begin(given.get("id"))
+            yield from self._calls.name(block.call, given.get("name"))
+            yield from self._calls.start(block.call)
+            block.rest["input"] = given.get("input")
+        elif kind in ("text", "thinking"):
+            yield from self._say(block, given.get(kind))
+        if kind in ("thinking", "redacted_thinking"):
+            block.rest = {name: value for name, value in given.items() if name not in ("type", "thinking")}
+
+    def _delta(self, index: int | None, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+        block = self._by_index.get(index)
+        kind = delta.get("type")
+        if block is None:
+            if kind not in ("text_delta", "thinking_delta"):
+                return
+            self._errors.must_fit(self._blocks)
+            block = self._by_index[index] = _Block(
+                str(kind).removesuffix("_delta")
+            )  # a block whose beginning was not sent
+            self._blocks.append(block)
+            self._began = True
+        if kind == "text_delta":
+            yield from self._say(block, delta.get("text"))
+        elif kind == "thinking_delta":
+            yield from self._say(block, delta.get("thinking"))
+        elif kind == "input_json_delta" and block.call is not None:
+            yield from self._calls.add(block.call, delta.get("partial_json"))
+        elif kind == "signature_delta":
+            block.rest["signature"] = delta.get("signature")
+
+    def _say(self, block: _Block, text: object) -> Iterator[ModelEvent]:
+        if isinstance(text, str) and text and block.kind == "thinking":
+            block.pieces.append(text)
+            yield ReasoningDelta(self._round, text)
+        elif isinstance(text, str) and text and (text := self._pieces.next(text)):
+            block.written.append(text)
+            yield from self._answers(block, self._text.next(text))
+
+    def _answers(self, block: _Block, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
+        for event in events:
+            if isinstance(event, TextDelta):
+                block.pieces.append(event.text)
+            elif isinstance(event, TextWasReasoning):
+                for each in self._blocks:
+                    if each.kind == "text":
+                        each.pieces.clear()
+            yield event
+
+    def _stop(self, index: int | None) -> Iterator[ModelEvent]:
+        block = self._by_index.get(index)
+        if block is not None and block.call is not None:
+            if not block.call.pieces and block.rest["input"]:
+                yield from self._calls.add(block.call, block.rest["input"])  # whole from the start, as gateways send it
+            yield from self._calls.finish(block.call)
+        elif block is not None and block.kind == "text":
+            yield from self._answers(block, self._text.flush())
+
+    def _end(self, document: dict[str, Any]) -> None:
+        self._usage.update(document.get("usage"))
+        if reason := document.get("stop_reason"):
+            self._reason = str(reason)
+
+    def _stop_reason(self) -> StopReason:
+        if self._reason == "refusal":
+            return "refused"
+        if self._reason in _TRUNCATED:
+            return "truncated"
+        return "tool calls" if self._calls.calls else "answered"
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+# Anthropic's Messages API: the requests.
+
+DEFAULT_MAX_TOKENS = 8192
+"""The API requires a limit; this one suffices for calls and answers, and every model allows it."""
+
+NO_TEXT = "The tool failed without saying why."
+"""Replaces the blank text of a failure, which the API refuses."""
+
+_RENAMED = {"max_completion_tokens": "max_tokens", "max_output_tokens": "max_tokens"}
+_LACKING = {
+    "frequency_penalty": "",
+    "function_call": "tool_choice",
+    "functions": "",
+    "include": "",
+    "logit_bias": "",
+    "logprobs": "",
+    "max_tool_calls": "",
+    "modalities": "",
+    "n": "",
+    "parallel_tool_calls": 'tool_choice = { type = "auto", disable_parallel_tool_use = true }',
+    "prediction": "",
+    "presence_penalty": "",
+    "previous_response_id": "",
+    "reasoning": "thinking",
+    "reasoning_effort": "thinking or output_config",
+    "response_format": "output_config",
+    "seed": "",
+    "stop": "stop_sequences",
+    "store": "",
+    "text": "output_config",
+    "top_logprobs": "",
+    "truncation": "",
+    "user": "metadata = { user_id = … }",
+    "verbosity": "",
+    "web_search_options": "",
+}
+"""Parameters of the other two APIs that this one refuses, and what it has instead."""
+
+
+class MessagesWire:
+    """Messages for one model."""
+
+    seed: int | None = None
+
+    def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
+        self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+        self._model = spec.model
+        self._thoughts_apart = spec.thoughts == "reasoning"
+        params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
+        self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
+        self._errors = AnswerErrors(spec.name, "Messages", spec.base_url, secrets)
+        self._offers = Offers(_tool)
+
+    def body(self, request: ModelRequest) -> bytes:
+        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
+        offer = self._offers.of(request.tools)
+        fields = {
+            **{name: value for name, value in self._params.items() if request.tools or name != "tool_choice"},
+            "model": self._model,
+            **({"system": request.system} if request.system and request.system.strip() else {}),
+            "messages": _messages(request.messages, offer.names),
+            "stream": True,
+        }
+        return body_text(fields, offer)
+
+    def reader(self, request: ModelRequest) -> MessagesReader:
+        """Returns a reader for one answer."""
+        calls = CallAssembly(request, self._offers.of(request.tools).names)
+        return MessagesReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
+
+    def expect_llama_cpp(self) -> None:
+        """Change nothing: progress is part of Chat Completions alone."""
+
+    def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
+        """Returns the tool that an error complains about."""
+        return self._offers.of(request.tools).tool_at(error_text)
+
+
+def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": name, **described, "input_schema": object_schema(tool.parameters)}
+
+
+def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
+    """Returns the conversation with alternating roles: consecutive messages of one role become one message, with the
+    user's text behind results. The API refuses blank texts, failures without a text, and ids with other characters than
+    those of tool names."""
+    ids = accepted_names(call_id for message in messages for call_id in _call_ids(message))
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = list(_blocks(message, names, ids))
+        if blocks and turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _call_ids(message: Message) -> Iterator[str]:
+    yield from (call.id for call in message.tool_calls)
+    if message.call_id is not None:
+        yield message.call_id
+
+
+def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    if message.role == "tool":
+        text = message.content if message.content.strip() else NO_TEXT if message.is_error else None
+        content = {"content": text} if text is not None else {}
+        failed = {"is_error": True} if message.is_error else {}
+        yield {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed"), **content, **failed}
+        return
+    for part in parts_of(message, WIRE):
+        match part:
+            case Block(document):
+                yield document
+            case TextPart(text):
+                yield {"type": "text", "text": text}
+            case call:
+                arguments = arguments_to_send(call)
+                yield {"type": "tool_use", "id": ids[call.id], "name": names.accepted(call.tool), "input": arguments}

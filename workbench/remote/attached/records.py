@@ -1,0 +1,266 @@
+"""What is known of batches that go on without a terminal: a file for each beside its socket, which only its process
+writes. It stays when the batch has ended, with its exit code."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from workbench.config.folders import Folders, history_option
+from workbench.dataclasses import dataclass
+from workbench.history.claims import claim_if_free, claimed
+from workbench.history.history import History
+from workbench.history.records import BatchRow, HistoryError, ResumedBy
+from workbench.limits import MAX_SOCKET_PATH_BYTES
+from workbench.suite.trust import write_atomically
+from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
+
+PROTOCOL = 1
+"""The version of what is said over the sockets."""
+
+_PROCESSES = "process"
+"""The file beside which processes claim their batches. They hold that longer than the claim on the batch itself, until
+the report is written."""
+
+_KEPT_S = 30 * 24 * 3600
+"""How long it is known what became of a batch that has ended."""
+
+
+class AttachError(Exception):
+    """A batch cannot be attached to, or cannot go on without a terminal; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Detached:
+    """A batch that went on without a terminal. `exit_code` is there once it has ended in good order; `said` is what its
+    process said last, without secrets. Times are ISO 8601, UTC."""
+
+    history: str
+    batch: int
+    command: ResumedBy
+    version: str
+    pid: int
+    socket: str
+    planned: int
+    started_at: str
+    exit_code: int | None = None
+    ended_at: str | None = None
+    said: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The history in which the batch is."""
+        return Path(self.history)
+
+
+def write_record(folders: Folders, detached: Detached) -> None:
+    """Write down what is known of a batch. Raises OSError."""
+    own_folder(folders.detached)
+    write_atomically(record_file(folders, detached.file, detached.batch), f"{compact_json(detached)}\n".encode())
+
+
+def claim_process(folders: Folders, history: Path, batch: int) -> None:
+    """Have others know that this process is the one of a batch, until it ends in any way. Raises OSError."""
+    claim_if_free(own_folder(folders.detached) / _PROCESSES, int(_key(history, batch), 16))
+
+
+def is_running(folders: Folders, detached: Detached) -> bool:
+    """Whether the process of a batch is there: one that was killed has ended without a word."""
+    key = _key(detached.file, detached.batch)
+    return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
+
+
+def records(folders: Folders) -> list[Detached]:
+    """What is known of all batches, the one that began last first. What cannot be read is left out."""
+    found = [known for file in _files(folders) if (known := _read(file)) is not None]
+    return sorted(found, key=lambda known: known.started_at, reverse=True)
+
+
+def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
+    """What is known of a batch; `None` for one that never went on without a terminal, or long ago."""
+    return _read(record_file(folders, history, batch))
+
+
+def record_file(folders: Folders, history: Path, batch: int) -> Path:
+    """Where it is written down what is known of a batch."""
+    return folders.detached / f"{_key(history, batch)}.json"
+
+
+def tidy(folders: Folders) -> None:
+    """Remove the sockets of processes that were killed, and what is known of batches that ended long ago."""
+    for file in _files(folders):
+        known = _read(file)
+        if known is None or is_running(folders, known):
+            continue
+        with suppress(OSError):
+            if known.exit_code is None:
+                Path(known.socket).unlink(missing_ok=True)
+            if file.stat().st_mtime < time.time() - _KEPT_S:
+                file.unlink()
+
+
+def address(folders: Folders, history: Path, batch: int) -> Path:
+    """Where the socket of a batch is, in a folder that is made and that nobody else can open. Raises AttachError."""
+    return socket_folder(folders) / f"{_key(history, batch)}.sock"
+
+
+def socket_places(folders: Folders) -> list[Path]:
+    """Where the folder of sockets may be, the first choice first."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return [
+        folders.detached,
+        *([Path(runtime) / "toolcall-workbench"] if runtime else []),
+        Path(tempfile.gettempdir()) / f"toolcall-workbench-{os.getuid()}",
+        Path("/tmp") / f"toolcall-workbench-{os.getuid()}",
+    ]
+
+
+def socket_folder(folders: Folders) -> Path:
+    """The folder of sockets: beside the state, or where the system has one for such things if that path is too long.
+    Raises AttachError."""
+    problems = []
+    for place in dict.fromkeys(socket_places(folders)):
+        if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
+            problems.append(f"{place}: its path is too long for a socket")
+            continue
+        try:
+            return own_folder(place)
+        except OSError as error:
+            problems.append(f"{place}: {error.strerror or error}")
+    raise AttachError(
+        f"there is no safe place for the socket of a batch: {'; '.join(problems)}. Set XDG_RUNTIME_DIR to a folder of "
+        "your own with a short path"
+    )
+
+
+def own_folder(folder: Path) -> Path:
+    """A folder that only its owner can open, made if need be. Raises OSError where it is no folder, is another user's,
+    or could be replaced by one."""
+    with suppress(FileExistsError):  # what it is instead is said below
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise _unsafe("it is a link, which may lead anywhere: remove it", folder)
+    if not stat.S_ISDIR(found.st_mode):
+        raise _unsafe("it is not a folder: remove it", folder)
+    if found.st_uid != os.getuid():
+        raise _unsafe(f"it belongs to another user (id {found.st_uid})", folder)
+    for above in folder.resolve().parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise _unsafe(f"everybody may replace what is in {above}: take that right away (chmod o-w)", folder)
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def _unsafe(why: str, folder: Path) -> PermissionError:
+    return PermissionError(errno.EPERM, why, str(folder))
+
+
+def _files(folders: Folders) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from sorted(folders.detached.glob("*.json"))
+
+
+def _read(file: Path) -> Detached | None:
+    try:
+        known: Detached = reader_of(Detached)(parsed_json(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+    return known
+
+
+def _key(history: Path, batch: int) -> str:
+    return hashlib.sha256(f"{history.resolve()}#{batch}".encode()).hexdigest()[:12]
+
+
+# Which batch is meant by who wants to attach to one, and what became of it.
+
+
+@dataclass(frozen=True)
+class Found:
+    """A batch, the history it is in, and what is known of it as one that went on without a terminal. `running` is
+    whether its process is there."""
+
+    history: Path
+    number: int
+    known: Detached | None = None
+    running: bool = False
+
+    @property
+    def in_another_program(self) -> bool:
+        """Whether some program makes its runs that nobody can attach to."""
+        return not self.running and claimed(self.history, self.number)
+
+
+def running_ones(folders: Folders) -> list[Found]:
+    """The batches that go on without a terminal now, the one that began last first."""
+    return [Found(known.file, known.batch, known, True) for known in records(folders) if is_running(folders, known)]
+
+
+def found(folders: Folders, history: Path, which: str | None) -> Found:
+    """The batch that is meant: of the history, by its number or its name, else one of this number that goes on without
+    a terminal and is in another history. Without `which`, the only one that goes on. Raises AttachError, HistoryError.
+    """
+    running = running_ones(folders)
+    if which is None:
+        return _only(running, folders)
+    number = which.removeprefix("#")
+    error: HistoryError | None = None
+    stored: BatchRow | None = None
+    try:
+        with History(history) as opened:
+            stored = opened.batch(which)
+    except HistoryError as why:
+        error = why
+    # The one in this history is meant, unless that never went on without a terminal, and one elsewhere does now.
+    known = record_of(folders, history, stored.number) if stored is not None else None
+    here = [each for each in running if stored is not None and _is(each, history, stored.number)]
+    if not here and known is None:
+        here = [each for each in running if number.isdecimal() and each.number == int(number)]
+    if len(here) > 1:
+        files = ", ".join(str(each.history) for each in here)
+        raise AttachError(f"there are several batches {number} that go on: say which with --history, of {files}")
+    if here:
+        return here[0]
+    if stored is None:
+        assert error is not None
+        raise error
+    return Found(history, stored.number, known)
+
+
+def _is(each: Found, history: Path, number: int) -> bool:
+    return each.number == number and each.history == history.resolve()
+
+
+def _only(running: list[Found], folders: Folders) -> Found:
+    if len(running) == 1:
+        return running[0]
+    if running:
+        *others, last_one = (f"{each.number}{history_option(each.history)}" for each in running)
+        which = f"{', '.join(others)} or {last_one}"
+        raise AttachError(f"several batches go on without a terminal: say which: {which}")
+    last = next(iter(records(folders)), None)
+    ended = (
+        f"; the last one was batch {last.batch}: 'workbench attach {last.batch}{history_option(last.file)}' shows what "
+        "became of it"
+        if last is not None
+        else ": 'workbench run PATH --detach' begins one"
+    )
+    raise AttachError(f"no batch goes on without a terminal{ended}")
+
+
+def going_in(history: Path) -> list[BatchRow]:
+    """The batches of a history that some program makes runs of now, the newest first; none where it cannot be read."""
+    with suppress(HistoryError), History(history) as opened:
+        unended = (batch for batch in opened.each_batch(unended=True) if batch.damage is None)
+        return [batch for batch in unended if claimed(history, batch.number)]
+    return []

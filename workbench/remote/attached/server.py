@@ -1,0 +1,488 @@
+"""The socket of a batch: tells any number of viewers what happens. Its thread alone touches sockets; whoever tells
+something never waits for a viewer."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import selectors
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.dataclasses import dataclass
+from workbench.engine.events import BatchEvent, JudgeAsked, RequestPutOff, RunDone, RunEvent
+from workbench.engine.recordings import recording_lines
+from workbench.engine.redaction import EventDoor
+from workbench.evaluation.plan import Plan
+from workbench.limits import MAX_VIEWER_BACKLOG_BYTES, MAX_VIEWER_LINE_BYTES, MAX_VIEWERS
+from workbench.remote.attached.records import PROTOCOL, Detached, write_record
+from workbench.remote.attached.wire import (
+    WireError,
+    begun_line,
+    done_line,
+    event_line,
+    greeting,
+    news_line,
+    packed,
+    unpacked,
+)
+from workbench.trajectory.events import Event
+from workbench.trajectory.recording import event_to_line
+from workbench.version import __version__
+
+_logger = logging.getLogger(__name__)
+
+SILENT_S = 10.0
+"""How long a viewer may take to greet, to read its report, and to read that it was dropped."""
+
+_RECEIVED_BYTES = 1 << 16
+_LOOK_S = 1.0
+
+
+@dataclass(eq=False)
+class Viewer:
+    """One connection. `most` is how many bytes may wait for it."""
+
+    connection: socket.socket
+    heard_at: float
+    """When it last read or said something, on the monotonic clock."""
+    received: bytearray = field(default_factory=bytearray)
+    waiting: deque[bytes] = field(default_factory=deque)
+    behind: int = 0
+    most: int = MAX_VIEWER_BACKLOG_BYTES
+    watches: bool = False
+    greeted: bool = False
+    asked: bool = False
+    """Whether it waits for a report that is not begun."""
+    leaves: bool = False
+    """Whether it is let go once all that waits has been read."""
+    gone: bool = False
+
+
+class Server:
+    """Serves viewers at `address` until it is closed.
+
+    `hello` is what each is told first. `snapshot` gives the lines that whoever begins to watch needs to have seen all
+    so far; it is called under the server's lock, as `tell` is to be. `stop` is called when somebody asks to stop the
+    batch. Raises OSError where the socket cannot be made.
+    """
+
+    def __init__(
+        self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
+    ) -> None:
+        self.lock = threading.RLock()
+        self.requests: queue.SimpleQueue[tuple[Viewer, Mapping[str, Any]]] = queue.SimpleQueue()
+        """Reports that viewers ask for, once all runs are over."""
+        self._address = address
+        self._hello = hello
+        self._snapshot = snapshot
+        self._stop = stop
+        self._viewers: set[Viewer] = set()
+        self._progress = threading.Condition(self.lock)
+        self._closing = False
+        self._listening = socket.socket(socket.AF_UNIX)
+        address.unlink(missing_ok=True)  # of a process that was killed: this one has claimed the batch
+        self._listening.bind(str(address))
+        address.chmod(0o600)  # its folder lets nobody else in meanwhile
+        self._listening.listen(MAX_VIEWERS)
+        self._listening.setblocking(False)
+        self._waking, self._woken = socket.socketpair()
+        self._waking.setblocking(False)
+        self._woken.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listening, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, name="viewers", daemon=True)
+        self._thread.start()
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody watches: otherwise nothing needs to be told."""
+        with self.lock:
+            return any(viewer.watches for viewer in self._viewers)
+
+    def tell(self, line: bytes) -> None:
+        """Tell all who watch. Returns at once; one that is too far behind is dropped."""
+        with self.lock:
+            for viewer in self._viewers:
+                if viewer.watches:
+                    self._give(viewer, line)
+        self._wake()
+
+    def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENT_S) -> None:
+        """Send a report to one viewer as fast as it reads, and no faster. One that does not read is let go."""
+        viewer.asked = False
+        for piece in pieces:
+            with self._progress:
+                deadline = time.monotonic() + patience_s
+                while viewer.behind > MAX_VIEWER_BACKLOG_BYTES // 2 and not viewer.gone:
+                    before = viewer.behind
+                    self._progress.wait(_LOOK_S)
+                    if viewer.behind < before:
+                        deadline = time.monotonic() + patience_s
+                    if time.monotonic() > deadline:
+                        viewer.leaves = True
+                        return
+                if viewer.gone:
+                    return
+                viewer.waiting.append(piece)
+                viewer.behind += len(piece)
+            self._wake()
+
+    def close(self) -> None:
+        """Let all viewers read what they were told, for a bounded time, and remove the socket."""
+        with self.lock:
+            self._closing = True
+            for viewer in self._viewers:
+                viewer.leaves = True
+        self._wake()
+        self._thread.join(2 * SILENT_S)
+        self._address.unlink(missing_ok=True)
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError, OSError):  # it is awake already, or has ended
+            self._waking.send(b"!")
+
+    def _give(self, viewer: Viewer, line: bytes) -> None:
+        if viewer.leaves:
+            return
+        if viewer.waiting and viewer.behind + len(line) > viewer.most:
+            # What was begun is finished, so that the reason is a line of its own.
+            first = viewer.waiting[0]
+            line = packed(dropped="the viewer read too slowly")
+            viewer.waiting, viewer.behind, viewer.leaves = deque([first]), len(first), True
+            viewer.heard_at = time.monotonic()
+        viewer.waiting.append(line)
+        viewer.behind += len(line)
+
+    def _serve(self) -> None:
+        try:
+            while not (self._closing and not self._viewers):
+                for key, what in self._selector.select(_LOOK_S):
+                    if key.fileobj is self._listening:
+                        self._accept()
+                    elif key.fileobj is self._woken:
+                        with suppress(BlockingIOError):
+                            self._woken.recv(_RECEIVED_BYTES)
+                    else:
+                        self._attend(key.data, what)
+                self._look_after_all()
+        except Exception:
+            _logger.exception("viewers of the batch are no longer served")
+        finally:
+            for viewer in tuple(self._viewers):
+                self._let_go(viewer)
+            self._selector.close()
+            for each in (self._listening, self._waking, self._woken):
+                each.close()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listening.accept()
+        except OSError:
+            return
+        connection.setblocking(False)
+        if not _is_own(connection):
+            connection.close()
+            return
+        viewer = Viewer(connection, time.monotonic())
+        with self.lock:
+            line = self._hello
+            if len(self._viewers) >= MAX_VIEWERS:
+                line, viewer.leaves = packed(refused=MAX_VIEWERS.reached()), True
+            self._viewers.add(viewer)
+            self._give_first(viewer, line)
+        self._selector.register(connection, selectors.EVENT_READ, viewer)
+
+    def _give_first(self, viewer: Viewer, line: bytes) -> None:
+        viewer.waiting.append(line)
+        viewer.behind += len(line)
+
+    def _attend(self, viewer: Viewer, what: int) -> None:
+        try:
+            if what & selectors.EVENT_WRITE:
+                self._write(viewer)
+            if what & selectors.EVENT_READ:
+                self._read(viewer)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._let_go(viewer)
+
+    def _write(self, viewer: Viewer) -> None:
+        while viewer.waiting:
+            with self.lock:
+                line = viewer.waiting[0]
+            sent = viewer.connection.send(line)
+            with self._progress:
+                viewer.behind -= sent
+                viewer.heard_at = time.monotonic()
+                if sent == len(line):
+                    viewer.waiting.popleft()
+                else:
+                    viewer.waiting[0] = line[sent:]
+                self._progress.notify_all()
+
+    def _read(self, viewer: Viewer) -> None:
+        received = viewer.connection.recv(_RECEIVED_BYTES)
+        if not received:
+            self._let_go(viewer)
+            return
+        viewer.received += received
+        viewer.heard_at = time.monotonic()
+        while not viewer.leaves and (end := viewer.received.find(b"\n")) >= 0:
+            line = bytes(viewer.received[:end])
+            del viewer.received[: end + 1]
+            try:
+                self._take(viewer, unpacked(line))
+            except WireError as error:
+                self._refuse(viewer, f"what the viewer said was not understood: {error}")
+        if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
+            self._let_go(viewer)
+
+    def _take(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
+        if not viewer.greeted:
+            if message.get("protocol") != PROTOCOL or (
+                message.get("do") != "stop" and message.get("version") != __version__
+            ):
+                self._refuse(viewer, f"this batch runs in Workbench {__version__}: attach with that version")
+                return
+            viewer.greeted = True
+        if message.get("do") == "stop":
+            self._stop()
+        elif message.get("do") == "watch" and not viewer.watches:  # what it needs to have seen may be long
+            with self.lock:
+                lines = [*self._snapshot()]
+                viewer.most += sum(map(len, lines))
+                viewer.watches = True
+                for line in lines:
+                    self._give_first(viewer, line)
+        elif isinstance(report := message.get("report"), dict):
+            if viewer.asked:
+                self._refuse(viewer, "one report at a time: another one waits already")
+                return
+            viewer.asked = True
+            self.requests.put((viewer, report))
+
+    def _refuse(self, viewer: Viewer, why: str) -> None:
+        with self.lock:
+            self._give_first(viewer, packed(refused=why))
+            viewer.leaves = True
+
+    def _look_after_all(self) -> None:
+        now = time.monotonic()
+        for viewer in tuple(self._viewers):
+            late = now > viewer.heard_at + SILENT_S
+            if (viewer.leaves and (not viewer.waiting or late)) or (not viewer.greeted and late):
+                self._let_go(viewer)
+            else:
+                wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if viewer.waiting else 0)
+                if self._selector.get_key(viewer.connection).events != wanted:
+                    self._selector.modify(viewer.connection, wanted, viewer)
+
+    def _let_go(self, viewer: Viewer) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(viewer.connection)
+        viewer.connection.close()
+        with self._progress:
+            viewer.gone = True
+            viewer.waiting.clear()
+            self._viewers.discard(viewer)
+            self._progress.notify_all()
+
+
+def _is_own(connection: socket.socket) -> bool:
+    """Whether the other end is a process of the same user, where the system tells."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return bool(user == os.getuid())
+
+
+# Tells viewers of a batch what happens in it: takes its events, keeps what somebody who attaches later needs to
+# have seen all so far, and takes secrets out at this door.
+
+MAX_SAID_LINES = 200
+"""How many of the last lines of its process are kept."""
+
+_REPORT_PIECE = 1 << 16
+"""About how many characters of a report stand in one line."""
+
+Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
+"""Gives a report as a viewer wants it, without secrets. Raises ValueError where there is none like that."""
+
+
+@dataclass
+class _UnderWay:
+    """A run that is not over: its events, and of those that were told, the lines."""
+
+    place: int
+    door: EventDoor
+    began_s: float
+    events: list[Event] = field(default_factory=list)
+    """Not told so far: what nobody watches is not made into lines."""
+    lines: list[bytes] = field(default_factory=list)
+
+
+class Telling:
+    """A batch of this process while others look on. To be used on one thread."""
+
+    def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
+        """Raises OSError where the socket cannot be made, or what is known not be written down."""
+        self.known = known
+        self._folders = plan.program.folders
+        self._secrets = plan.program.secrets
+        self._places = plan.places
+        self._planned = {run.run_id: run for run in plan.runs}
+        self._lines = recording_lines(self._secrets)
+        self._under_way: dict[str, _UnderWay] = {}
+        self._over = plan.resumed.before.count if plan.resumed is not None else 0
+        self._said: deque[str] = deque(maxlen=MAX_SAID_LINES)
+        self._end: bytes | None = None
+        hello = greeting(
+            history=known.history, batch=known.batch, command=known.command, planned=known.planned, pid=known.pid
+        )
+        self._server = Server(Path(known.socket), hello, self._snapshot, stop)
+        try:
+            write_record(self._folders, known)
+        except OSError:
+            self._server.close()
+            raise
+
+    def take(self, event: BatchEvent) -> None:
+        """Tell what happened."""
+        server = self._server
+        with server.lock:
+            match event:
+                case RunEvent(event=happened):
+                    run = self._run(happened.run_id)
+                    run.events.append(happened)
+                    if server.watched:
+                        for line in self._told(run):
+                            server.tell(line)
+                case RunDone(result=result):
+                    run = self._run(result.run_id)
+                    if server.watched:
+                        for line in (*self._told(run), *self._rest(run), *self._done(run.place, event)):
+                            server.tell(line)
+                    del self._under_way[result.run_id]
+                    self._over += result.status != "stopped"
+                case _ if server.watched:
+                    place = self._places[event.run_id] if isinstance(event, JudgeAsked | RequestPutOff) else None
+                    news = news_line(event, place, self._secrets.redacted)
+                    if news is not None:
+                        server.tell(news)
+                case _:
+                    pass
+
+    def said(self, line: str) -> None:
+        """Tell a line that the process would have written to its terminal."""
+        with self._server.lock:
+            self._said.append(line)
+            self._server.tell(packed(said=line))
+
+    def end(self, exit_code: int) -> None:
+        """Tell that the batch has ended, and write that down. What is told later is not kept."""
+        ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._server.lock:
+            self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))
+        try:
+            write_record(self._folders, self.known)
+        except OSError:
+            _logger.exception("the exit code of batch %d was not written down", self.known.batch)
+        with self._server.lock:
+            self._end = packed(end=exit_code)
+            self._server.tell(self._end)
+
+    def serve_reports(self, pieces: Pieces | None) -> None:
+        """Give everybody who has watched to the end the report, as each wants it; then let go. Takes no longer than the
+        slowest of them needs who goes on reading."""
+        server, until = self._server, time.monotonic() + SILENT_S
+        while server.watched and time.monotonic() < until:
+            try:
+                viewer, wanted = server.requests.get(timeout=_TELLING_LOOK_S)
+            except queue.Empty:
+                continue
+            server.send(viewer, _report_lines(pieces, wanted))
+            until = time.monotonic() + SILENT_S
+        server.close()
+
+    def _run(self, run_id: str) -> _UnderWay:
+        run = self._under_way.get(run_id)
+        if run is None:
+            run = self._under_way[run_id] = _UnderWay(self._places[run_id], self._lines.door(), time.monotonic())
+        return run
+
+    def _told(self, run: _UnderWay) -> Iterator[bytes]:
+        """What of a run was not told so far, as lines, as far as it may leave."""
+        while run.events:
+            # One that waits for the next piece comes with that.
+            yield from self._kept(run, run.door.take(run.events.pop(0)))
+
+    def _rest(self, run: _UnderWay) -> Iterator[bytes]:
+        return self._kept(run, run.door.rest())
+
+    def _kept(self, run: _UnderWay, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            try:
+                line = event_line(run.place, event_to_line(event))
+            except (TypeError, ValueError, RecursionError):
+                _logger.exception("an event cannot be told")
+                continue
+            run.lines.append(line)
+            yield line
+
+    def _done(self, place: int, done: RunDone) -> Iterator[bytes]:
+        try:
+            yield done_line(place, self._lines.result(self._planned[done.result.run_id], done.result), done)
+        except (TypeError, ValueError, RecursionError):
+            _logger.exception("the end of a run cannot be told")
+
+    def _snapshot(self) -> Iterator[bytes]:
+        """What somebody needs who begins to watch; what is over is in the history."""
+        yield packed(over=self._over)
+        for line in self._said:
+            yield packed(said=line)
+        for run in self._under_way.values():
+            for _ in self._told(run):
+                pass
+            if run.lines:
+                yield begun_line(run.place, (time.monotonic() - run.began_s) * 1000)
+            yield from run.lines
+        if self._end is not None:
+            yield self._end
+
+
+_TELLING_LOOK_S = 0.2
+
+
+def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[bytes]:
+    try:
+        if pieces is None:
+            raise ValueError("there is no report: the batch was given up")
+        held: list[str] = []
+        size = 0
+        for piece in pieces(wanted):
+            held.append(piece)
+            size += len(piece)
+            if size >= _REPORT_PIECE:
+                yield packed(report="".join(held))
+                held, size = [], 0
+        yield packed(report="".join(held))
+        yield packed(reported=True)
+    except ValueError as error:
+        yield packed(reported=False, why=str(error))
+    except Exception:
+        _logger.exception("a report for a viewer")
+        yield packed(reported=False, why="it could not be made: the log says why")

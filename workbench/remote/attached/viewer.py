@@ -1,0 +1,309 @@
+"""Looks on at a batch of another process: what is over comes from the history, everything else over its socket."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from workbench.config.folders import history_option
+from workbench.config.read_only import refuse_if_read_only
+from workbench.dataclasses import dataclass
+from workbench.engine.events import BatchEvent, RunDone, RunEvent
+from workbench.engine.plan import PlannedRun, grader_named
+from workbench.engine.recordings import result_of_recording
+from workbench.grading.grade import RunResult
+from workbench.history.history import History
+from workbench.history.packing import grading_from
+from workbench.history.records import BatchRow, RunRow, SuiteRef
+from workbench.limits import MAX_PIPED_BYTES
+from workbench.remote.attached.records import PROTOCOL, AttachError, Detached
+from workbench.remote.attached.wire import WireError, greeting, news_of, packed, unpacked
+from workbench.suite.model import Case, Suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.variants import UnknownVariantError, model_of, variant_of
+from workbench.trajectory.events import Event
+from workbench.trajectory.recording import (
+    EventLineError,
+    Header,
+    RecordedSuite,
+    Recording,
+    RecordingError,
+    event_from_json,
+)
+from workbench.trajectory.trajectory import Trajectory, TrajectoryError, fold
+from workbench.version import __version__
+
+_CONNECT_S = 5.0
+_SETTLED_S = 2.0
+"""How long what was over a moment ago may take to be in the history."""
+
+_PLANNED_S = 60.0
+"""How long a large plan may take to be stored."""
+
+_AGAIN_S = 0.02
+_RECEIVED_BYTES = 1 << 16
+
+
+class GoneError(AttachError):
+    """The connection ended before the batch did: its process was killed, or let this viewer go."""
+
+
+class Connection:
+    """A connection to the process of a batch. Messages are lines of JSON."""
+
+    def __init__(self, known: Detached, do: str) -> None:
+        """Connect, and say what is wanted: to `watch`, or to `stop` the batch. Raises AttachError."""
+        if do == "stop":
+            refuse_if_read_only(f"batch {known.batch} was to be stopped")
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(_CONNECT_S)
+        try:
+            if Path(known.socket).lstat().st_uid != os.getuid():
+                raise PermissionError(1, "its socket belongs to somebody else")
+            self._socket.connect(known.socket)
+            self._lines = self._socket.makefile("rb")
+            self._socket.sendall(greeting(do=do))
+            self.hello = self.receive()
+        except OSError as error:
+            self.close()
+            raise GoneError(f"batch {known.batch} cannot be reached: {error.strerror or error}") from error
+        except BaseException:
+            self.close()
+            raise
+        if self.hello.get("protocol") != PROTOCOL or (do != "stop" and self.hello.get("version") != __version__):
+            self.close()
+            theirs = self.hello.get("version")
+            raise AttachError(
+                f"batch {known.batch} runs in Workbench {theirs}, and this is {__version__}: attach with that version, "
+                f"or stop it with 'workbench batches --stop {known.batch}{history_option(known.file)}'"
+            )
+        self._socket.settimeout(None)
+
+    def receive(self) -> Mapping[str, Any]:
+        """The next message; waits for it. Raises GoneError at the end, AttachError where the process refuses."""
+        line = self._lines.readline(MAX_PIPED_BYTES)
+        if len(line) == MAX_PIPED_BYTES:
+            self.close()
+            raise AttachError(f"the batch sent a line of more than {MAX_PIPED_BYTES >> 20} MiB")
+        if not line.endswith(b"\n"):
+            raise GoneError("its process has closed the connection")
+        try:
+            message = unpacked(line)
+        except WireError as error:
+            raise AttachError(f"what the batch says was not understood: {error}") from None
+        if isinstance(why := message.get("refused"), str):
+            raise AttachError(why)
+        if isinstance(why := message.get("dropped"), str):
+            raise GoneError(why)
+        return message
+
+    def send(self, **message: object) -> None:
+        """Say something. Raises GoneError."""
+        try:
+            self._socket.sendall(packed(**message))
+        except OSError:
+            raise GoneError("its process has closed the connection") from None
+
+    def close(self) -> None:
+        """Go. May be called more than once, and on another thread than the one that receives."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Said:
+    """A line that the process of the batch would have written to its terminal."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The batch has ended."""
+
+    exit_code: int
+
+
+Seen = BatchEvent | Said | Ended
+
+
+class Viewing:
+    """A batch of another process while somebody looks on: `with Viewing(known) as viewing`.
+
+    `plan` are its runs as the history has them, by places; `over` are those that were over when it began, which
+    are in the history. Iterating gives what happens from then on, first what has happened in the runs under way; it
+    ends with `Ended`. Raises AttachError, GoneError when the process is gone or has let this viewer go, HistoryError.
+    """
+
+    def __init__(self, known: Detached) -> None:
+        self.known = known
+        self._connection = Connection(known, "watch")
+        self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
+        try:
+            self._before = self._snapshot()
+            # At once: reading a large history takes longer than the batch keeps what nobody takes.
+            threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
+            with History(known.file) as history:
+                self.batch = history.batch(f"#{known.batch}")
+                rows = _settled(history, known, self._before)
+                self.rows = {row.place: row for row in rows}
+                self.over = {row.place: row for row in rows if row.figures is not None and not row.missing}
+                self.plan = planned_runs(history, self.batch, rows)
+        except BaseException:
+            self.close()
+            raise
+        self.begun_ago_ms: dict[int, float] = {}
+        """How long ago the runs began that were under way when this began, by their places."""
+        self._events: dict[int, list[Event]] = {}
+        self._ids: dict[int, str] = {place: run.run_id for place, run in self.plan.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Look on no longer. May be called on another thread."""
+        self._connection.close()
+
+    def __iter__(self) -> Iterator[Seen]:
+        while True:
+            message = self._told.get()
+            if isinstance(message, Exception):
+                raise message
+            try:
+                seen = self._seen(message)
+            except (ValueError, LookupError, TypeError, EventLineError) as error:
+                raise AttachError(f"what the batch says was not understood: {error}") from error
+            if seen is not None:
+                yield seen
+            if isinstance(seen, Ended):
+                return
+
+    def report(self, **wanted: object) -> Iterator[str]:
+        """The report on the batch, once it has ended, in pieces. Raises AttachError where there is none like that."""
+        self._connection.send(report=wanted)
+        while "reported" not in (message := self._connection.receive()):
+            yield str(message.get("report", ""))
+        if not message["reported"]:
+            raise AttachError(str(message.get("why")))
+
+    def _take_all(self) -> None:
+        """Take what the batch says, up to its end."""
+        try:
+            while True:
+                message = self._connection.receive()
+                self._told.put(message)
+                if "end" in message:
+                    return
+        except Exception as error:  # noqa: BLE001 (raised where it is read)
+            self._told.put(error)
+
+    def _snapshot(self) -> int:
+        over = self._connection.receive().get("over")
+        if not isinstance(over, int):
+            raise AttachError("what the batch says was not understood")
+        return over
+
+    def _seen(self, message: Mapping[str, Any]) -> Seen | None:
+        if "said" in message:
+            return Said(str(message["said"]))
+        if "end" in message:
+            return Ended(int(message["end"]))
+        place = message.get("place")
+        run_id = self._ids[place] if isinstance(place, int) else ""
+        if "event" in message:
+            event = replace(event_from_json(message["event"]), run_id=run_id)
+            self._events.setdefault(self._place(place), []).append(event)
+            return RunEvent(event)
+        if "begun_ago_ms" in message:
+            self.begun_ago_ms[self._place(place)] = float(message["begun_ago_ms"])
+            return None
+        if "done" in message:
+            return self._done(self._place(place), message)
+        return news_of(message, run_id)
+
+    def _place(self, place: object) -> int:
+        if not isinstance(place, int):
+            raise ValueError("no place")
+        return place
+
+    def _done(self, place: int, message: Mapping[str, Any]) -> RunDone:
+        events = tuple(self._events.pop(place, ()))
+        row, planned = self.rows[place], self.plan[place]
+        result = _result(row, planned, events, message)
+        return RunDone(result, message.get("began_ms"), message.get("ended_ms"))
+
+
+def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
+    """The runs of a batch by their places, planned as the history has them: without what was secret. Each has its place
+    as its id. For looking on; not to be run."""
+    files: dict[SuiteRef, SuiteFile] = {}
+    cases: dict[SuiteRef, dict[str, Case]] = {}
+    for suite in batch.suites:
+        file = parse_suite(history.suite_text(suite), suite.file)
+        if file.suite is None:  # what was secret was taken out of it, and nothing valid is left
+            file = replace(file, suite=Suite.model_construct(format=1, name=suite.name, cases=()))
+        files[suite] = file
+        cases[suite] = {case.id: case for case in file.suite.cases} if file.suite is not None else {}
+    return {row.place: _planned(row, files[row.suite], cases[row.suite].get(row.case_id)) for row in rows}
+
+
+def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
+    model, suite = row.model, file.suite
+    assert suite is not None
+    if case is None:
+        case = Case.model_construct(id=row.case_id, name=row.case_name)
+    try:
+        variant_of(suite, model)
+    except UnknownVariantError:
+        model = model_of(model)
+    by = grader_named(row.by)
+    return PlannedRun(str(row.place), file, case, model, row.repeat, row.model_of_suite, by)
+
+
+def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
+    """The runs of a batch, once its plan is stored, which takes a while for a large one, and as many runs as are over,
+    if that does not take long."""
+    began = time.monotonic()
+    while True:
+        rows, waited_s = history.runs(known.batch), time.monotonic() - began
+        if len(rows) >= known.planned or waited_s > _PLANNED_S:
+            settled = sum(not row.missing for row in rows) >= over
+            if settled or waited_s > _SETTLED_S:
+                return rows
+        time.sleep(_AGAIN_S)
+
+
+def _result(row: RunRow, planned: PlannedRun, events: tuple[Event, ...], message: Mapping[str, Any]) -> RunResult:
+    suite = RecordedSuite(row.suite.path, row.suite.hash, "")
+    header = Header(__version__, planned.run_id, "", suite, row.case_id, row.model, row.repeat, row.by)
+    try:
+        trajectory = fold(events) if events else Trajectory(planned.run_id)
+        result = result_of_recording(Recording(row.suite.file, header, events, trajectory, message["done"]["result"]))
+    except (TrajectoryError, RecordingError) as error:
+        raise ValueError(str(error)) from error
+    return replace(
+        result,
+        suite=str(row.suite.file),
+        case_name=row.case_name,
+        cost_usd=message.get("cost_usd"),
+        grading=grading_from(message.get("grading")),
+    )

@@ -1,0 +1,527 @@
+"""The web server of `workbench serve`: textual-serve behind a gate, with a limited number of visitors.
+
+textual-serve as it is published starts a process for whoever connects, whatever page told the browser to, asks other
+machines for a font, and hands its command to a shell. Here every request passes `remote.web.gate` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from functools import partial
+
+from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp.http_exceptions import HttpProcessingError
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
+from textual_serve.server import Server
+
+from workbench.config.environment import SERVED
+from workbench.dataclasses import dataclass
+from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
+from workbench.remote.web.gate import COOKIE, Gate
+from workbench.remote.web.pages import SCRIPT, SECURITY, app_page, entry_page, message_page, policy
+
+# One visitor of `workbench serve`: the process of their app, started when their browser connects and ended with it.
+
+_log = logging.getLogger(__name__)
+
+ENDING_S = 20.0
+"""How long an app may take to stop its runs and servers before it is killed."""
+
+_NOT_STARTED = "It did not start: what it said stands where 'workbench serve' was started."
+_FAILED = "It failed: the program log says why, or the terminal where 'workbench serve' was started."
+
+_GREETING = b"__GANGLION__\n"
+
+_NEEDED = (
+    *("HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV"),
+    "WORKBENCH_ASCII",
+)
+_NEEDED_ON_WINDOWS = ("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "USERPROFILE")
+_NEEDED_BEGINNINGS = ("LC_", "XDG_", "PYTHON")
+_OF_A_TERMINAL = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
+"""What the server's own terminal is, which no browser has."""
+
+
+@dataclass(frozen=True)
+class App:
+    """The app that visitors get: the words of its command, and the variables of its process."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+
+
+def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
+    """Return the app with the words of a command line. One that only shows gets no variables but those that any program
+    needs: no keys of providers."""
+    kept = {name: value for name, value in environment.items() if name not in _OF_A_TERMINAL}
+    if read_only:
+        needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
+        kept = {name: value for name, value in kept.items() if name in needed or name.startswith(_NEEDED_BEGINNINGS)}
+    # Without the current folder in front, from which a module of its own could be taken.
+    begin = f"import sys; sys.path[:] = {sys.path!r}; from workbench.cli.main import main; sys.exit(main())"
+    return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED: "1"})
+
+
+class Visitor(AppService):
+    """The process of one visitor's app."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        write: Callable[[bytes], Awaitable[None]],
+        write_text: Callable[[str], Awaitable[None]],
+        close: Callable[[bytes], Awaitable[object]],
+    ) -> None:
+        async def end() -> None:
+            await close(self.why.encode())
+
+        self.why = ""
+        """Why the app ends, for its page: at most 123 bytes."""
+
+        super().__init__(
+            "workbench", write_bytes=write, write_str=write_text, close=end, download_manager=DownloadManager()
+        )
+        self._app = app
+        self.typed_s = asyncio.get_running_loop().time()
+        """When something was typed, or done with the mouse, by the loop's clock."""
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        self._process = await asyncio.create_subprocess_exec(
+            *self._app.words,
+            stdin=PIPE,
+            stdout=PIPE,
+            env={**self._app.environment, "COLUMNS": str(width), "LINES": str(height)},
+            # The server ends its visitors itself: Ctrl+C is for it alone.
+            start_new_session=os.name == "posix",
+        )
+        self._stdin = self._process.stdin
+        return self._process
+
+    async def stop(self, why: str = "") -> None:
+        """End the process as a terminal that closes would: its runs are stopped, its history is kept."""
+        process, task = self._process, self._task
+        self.why = self.why or why
+        if process is None or task is None:
+            return
+        if process.returncode is None:
+            # Not `process.terminate`: it would take the exit code of one that has just ended from who waits for it.
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
+        try:
+            # What it still writes is read, so that nothing holds it up.
+            await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
+        except TimeoutError:
+            _log.error("the app of a visitor did not end and was killed")
+            process.kill()
+            await process.wait()
+        await task
+
+    async def run(self) -> None:
+        """Pass on what the app writes, until it ends."""
+        assert self._process is not None and self._process.stdout is not None
+        stdout = self._process.stdout
+        is_there = True
+        try:
+            if await stdout.readline() != _GREETING:
+                _log.error("the app of a visitor did not start")
+                self.why = self.why or _NOT_STARTED
+                return
+            while True:
+                kind = await stdout.readexactly(1)
+                size = int.from_bytes(await stdout.readexactly(4), "big")
+                if size > MAX_PIPED_BYTES:
+                    _log.error("the app of a visitor wrote what is no packet")
+                    self.why = self.why or _FAILED
+                    return
+                content = await stdout.readexactly(size)
+                try:
+                    if is_there and kind == b"D":  # no address that it opens, no file that it loads
+                        await self.remote_write_bytes(content)
+                except (ConnectionError, RuntimeError):
+                    is_there = False  # the browser has gone
+        except (asyncio.IncompleteReadError, ValueError):
+            pass
+        finally:
+            if not self.why:
+                failed = await self._process.wait()
+                self.why = self.why or (_FAILED if failed else "It was quit.")
+            with suppress(ConnectionError, RuntimeError):  # the browser has gone just now
+                await self.remote_close()
+
+
+# The connections of `workbench serve`: a bounded number, and none that says nothing for long.
+
+SILENT_S = 10.0
+"""How long a connection may take until it has asked for something that it may have."""
+IDLE_S = 75.0
+"""How long one that was let in is kept without a request."""
+
+
+class Connections:
+    """Which are open. With `most` of them, a new one takes the place of the one that waits longest to be let in;
+    without such a one it is refused."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: set[Connection] = set()
+        self._outside: dict[Connection, asyncio.TimerHandle] = {}
+        """Those that were not let in, the first one first, with what ends them."""
+
+    def made(self, connection: Connection) -> bool:
+        """Take a new connection in. Returns whether there is a place for it."""
+        if len(self._open) >= self._most:
+            if not self._outside:
+                return False
+            self._end(next(iter(self._outside)))
+        self._open.add(connection)
+        self._outside[connection] = asyncio.get_running_loop().call_later(SILENT_S, self._end, connection)
+        return True
+
+    def let_in(self, connection: object) -> None:
+        """It has asked as only a visitor can."""
+        if isinstance(connection, Connection) and (ending := self._outside.pop(connection, None)) is not None:
+            ending.cancel()
+
+    def lost(self, connection: Connection) -> None:
+        """It has ended."""
+        self.let_in(connection)
+        self._open.discard(connection)
+
+    def _end(self, connection: Connection) -> None:
+        self.lost(connection)
+        if connection.transport is not None:
+            connection.transport.abort()
+
+
+class Connection(web.RequestHandler):
+    """One connection, of HTTP."""
+
+    __slots__ = ("_connections",)
+
+    def __init__(self, connections: Connections, server: web.Server, logger: logging.Logger) -> None:
+        super().__init__(
+            server,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # which is none, by its documentation
+            logger=logger,
+            keepalive_timeout=IDLE_S,
+        )
+        self._connections = connections
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._connections.made(self):
+            super().connection_made(transport)
+        elif isinstance(transport, asyncio.Transport):
+            transport.abort()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._connections.lost(self)
+        super().connection_lost(exc)
+
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+FONT_SIZES = range(6, 73)
+SPARE_CONNECTIONS = 32
+CONNECTIONS_OF_VISITOR = 6
+"""As many as browsers open to one server."""
+AT_ONCE = 32
+"""How many connections are accepted in a row: none is over the bound for longer than that takes."""
+PIECE = 4096
+"""So much of what was typed or pasted is passed on at once: an app reads no more while it has enough to do."""
+HEARTBEAT_S = 15.0
+"""How often a browser is asked whether it is still there."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where and for how many visitors an app is served. A visitor who types nothing for `idle_s` is sent away;
+    `None`: never."""
+
+    host: str
+    port: int
+    visitors: int
+    idle_s: float | None
+    read_only: bool
+    gate: Gate = field(default_factory=Gate)
+
+
+class AppServer(Server):
+    """Serves one app, each visitor with a process of their own."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        super().__init__("workbench", settings.host, settings.port, title="Workbench")
+        self._app = app
+        self._settings = settings
+        self._gate = settings.gate
+        self._visitors: set[Visitor] = set()
+        self._taken = 0
+        """How many visitors have a place, those whose app is starting or ending too."""
+        self._ending = 0
+        self._freed = asyncio.Event()
+        self._connections = Connections(SPARE_CONNECTIONS + CONNECTIONS_OF_VISITOR * settings.visitors)
+
+    async def _make_app(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard])
+        path = self._gate.path
+        app.add_routes(
+            [
+                web.get("/", self._enter),
+                web.get(path, self._page),
+                web.get(f"{path}page.js", self._script),
+                web.get(f"{path}ws", self.handle_websocket),
+                web.static(f"{path}static", self.statics_path, show_index=False),
+            ]
+        )
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Let a request through that is the own page's and knows what it has to. What a page of another origin could
+        read, it learns nothing from: all refusals are alike."""
+        entering = request.path == "/"
+        refusal = self._gate.refusal(
+            request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
+        )
+        if refusal is not None:
+            return _refused(f"Refused: {refusal}.")
+        if not self._is_known(request, entering=entering):
+            return _refused(*_NO_KEY)
+        self._connections.let_in(request.protocol)
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            return _message(error.status, f"{error.status}: {error.reason}")
+        if not response.prepared:
+            response.headers.update(SECURITY)
+        return response
+
+    def _is_known(self, request: web.Request, *, entering: bool) -> bool:
+        if entering:
+            return self._gate.knows_token(request.query.get("token", ""))
+        return self._gate.knows_key(request.cookies.get(COOKIE, ""))
+
+    async def _enter(self, request: web.Request) -> web.Response:
+        """Take a token for a cookie."""
+        response = _html(entry_page(self._gate.path))
+        response.set_cookie(
+            COOKIE,
+            self._gate.key,
+            path=self._gate.path,
+            httponly=True,
+            samesite="Strict",
+            secure=self._gate.origin(request.host).startswith("https"),
+        )
+        return response
+
+    async def _page(self, request: web.Request) -> web.Response:
+        if self._is_full and not self._ending:
+            return _message(503, *self._full())
+        socket = f"ws{self._gate.origin(request.host).removeprefix('http')}{self._gate.path}ws"
+        asked = request.query.get("fontsize", "")
+        page = app_page(
+            f"{self._gate.path}static/",
+            socket,
+            int(asked) if asked.isdecimal() and int(asked) in FONT_SIZES else 16,
+            read_only=self._settings.read_only,
+        )
+        return _html(page, socket=socket)
+
+    async def _script(self, _: web.Request) -> web.Response:
+        return web.Response(text=SCRIPT, content_type="text/javascript")
+
+    @property
+    def _is_full(self) -> bool:
+        return self._taken >= self._settings.visitors
+
+    def _full(self) -> tuple[str, str]:
+        many = f"{self._taken} visitor{'s' if self._taken > 1 else ''}"
+        return (
+            f"All places are taken: {many}.",
+            "Close the page of one, or start the server with more places (--visitors).",
+        )
+
+    async def _has_place(self) -> bool:
+        """Take a place, which may become free in a moment: a page that is loaded again waits for the end of its app."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ENDING_S):
+                while self._is_full and self._ending:
+                    self._freed.clear()
+                    await self._freed.wait()
+        if self._is_full:
+            return False
+        self._taken += 1
+        return True
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run an app for as long as a browser is connected."""
+        if not await self._has_place():
+            raise web.HTTPServiceUnavailable
+        visitor: Visitor | None = None
+        try:
+            socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S)
+            await socket.prepare(request)
+
+            async def close(why: bytes) -> None:
+                await socket.close(message=why)
+
+            visitor = Visitor(self._app, write=socket.send_bytes, write_text=socket.send_str, close=close)
+            self._visitors.add(visitor)
+            await visitor.start(
+                _bounded(request.query.get("width"), 80, MAX_TERMINAL_COLUMNS),
+                _bounded(request.query.get("height"), 24, MAX_TERMINAL_ROWS),
+            )
+            idle = asyncio.create_task(self._end_idle(visitor, socket))
+            try:
+                await self._process_messages(socket, visitor)
+            finally:
+                idle.cancel()
+            return socket
+        finally:
+            await asyncio.shield(self._leave(visitor))
+
+    async def _leave(self, visitor: Visitor | None) -> None:
+        self._ending += 1
+        try:
+            if visitor is not None:
+                await visitor.stop("Its page sent what none of ours sends.")  # if the page is there at all
+                self._visitors.discard(visitor)
+        finally:
+            self._ending -= 1
+            self._taken -= 1
+            self._freed.set()
+
+    async def _end_idle(self, visitor: Visitor, socket: web.WebSocketResponse) -> None:
+        """Send away a visitor who has not done anything for long."""
+        idle_s = self._settings.idle_s
+        loop = asyncio.get_running_loop()
+        while idle_s is not None:
+            left_s = visitor.typed_s + idle_s - loop.time()
+            if left_s <= 0:
+                why = f"Nothing was typed for {idle_s / 60:g} minutes."
+                await socket.close(code=WSCloseCode.GOING_AWAY, message=why.encode())
+                return
+            await asyncio.sleep(left_s)
+
+    async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
+        """Pass on what a browser sends, until it goes or sends what none of our pages does."""
+        async for message in websocket:
+            if message.type != WSMsgType.TEXT:
+                break
+            try:
+                told = json.loads(message.data)
+            except (ValueError, RecursionError):
+                break
+            match told:
+                case ["stdin", str(text)]:
+                    app_service.typed_s = asyncio.get_running_loop().time()
+                    typed = text.encode("utf-8", "ignore")
+                    for start in range(0, len(typed), PIECE):
+                        if app_service.stdin.is_closing():  # it is ending
+                            break
+                        await app_service.send_bytes(typed[start : start + PIECE])
+                case ["resize", {"width": int(width), "height": int(height)}]:
+                    await app_service.set_terminal_size(
+                        _bounded(width, 80, MAX_TERMINAL_COLUMNS), _bounded(height, 24, MAX_TERMINAL_ROWS)
+                    )
+                case ["ping", int() | float() | str() as data]:
+                    await websocket.send_json(["pong", data])
+                case ["blur", *_]:
+                    await app_service.blur()
+                case ["focus", *_]:
+                    await app_service.focus()
+                case _:
+                    break
+
+    async def run(self, ready: Callable[[str], object]) -> None:
+        """Serve until SIGINT or SIGTERM. `ready` is called with the address, without token, once it can be opened.
+        Raises OSError if the port cannot be had."""
+        _log.addFilter(_is_of_this_server)
+        runner = web.AppRunner(
+            await self._make_app(),
+            access_log=None,
+            logger=_log,
+            shutdown_timeout=ENDING_S,
+            # A visitor who goes is noticed also while an app that hangs takes nothing of what was typed.
+            handler_cancellation=True,
+        )
+        await runner.setup()
+        assert runner.server is not None
+        listening: asyncio.Server | None = None
+        try:
+            listening = await asyncio.get_running_loop().create_server(
+                partial(Connection, self._connections, runner.server, _log),
+                self._settings.host,
+                self._settings.port,
+                backlog=AT_ONCE,
+            )
+            ended = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with contextlib.suppress(NotImplementedError):
+                    asyncio.get_running_loop().add_signal_handler(number, ended.set)
+            ready(_address(self._settings, listening.sockets[0].getsockname()[1]))
+            await ended.wait()
+            await asyncio.gather(*(visitor.stop(_SERVER_ENDED) for visitor in tuple(self._visitors)))
+        finally:
+            if listening is not None:
+                listening.close()
+            await runner.cleanup()
+
+
+_SERVER_ENDED = "Its server was ended. Start 'workbench serve' again, and open the address that it prints."
+
+_NO_KEY = (
+    "This page opens from the address that 'workbench serve' printed, with its token.",
+    "Addresses of an earlier server no longer open anything.",
+)
+
+
+def _is_of_this_server(record: logging.LogRecord) -> bool:
+    """Whether a line belongs in the log. What is no HTTP is answered and no more: anybody may send it, as often as they
+    like, and the line would quote it, the token too."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
+
+
+def _address(settings: Settings, port: int) -> str:
+    if settings.gate.public is not None:
+        return settings.gate.public.geturl().rstrip("/")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _bounded(said: str | int | None, otherwise: int, most: int) -> int:
+    """Return columns or rows within their bounds."""
+    try:
+        return min(max(int(said or otherwise), 1), most)
+    except ValueError:
+        return otherwise
+
+
+def _html(text: str, status: int = 200, socket: str = "") -> web.Response:
+    response = web.Response(text=text, status=status, content_type="text/html")
+    response.headers.update({**SECURITY, "Content-Security-Policy": policy(socket)})
+    return response
+
+
+def _refused(*lines: str) -> web.Response:
+    """The answer to who may not come in, who keeps no connection either."""
+    response = _message(403, *lines)
+    response.force_close()
+    return response
+
+
+def _message(status: int, *lines: str) -> web.Response:
+    return _html(message_page(*lines), status)

@@ -1,0 +1,268 @@
+"""Write files completely or not at all, under locks, and say why writing fails."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from workbench.dataclasses import dataclass
+
+
+def absolute(path: Path) -> Path:
+    """Returns an absolute path; the path unchanged when the current folder no longer exists."""
+    try:
+        return path.absolute()
+    except OSError:
+        return path
+
+
+def resolved(path: Path) -> Path:
+    """Returns the resolved path; the path unchanged when links form a loop or the current folder no longer exists."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
+def from_here(path: str) -> str:
+    """Returns the resolved path relative to the current folder, with slashes; the path unchanged when no file can have
+    it or the current folder no longer exists."""
+    try:
+        return _from(path, Path.cwd())
+    except (OSError, ValueError):
+        return path
+
+
+@lru_cache(maxsize=1024)
+def _from(path: str, folder: Path) -> str:
+    return Path(os.path.relpath(resolved(Path(path)), folder)).as_posix()
+
+
+def from_repository(path: str) -> str:
+    """Returns a path relative to the folder of the Git repository that it is in, as services that show a repository
+    know its files; relative to the current folder where there is none."""
+    root = repository_of(resolved(Path(path)).parent)
+    return from_here(path) if root is None else _from(path, root)
+
+
+def is_outside(path: str) -> bool:
+    """Returns whether a path of `from_repository` leads out of the folder that it is relative to."""
+    return path.startswith(("../", "/")) or Path(path).is_absolute()
+
+
+@lru_cache(maxsize=1024)
+def repository_of(folder: Path) -> Path | None:
+    """Returns the root of the Git repository that an absolute folder is in, `None` where there is none."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+
+
+def shown_name(path: Path) -> str:
+    """Returns the name of a folder, also for the current one."""
+    return resolved(path).name or str(path)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush a folder's list of files to the disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class LockedError(Exception):
+    """Another program did not release a lock in time."""
+
+
+_LOCK_AGAIN_S = 0.005
+
+
+@contextmanager
+def locked(file: Path, timeout_s: float) -> Iterator[None]:
+    """Hold a lock that one thread of one program can hold at a time, on a file that exists for this purpose alone. The
+    system releases it when the program ends in any way. Blocks.
+
+    Raises LockedError when it stays held for too long, and OSError.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        never = (
+            threading.Event()
+        )  # there is no notification of a released lock, so it is tried again after a short wait
+        deadline = time.monotonic() + timeout_s
+        while not _lock(descriptor):
+            if time.monotonic() >= deadline:
+                raise LockedError(f"another program has locked {file}")
+            never.wait(_LOCK_AGAIN_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file. Returns `False` when it is locked elsewhere. Closing the file releases the lock."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+            return False
+        raise
+    return True
+
+
+def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
+    """Returns why nothing could be written in a folder, and the way out: that of the reason, or else `way_out`."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            return f"the disk is full; make room, or {way_out}"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return f"the folder {folder} is not writable; make it writable, or {way_out}"
+        case errno.ENOENT:
+            return f"the folder {folder} no longer exists; {way_out}"
+        case _:
+            return f"{error.strerror or error} in the folder {folder}; {way_out}"
+
+
+# Saves a suite's text: completely or not at all, and never over what another program wrote meanwhile.
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), and what shows quickly that
+    it may have changed since: its size in bytes and its modification time in nanoseconds, -1 when not known."""
+
+    hash: str
+    size: int = -1
+    mtime_ns: int = -1
+
+
+class SavingError(Exception):
+    """A file was not saved and is unchanged. The message says why and what to do, in one sentence."""
+
+
+class ChangedOnDiskError(SavingError):
+    """A file is not what it was expected to be; `found` is its present state, `None` when it no longer exists."""
+
+    def __init__(self, message: str, found: FileState | None) -> None:
+        super().__init__(message)
+        self.found = found
+
+
+def state_of(path: Path, known: FileState | None = None) -> FileState | None:
+    """Returns the present state of a file; `None` when there is none. It is not read when size and time are those of
+    `known`. Raises OSError when it cannot be read."""
+    try:
+        status = path.stat()
+        if known is not None and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
+            return known
+        return _state(path.read_bytes(), status)
+    except FileNotFoundError:
+        return None
+
+
+def save(path: Path, text: str, expected: FileState | None) -> FileState:
+    """Write a text as UTF-8, byte for byte; the file is replaced as a whole, and is on the disk on return.
+
+    `expected` is the file's state when it was read, compared by content; `None`: there must be no such file. Its mode
+    is kept, and a symbolic link stays one: its target is replaced. Other hard links keep the old content.
+
+    Raises ChangedOnDiskError when the file has changed, and SavingError when it cannot be written. Nothing is left
+    behind then.
+    """
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise SavingError(f"{path} was not saved: line {line} contains half of a character; retype it") from error
+    try:
+        target = path.resolve()
+        before = _status(target)
+        _must_be_writable(path, target, before)
+        return _replaced(path, target, content, before, expected)
+    except RuntimeError as error:
+        raise SavingError(f"{path} was not saved: it is a link that leads to itself") from error
+    except OSError as error:
+        why = why_not_written(error, path.parent, "save somewhere else")
+        raise SavingError(f"{path} was not saved: {why}") from error
+
+
+def _replaced(
+    path: Path, target: Path, content: bytes, before: os.stat_result | None, expected: FileState | None
+) -> FileState:
+    temporary = target.with_name(f".workbench-{secrets.token_hex(6)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            if before is not None:
+                _take_over(temporary, before)
+            os.fsync(opened.fileno())
+        _must_be(path, target, expected)
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    # The new file is in place already, so a refusal changes nothing for the user.
+    with contextlib.suppress(OSError):
+        flush_folder(target.parent)
+    return _state(content, target.stat())
+
+
+def _must_be_writable(path: Path, target: Path, status: os.stat_result | None) -> None:
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise SavingError(f"{path} was not saved: it is not a regular file; save under another name")
+    if status is not None and not os.access(target, os.W_OK):
+        raise SavingError(f"{path} was not saved: the file is read-only; make it writable or save under another name")
+    if not target.parent.is_dir():
+        raise SavingError(f"{path} was not saved: the folder {target.parent} no longer exists; save somewhere else")
+
+
+def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
+    found = state_of(target)
+    if (found and found.hash) == (expected and expected.hash):
+        return
+    if expected is None:
+        raise ChangedOnDiskError(f"{path} was not saved: the file already exists", found)
+    what = "deleted" if found is None else "changed on disk"
+    raise ChangedOnDiskError(f"{path} was not saved: it was {what} since it was read", found)
+
+
+def _take_over(temporary: Path, before: os.stat_result) -> None:
+    """Copy the owner, where that is allowed, and the mode. The mode comes last, because changing the owner may clear
+    bits."""
+    status = temporary.stat()
+    if (status.st_uid, status.st_gid) != (before.st_uid, before.st_gid):
+        with contextlib.suppress(PermissionError):
+            os.chown(temporary, before.st_uid, before.st_gid)
+    temporary.chmod(stat.S_IMODE(before.st_mode))
+
+
+def _status(target: Path) -> os.stat_result | None:
+    try:
+        return target.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _state(content: bytes, status: os.stat_result) -> FileState:
+    return FileState(hashlib.sha256(content).hexdigest(), status.st_size, status.st_mtime_ns)

@@ -1,0 +1,369 @@
+"""Edits a TOML text so that it holds another document, leaving everything that did not change as it is written.
+
+Tables under headers are kept, removed and added as sections; pairs inside a changed section are edited with tomlkit,
+which preserves the comments among them. (Over whole files tomlkit is slow, and takes a comment above a header for part
+of the table before.) The result is read back and compared.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from typing import ParamSpec, TypeVar
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Array, InlineTable, Item, Key
+from tomlkit.items import Table as TomlkitTable
+
+from workbench.dataclasses import dataclass
+from workbench.suite.problems import Place, keys_of
+from workbench.suite.render import (
+    Keys,
+    Table,
+    block_text,
+    elements_of,
+    fits_one_line,
+    header,
+    is_list_of_tables,
+    one_line,
+    rank,
+    stands_apart,
+    stands_under_header,
+    value_text,
+)
+from workbench.suite.sameness import partners, same
+from workbench.suite.sections import Section, cut, gap_without, joined
+
+# Edits pairs of keys and values in their text, preserving the comments among them and their order. The pairs are
+# under one header, or above all of them; tables in them are in braces or written with dotted keys.
+
+
+def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
+    """Returns the text of pairs `old`, edited to hold `new`; `keys` lead to their table. Lines end with a line feed,
+    the last one without.
+
+    Raises what tomlkit raises where it fails: TOMLKitError, LookupError, TypeError, AttributeError. The caller must
+    read the result back and compare it.
+    """
+    document = tomlkit.parse(text + "\n" if text else "")
+    for key in old:
+        if key not in new:
+            document.remove(key)
+    for key, value in new.items():
+        if key in old and not same(old[key], value):
+            fresh = _edited(document.item(key), old[key], value, (*keys, key))
+            if fresh is not None:
+                document[key] = fresh
+    for key in sorted(new.keys() - old.keys(), key=lambda key: (rank((*keys, key)), list(new).index(key))):
+        _insert(document, key, value_text((*keys, key), new[key]), keys)
+    return tomlkit.dumps(document).removesuffix("\n")
+
+
+def has_comment(text: str, key: str) -> bool:
+    """Returns whether a comment may follow a value or be inside it. Raises as `edited_pairs` does."""
+    item = tomlkit.parse(text).item(key)
+    return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
+
+
+def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
+    """Returns the replacement of an item; `None` when it was changed in place. `keys` are given where several lines are
+    allowed."""
+    match item, old, new:
+        case Array(), list(), list() if "\n" in item.as_string() and new:
+            _edit_array(item, old, new)
+            return None
+        case TomlkitTable(), dict(), dict() if new:  # dotted keys, which could not express that the table is empty
+            _edit_table(item, old, new)
+            return None
+        case InlineTable(), dict(), dict() if old.keys() == new.keys():
+            _edit_table(item, old, new)
+            return None
+        case InlineTable(), dict(), dict():
+            new = {key: new[key] for key in dict.fromkeys((*old, *new)) if key in new}
+    return tomlkit.value(one_line(new) if keys is None else value_text(keys, new))
+
+
+def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> None:
+    for key in old:
+        if key not in new:
+            table.remove(key)
+    for key, value in new.items():
+        if key not in old:
+            table[key] = tomlkit.value(one_line(value))
+        elif not same(old[key], value):
+            fresh = _edited(table.value.item(key), old[key], value, None)
+            if fresh is not None:
+                table[key] = fresh
+
+
+def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
+    """Elements that changed places are written again at their new place."""
+    pairs = partners(old, new)
+    last = -1
+    for at, before in enumerate(pairs):
+        if before is not None and before < last:
+            pairs[at] = None
+        elif before is not None:
+            last = before
+    for index in reversed(range(len(old))):
+        if index not in pairs:
+            del array[index]
+    for at, (before, element) in enumerate(zip(pairs, new, strict=True)):
+        if before is None:
+            array.insert(at, tomlkit.value(one_line(element)))
+        elif not same(old[before], element):
+            fresh = _edited(array[at], old[before], element, None)
+            if fresh is not None:
+                array[at] = fresh
+
+
+def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) -> None:
+    """Insert a pair behind the last of those that precede it in the format's order, or before all others.
+
+    tomlkit itself only appends; it writes its body in order, so the pair is inserted there.
+    """
+    item = tomlkit.value(value)
+    item.trivia.trail = "\n"
+    body: list[tuple[Key | None, Item]] = document.body
+    wanted = rank((*keys, key))
+    ranks = {number: rank((*keys, other.key)) for number, (other, _) in enumerate(body) if other is not None}
+    before = [number for number, other_rank in ranks.items() if other_rank <= wanted]
+    body.insert(before[-1] + 1 if before else min(ranks, default=len(body)), (tomlkit.key(key), item))
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+Step = tuple[str, int | None]
+"""The path from a table to one below it: the key, and the index for an array of tables."""
+
+
+class CannotEditError(Exception):
+    """The text cannot be edited to the wanted document while keeping its formatting."""
+
+
+def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
+    """Returns the text of document `old`, edited to hold `new`. `line_end` ends new lines.
+
+    Raises CannotEditError where that would lose more than what changed, and ValueError for values that TOML lacks.
+    """
+    root = _tree(text)
+    result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
+    try:
+        reread = tomllib.loads(result)
+    except ValueError as error:
+        raise CannotEditError(f"the changed text is not TOML: {error}") from error
+    if not same(reread, new):
+        raise CannotEditError("the changed text has another meaning")
+    return result
+
+
+@dataclass
+class _Unit:
+    """A table: its own section, if it has a header, and the tables below it in the order of the text."""
+
+    place: Place
+    own: Section | None = None
+    below: dict[Step, _Unit] = field(default_factory=dict)
+
+    def sections(self) -> Iterator[Section]:
+        if self.own is not None:
+            yield self.own
+        for unit in self.below.values():
+            yield from unit.sections()
+
+
+def _tree(text: str) -> _Unit:
+    sections = cut(text)
+    root = _Unit(())
+    for section in sections:
+        unit = root
+        for length, key in enumerate(section.place, 1):
+            if isinstance(key, str):
+                index = next((part for part in section.place[length : length + 1] if isinstance(part, int)), None)
+                place = section.place[: length + (index is not None)]
+                unit = unit.below.setdefault((key, index), _Unit(place))
+        unit.own = section
+    if list(root.sections()) != sections:
+        raise CannotEditError("a table is separated from the table it belongs to")
+    return root
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A section in its new place: kept (perhaps changed), dropped (its gap stays), or added (without a gap)."""
+
+    section: Section
+    dropped: bool = False
+    added: bool = False
+
+
+class _Editor:
+    def __init__(self, line_end: str) -> None:
+        self._line_end = line_end
+
+    def table(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[_Piece]:
+        if same(old, new):
+            return [_Piece(section) for section in unit.sections()]
+        under_headers = {key for key, _ in unit.below}
+        in_body = {key: value for key, value in old.items() if key not in under_headers}
+        body: Table = {}
+        added: Table = {}
+        for key, value in new.items():
+            if key in under_headers and _fits(unit, key, value):
+                continue
+            inner = (*keys, key)
+            if stands_under_header(inner, value) and not self._stays_behind_key(unit, inner, in_body.get(key), value):
+                added[key] = value
+            else:
+                body[key] = value
+        pieces = self._own(unit, in_body, body, keys, needed=not (under_headers & new.keys() or added))
+        below = self._below(unit, old, {key: value for key, value in new.items() if key not in body}, keys)
+        for key in sorted(added, key=lambda key: rank((*keys, key))):
+            at = _place_for(rank((*keys, key)), below, keys)
+            below.insert(at, (key, self._new_tables((*keys, key), added[key])))
+        return pieces + [piece for _, group in below for piece in group]
+
+    def _own(self, unit: _Unit, old: Table, new: Table, keys: Keys, needed: bool) -> list[_Piece]:
+        own = unit.own
+        if own is None:
+            if not new and not needed:
+                return []
+            own = Section(unit.place, header(keys, of_array=False), "", "")
+        elif same(old, new):
+            return [_Piece(own)]
+        return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
+
+    def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
+        """Returns whether a value stays in brackets or braces because it was written like that. A table that has become
+        too long moves under a header, unless a comment follows it."""
+        if isinstance(before, list):
+            return bool(before)
+        if not isinstance(before, dict) or not before or unit.own is None:
+            return False
+        return same(before, value) or fits_one_line(keys, value) or _by_tomlkit(has_comment, _pairs(unit.own), keys[-1])
+
+    def _body(self, own: Section, old: Table, new: Table, keys: Keys) -> str:
+        text = _by_tomlkit(edited_pairs, _pairs(own), old, new, keys)
+        text = "\n" + text if own.lead and text else text
+        return text.replace("\n", self._line_end)
+
+    def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
+        """Returns the tables below one, each with its key; new elements of an array are placed next to their
+        neighbours."""
+        arrays = {
+            key: self._elements(unit, key, old[key], new.get(key), keys)
+            for key in dict.fromkeys(key for key, index in unit.below if index is not None)
+        }
+        groups = []
+        for (key, index), table in unit.below.items():
+            if index is not None:
+                groups.append((key, arrays[key][index]))
+                continue
+            before, after = old[key], new.get(key)
+            if isinstance(before, dict) and isinstance(after, dict):
+                groups.append((key, self.table(table, before, after, (*keys, key))))
+            else:
+                groups.append((key, _dropped(table)))
+        return groups
+
+    def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
+        """Returns, for each element that an array of tables had, what takes its place."""
+        units = [table for (name, _), table in unit.below.items() if name == key]
+        if not isinstance(old, list) or len(old) != len(units):
+            raise CannotEditError(f"`{key}` is written in more than one way")
+        if not is_list_of_tables(new):
+            return [_dropped(table) for table in units]
+        inner = (*keys, key)
+        pairs = partners(old, new)
+        retained = {before for before in pairs if before is not None}
+        sequence: list[tuple[bool, list[_Piece]]] = []
+        following = 0
+        for before, element in zip(pairs, new, strict=True):
+            if before is None:
+                sequence.append((False, self._new_tables(inner, [element])))
+                continue
+            while following < before:
+                if following not in retained:
+                    sequence.append((True, _dropped(units[following])))
+                following += 1
+            following = max(following, before + 1)
+            sequence.append((True, self.table(units[before], old[before], element, inner)))
+        sequence += [(True, _dropped(units[index])) for index in range(following, len(units)) if index not in retained]
+        return _in_slots(units, sequence)
+
+    def _new_tables(self, keys: Keys, value: object) -> list[_Piece]:
+        texts = [block_text(keys, element, of_array=isinstance(value, list)) for element in elements_of(value)]
+        return [_Piece(Section(keys, text.replace("\n", self._line_end), "", ""), added=True) for text in texts]
+
+
+def _fits(unit: _Unit, key: str, value: object) -> bool:
+    """Returns whether a value can stay under its headers."""
+    return isinstance(value, dict) if (key, None) in unit.below else is_list_of_tables(value)
+
+
+def _pairs(section: Section) -> str:
+    """Returns the pairs of a section, lines ending with a line feed, the last one without."""
+    return section.body.replace("\r\n", "\n").removeprefix("\n" if section.lead else "")
+
+
+def _by_tomlkit(
+    work: Callable[_Arguments, _Result], *arguments: _Arguments.args, **named: _Arguments.kwargs
+) -> _Result:
+    try:
+        return work(*arguments, **named)
+    except (TOMLKitError, LookupError, TypeError, AttributeError) as error:
+        raise CannotEditError(f"tomlkit cannot edit these pairs: {error}") from error
+
+
+def _dropped(unit: _Unit) -> list[_Piece]:
+    return [_Piece(section, dropped=True) for section in unit.sections()]
+
+
+def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
+    """Returns the place behind the last of the tables that precede it in the format's order."""
+    return max((number for number, (key, _) in enumerate(groups, 1) if rank((*keys, key)) <= wanted), default=0)
+
+
+def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
+    """Returns what goes to each element's place, given all elements in their new order and whether each had a place
+    before. The gaps between elements stay where they are when elements change places."""
+    slots: list[list[_Piece]] = []
+    leading: list[_Piece] = []
+    for had_place, pieces in sequence:
+        if had_place:
+            *_, last = units[len(slots)].sections()
+            slots.append(leading + _with_last_gap(pieces, last.gap))
+            leading = []
+        else:
+            (slots[-1] if slots else leading).extend(pieces)
+    return slots
+
+
+def _with_last_gap(pieces: list[_Piece], gap: str) -> list[_Piece]:
+    last = max(number for number, piece in enumerate(pieces) if not piece.added)
+    piece = pieces[last]
+    return [*pieces[:last], replace(piece, section=replace(piece.section, gap=gap)), *pieces[last + 1 :]]
+
+
+def _joined(pieces: list[_Piece], line_end: str) -> str:
+    sections: list[Section] = []
+    last = max(number for number, piece in enumerate(pieces) if not piece.dropped)
+    for number, piece in enumerate(pieces):
+        if not piece.dropped and not piece.added:
+            sections.append(piece.section)
+            continue
+        before = sections[-1]
+        if piece.dropped:
+            gap = gap_without(before.gap, piece.section.gap, at_end=number > last)
+            sections[-1] = replace(before, gap=gap)
+            continue
+        blank = line_end if stands_apart(keys_of(piece.section.place)) else ""
+        if before.lead or before.body:
+            sections[-1] = replace(before, gap=line_end + blank)
+            sections.append(replace(piece.section, gap=before.gap))
+        else:
+            sections.append(replace(piece.section, gap=line_end + blank if number < last else ""))
+    return joined(sections)

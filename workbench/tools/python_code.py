@@ -1,0 +1,333 @@
+"""The Python functions that a suite names as `module:function`, for mocks and checks.
+
+A module is loaded from its file under the suite's folder when it is there, else it is imported as usual. Modules of the
+folder get a package name of their own, so that two suites may each have a `mocks.py`, and may import their neighbours
+with `from . import`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import copy
+import hashlib
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import count
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import TypeVar
+
+from workbench.checks.patterns import CheckError
+from workbench.dataclasses import dataclass
+from workbench.suite.trust import CodeFile
+from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
+from workbench.trajectory.messages import JsonValue
+
+# Finds the files of Python code behind a suite's modules and imports them only with the content that was approved.
+
+_UNREADABLE = "unreadable"
+"""Replaces the hash of a file that cannot be read. No content has it, so the file is not imported."""
+
+_package_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModule:
+    """A module of a suite: its file and the SHA-256 of its content. `file` is `None` for a module without a file, such
+    as one that is built into Python, or that does not exist."""
+
+    file: Path | None
+    sha256: str = ""
+    in_folder: bool = True
+
+
+@dataclass(frozen=True)
+class FoundCode:
+    """The modules that a suite names, and those that they import from the suite's folder, by their dotted names."""
+
+    folder: Path
+    modules: Mapping[str, FoundModule]
+
+    def __hash__(self) -> int:
+        return hash((self.folder, frozenset(self.modules.items())))
+
+    @property
+    def files(self) -> tuple[CodeFile, ...]:
+        """The files below the suite's folder, sorted by path, without installed modules."""
+        return tuple(
+            sorted(
+                CodeFile(found.file.relative_to(self.folder).as_posix(), found.sha256)
+                for found in self.modules.values()
+                if found.in_folder and found.file is not None
+            )
+        )
+
+
+def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
+    """Find the files behind modules and hash them; nothing is imported. A module that is not below the folder is an
+    installed one. Modules that a file imports relatively (`from . import helper`) are included."""
+    folder = folder.absolute()
+    importlib.invalidate_caches()
+    modules: dict[str, FoundModule] = {}
+    waiting = list(dict.fromkeys(names))
+    named = frozenset(waiting)
+    while waiting:
+        name = waiting.pop()
+        if name in modules:
+            continue
+        spec = _spec_below(folder, name)
+        file = _file_of(spec) if spec is not None else None
+        if spec is None or file is None:
+            modules[name] = _installed(name) if name in named else FoundModule(None)
+            continue
+        parent = name.rpartition(".")[0]
+        waiting += [parent] if parent else []
+        content = _content(file)
+        modules[name] = FoundModule(file, _hash(content))
+        if content is not None and file.suffix == ".py":
+            package = name if spec.submodule_search_locations is not None else parent
+            waiting += _neighbours(content, package)
+    return FoundCode(folder, modules)
+
+
+def import_module(code: FoundCode, name: str) -> ModuleType:
+    """Import a module that was found, again if it is below the suite's folder.
+
+    Raises PythonReferenceError when a file has changed since it was found, and whatever the module itself raises.
+    """
+    found = code.modules.get(name)
+    if found is None:
+        raise PythonReferenceError(f"the module {name} is not among those that were approved")
+    if not found.in_folder:
+        if name not in sys.modules and found.file is not None and _hash(_content(found.file)) != found.sha256:
+            raise _changed(name, found.file)
+        return importlib.import_module(name)
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+    package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
+    package.__path__ = [str(code.folder)]
+    _FINDER.packages[package.__name__] = code
+    sys.modules[package.__name__] = package
+    importlib.invalidate_caches()
+    return importlib.import_module(f"{package.__name__}.{name}")
+
+
+class _ApprovedFinder:
+    """Finds the modules of suites' folders. Raises PythonReferenceError for a module whose file has changed since it
+    was found. Modules that the code loads by names made at run time are found as usual."""
+
+    def __init__(self) -> None:
+        self.packages: dict[str, FoundCode] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.partition(".")
+        code = self.packages.get(package)
+        if code is None:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        found = code.modules.get(name)
+        if found is None or not found.in_folder:
+            return spec
+        file = _file_of(spec) if spec is not None else None
+        if file != found.file:
+            raise _changed(name, file or found.file)
+        if spec is None or file is None:
+            return spec
+        if file.suffix == ".py":
+            spec.loader = _ApprovedLoader(fullname, str(file), found.sha256)
+        elif _hash(_content(file)) != found.sha256:
+            raise _changed(name, file)
+        return spec
+
+
+_FINDER = _ApprovedFinder()
+
+
+class _ApprovedLoader(SourceFileLoader):
+    """Compiles the very bytes whose hash it has compared. Compiled files next to the source are not used, because they
+    may hold something else."""
+
+    def __init__(self, fullname: str, path: str, sha256: str) -> None:
+        super().__init__(fullname, path)
+        self._sha256 = sha256
+
+    def get_code(self, fullname: str) -> CodeType:
+        source = self.get_data(self.path)
+        if _hash(source) != self._sha256:
+            raise _changed(fullname.partition(".")[2], Path(self.path))
+        code: CodeType = self.source_to_code(source, self.path)
+        return code
+
+
+def _changed(name: str, file: Path | None) -> PythonReferenceError:
+    where = f"{name} ({file})" if file is not None else name
+    return PythonReferenceError(
+        f"the module {where} has changed since it was approved and is not imported: start again to approve it as it is "
+        "now"
+    )
+
+
+def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
+    """Returns the module of that name below a folder, if there is one."""
+    places: Sequence[str] | None = [str(folder)]
+    spec: ModuleSpec | None = None
+    for part in name.split("."):
+        if not part or places is None:
+            return None
+        spec = PathFinder.find_spec(part, list(places))
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations
+    return spec
+
+
+def _installed(name: str) -> FoundModule:
+    """Returns the module of that name that Python itself would import. Its parents are not imported to find it."""
+    places: Sequence[str] | None = None
+    spec: ModuleSpec | None = None
+    parts = name.split(".")
+    for depth in range(1, len(parts) + 1):
+        if depth > 1 and places is None:
+            return FoundModule(None, in_folder=False)
+        spec = _found_by_python(".".join(parts[:depth]), places)
+        if spec is None:
+            return FoundModule(None, in_folder=False)
+        places = spec.submodule_search_locations
+    file = _file_of(spec) if spec is not None else None
+    return FoundModule(file, _hash(_content(file)) if file is not None else "", in_folder=False)
+
+
+def _found_by_python(name: str, places: Sequence[str] | None) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        if (spec := finder.find_spec(name, places, None)) is not None:
+            return spec
+    return None
+
+
+def _file_of(spec: ModuleSpec) -> Path | None:
+    return Path(spec.origin) if spec.has_location and spec.origin is not None else None
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def _hash(content: bytes | None) -> str:
+    return hashlib.sha256(content).hexdigest() if content is not None else _UNREADABLE
+
+
+def _neighbours(source: bytes, package: str) -> Iterator[str]:
+    """Returns the modules that a file imports relatively, and the imported names that may be modules. `package` is the
+    package of the file, empty for the suite's folder."""
+    import ast  # most suites have no code
+
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # importing it will report the error
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        parts = package.split(".") if package else []
+        if node.level - 1 > len(parts):
+            continue
+        base = [*parts[: len(parts) - (node.level - 1)], *([node.module] if node.module else [])]
+        if base:
+            yield ".".join(base)
+        yield from (".".join([*base, alias.name]) for alias in node.names if alias.name != "*")
+
+
+_Result = TypeVar("_Result")
+
+
+class PythonFunctions:
+    """The functions of one suite, in the code that was approved; without `code` none may be called. Each named module
+    is loaded once. Usable from any thread."""
+
+    def __init__(self, code: FoundCode | None) -> None:
+        self._code = code
+        self._loaded: dict[str, ModuleType] = {}
+        self._loading = threading.Lock()
+
+    def function(self, reference: str) -> Callable[..., object]:
+        """Load `module:function`. Imports code, which may be slow.
+
+        Raises UntrustedError when the suite is not trusted, PythonReferenceError when there is no such function or its
+        module cannot be loaded.
+        """
+        module_name, _, name = reference.partition(":")
+        function = self.value(module_name, name)
+        if not callable(function):
+            raise PythonReferenceError(f"{reference} cannot be loaded: {module_name} has no function {name!r}")
+        if inspect.iscoroutinefunction(function):
+            raise PythonReferenceError(f"{reference} cannot be used: it must be a plain function, not an async one")
+        return function
+
+    def value(self, module_name: str, name: str) -> object:
+        """Load a module and return the object with a name in it, `None` when there is none.
+
+        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded, for
+        example because its file has changed since it was approved.
+        """
+        reference = f"{module_name}:{name}"
+        code = self._code
+        if code is None:
+            raise UntrustedError(f"{reference} is not run: it is Python code of an untrusted suite")
+        try:
+            with self._loading:
+                if module_name not in self._loaded:
+                    self._loaded[module_name] = import_module(code, module_name)
+                module = self._loaded[module_name]
+        except PythonReferenceError as error:
+            raise PythonReferenceError(f"{reference} cannot be loaded: {error}") from error
+        except (Exception, SystemExit) as error:
+            raise PythonReferenceError(
+                f"{reference} cannot be loaded from {code.folder}: {type(error).__name__}: {error}"
+            ) from error
+        value: object = getattr(module, name, None)
+        return value
+
+    def answer(self, reference: str, value: JsonValue) -> object:
+        """Returns the result of a `python` check's function. Raises what the function raises, and CheckError when it
+        cannot be loaded."""
+        try:
+            function = self.function(reference)
+        except ToolsError as error:
+            raise CheckError(str(error)) from error
+        try:
+            return function(copy.deepcopy(value))
+        except SystemExit as error:
+            raise PythonReferenceError(f"{reference} tried to end the program") from error
+
+
+async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
+    """Call a function that may block, in a thread that cannot keep the program from ending."""
+    outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+    outcome.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except Exception as error:  # noqa: BLE001 (raised again where it is awaited)
+            outcome.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 (KeyboardInterrupt and the like would end the engine's loop)
+            message = f"Python code of the suite raised {type(error).__name__}: {error}"
+            outcome.set_exception(PythonReferenceError(message))
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        return await asyncio.wrap_future(outcome)
+    finally:
+        if outcome.done():
+            thread.join()  # it has nothing left to do

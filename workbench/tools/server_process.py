@@ -1,0 +1,655 @@
+"""A server process: messages over its standard input and output, its standard error in a log, and a guaranteed end.
+
+This is a transport for `mcp.Client`. It replaces the SDK's because the process must be known: it is killed with
+everything it started, however often the task that owns it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import math
+import os
+import shlex
+import signal
+import socket
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from textwrap import shorten
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO
+
+from workbench.config.secrets import Finder, Pieces, Secrets
+from workbench.limits import MAX_MESSAGE_BYTES, MAX_STRAY_LINE_CHARS, MAX_STRAY_LINES
+from workbench.suite.model import Server
+from workbench.tools.answer import clean_json
+from workbench.tools.connection import INHERITED, TimeLimits, filled, first_line
+from workbench.tools.listings import digest, readable_name
+from workbench.tools.watched_start import MARK, end_marked, packed
+from workbench.trajectory.events import ServerOutput
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
+
+# The log of a server process: its standard error, redacted and limited in size.
+
+MAX_LOG_BYTES = 1024 * 1024
+"""How much a log keeps when it is shortened, which happens whenever it is twice as large."""
+
+LAST_LINES = 10
+"""The lines that a failed server's errors show."""
+
+MAX_LINE_CHARS = 400
+"""Of the last lines, longer ones are cut."""
+
+_CHUNK_BYTES = 65_536
+_MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
+
+
+def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
+    """Returns the log of a suite's server in a folder of logs."""
+    return folder / f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
+
+
+class ServerLog:
+    """Appends to a file that only its owner may read, and drops the oldest lines of one that becomes too large. The
+    last lines are known even if there is no such file. `changed` is called after each change."""
+
+    def __init__(
+        self,
+        file: Path,
+        title: str,
+        secrets: Secrets,
+        changed: Callable[[], object] = lambda: None,
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self._path = file
+        self._secrets = secrets
+        self._changed = changed
+        self._size = 0
+        self._last = ""
+        """The end of the server's output."""
+        self._lines: dict[tuple[str, int], _Lines] = {}
+        """What of the server's lines is not decided, by what they begin with."""
+        self._line_ends = 0
+        """The line ends of its whole output."""
+        self.problem: str | None = None
+        """Why there is no log file, if there is none."""
+        try:
+            self._file: BinaryIO | None = _open(file)
+            self._size = os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            self.problem = f"{file} cannot be written, {error.strerror}"
+            self._file = None
+        self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
+
+    def write_line(self, beginning: str, text: str, limit: int) -> None:
+        """Append a line of the server, its text cut to a number of characters. The lines of a private key wait for its
+        end."""
+        self._lines.setdefault((beginning, limit), _Lines()).add(f"{text.rstrip()}\n", self._secrets.finder)
+        self._append_lines()
+
+    def note(self, text: str) -> None:
+        """Append a line about the server, without secrets. It is not among the last lines."""
+        begin = "" if not self._last or self._last.endswith("\n") else "\n"
+        self._write(f"{begin}[workbench] {self._secrets.redact(text)}\n")
+
+    def last_lines(self) -> tuple[tuple[str, ...], int]:
+        """Returns the last lines of the server, and how many came before them."""
+        whole = self._last.removesuffix("\n")
+        if not whole:
+            return (), self._line_ends
+        of_all = self._line_ends + (not self._last.endswith("\n"))
+        known = whole.split("\n")
+        lines = [_cut(line) for line in known[-LAST_LINES:]]
+        if len(self._last) == _MAX_LAST_CHARS and len(known) == len(lines):
+            lines[0] = f"…{known[0][-MAX_LINE_CHARS:]}"  # its beginning is lost
+        return tuple(lines), of_all - len(lines)
+
+    async def follow(self, stream: asyncio.StreamReader) -> None:
+        """Append everything from a stream until it ends. May be cancelled."""
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        pieces = Pieces()
+        try:
+            while chunk := await stream.read(_CHUNK_BYTES):
+                self._append(pieces.add(decoder.decode(chunk), self._secrets.finder))
+        finally:
+            self._append(pieces.rest(self._secrets.finder))
+
+    def close(self) -> None:
+        """Close the file. Later writes are dropped."""
+        for lines in self._lines.values():
+            lines.end(self._secrets.finder)
+        self._append_lines()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append_lines(self) -> None:
+        for (beginning, limit), lines in self._lines.items():
+            for line in lines.taken():
+                self._append(f"{beginning}{line[:limit]}\n")
+
+    def _append(self, text: str) -> None:
+        if text:
+            self._line_ends += text.count("\n")
+            self._last = (self._last + text)[-_MAX_LAST_CHARS:]
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        if self._file is None:
+            return
+        data = text.encode("utf-8", "backslashreplace")
+        try:
+            self._file.write(data)
+            self._size += len(data)
+            if self._size > 2 * MAX_LOG_BYTES:
+                self._shorten(self._file)
+        except OSError as error:
+            self.problem = f"{self._path} cannot be written any more, {error.strerror}"
+            self._close_file()
+        self._changed()
+
+    def _shorten(self, file: BinaryIO) -> None:
+        """Keep only the end of the file. Another Workbench may write to it too, so it stays the same file."""
+        with self._path.open("rb") as reading:
+            if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
+                raise FileNotFoundError(0, "it was moved or replaced", str(self._path))
+            size = reading.seek(0, os.SEEK_END)
+            reading.seek(max(size - MAX_LOG_BYTES, 0))
+            kept = reading.read(MAX_LOG_BYTES)
+        kept = kept[kept.find(b"\n") + 1 :]
+        file.truncate(0)
+        notice = f"[workbench] {size - len(kept):,} bytes that came before this line were dropped\n".encode()
+        file.write(notice + kept)
+        self._size = len(notice) + len(kept)
+
+
+class _Lines:
+    """Redacts a text whose lines come one by one, across their borders."""
+
+    def __init__(self) -> None:
+        self._pieces = Pieces()
+        self._shown = ""
+
+    def add(self, line: str, finder: Finder) -> None:
+        self._shown += self._pieces.add(line, finder)
+
+    def end(self, finder: Finder) -> None:
+        self._shown += self._pieces.rest(finder)
+
+    def taken(self) -> list[str]:
+        """Returns the lines that are whole."""
+        *lines, self._shown = self._shown.split("\n")
+        return lines
+
+
+def _cut(line: str) -> str:
+    line = line.removesuffix("\r")
+    return line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + "…"
+
+
+def _open(path: Path) -> BinaryIO:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    opened = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600), "ab", buffering=0)
+    path.chmod(0o600)
+    return opened
+
+
+_FLUSH_S = 0.5
+_REAP_S = 1.0
+_POLL_S = 0.01
+_GROUP_S = 0.2
+"""Longer than killed processes take to disappear, where something reaps them; in some containers nothing does."""
+
+_STARTER = str(Path(__file__).with_name("watched_start.py"))
+
+
+class StdioTransport:
+    """Starts a command on entry and ends it on exit, with its whole process group and what it started outside of that.
+    A watcher in the group does so when this program is killed.
+
+    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
+    `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        log: ServerLog,
+        polite_s: float,
+        terminate_s: float,
+    ) -> None:
+        self._command = command
+        self._folder = folder
+        self._environment = environment
+        self._log = log
+        self._polite_s = polite_s
+        self._terminate_s = terminate_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._mark = new_mark()
+        self._watcher: socket.socket | None = None
+        """A socket to the watcher, which ends the process group when this end is closed."""
+        self._ended = False
+        self.closed = False
+        """Whether messages no longer pass: the server ended or closed its pipes, or the transport is being left."""
+        self.stray_lines = 0
+        """Lines on standard output that were no MCP messages."""
+        self.overlong = False
+        """Whether a message exceeded the limit; nothing is read after it."""
+        self.own_exit_code: int | None = None
+        """How the process ended by itself; negative is a signal's number."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, which is also that of its group; `None` before the start."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def lost(self) -> asyncio.Task[None]:
+        """Done when no further message can come. Await it, but never cancel it."""
+        return self._reader
+
+    async def __aenter__(self) -> TransportStreams:
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        process, self._watcher = await started_process(
+            self._command, folder=self._folder, environment=self._environment, limit=MAX_MESSAGE_BYTES, mark=self._mark
+        )
+        self._process = process
+        assert process.stderr is not None
+        to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        # Unbounded, so that a server that does not read cannot delay a call that is given up.
+        self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
+        self._writer = asyncio.create_task(self._write(process, from_client, to_client))
+        self._follower = asyncio.create_task(self._log.follow(process.stderr))
+        self._reader = asyncio.create_task(self._read(process, to_client))
+        return self._client_reads, self._client_writes
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        closed_by_server, self.closed = self.closed, True
+        try:
+            # A server that is blocked on writing cannot read, so the reader must be free to drain before stdin is
+            # flushed.
+            self._client_reads.close()
+            self._client_writes.close()
+            await asyncio.wait({self._writer}, timeout=_FLUSH_S)
+            self._process.stdin.close()
+            await self._end(self._process, closed_by_server)
+            await asyncio.wait({self._follower}, timeout=_FLUSH_S)
+        finally:
+            self.kill()
+            for task in (self._reader, self._writer, self._follower):
+                task.cancel()
+            if self._watcher is not None:
+                self._watcher.close()
+            # A process that left the group may still hold the pipes; asyncio has no public way to release them.
+            self._process._transport.close()  # type: ignore[attr-defined]
+
+    def kill(self) -> None:
+        """Kill the process and everything that it started, at once. Harmless when it has ended or was never started."""
+        if self._process is not None and not self._ended:
+            signal_group(self._process, hard=True)
+            self._end_left_behind(self._process)
+
+    async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
+        ended = await ends_within(process, self._polite_s)
+        if closed_by_server:
+            self.own_exit_code = process.returncode
+        if not ended:
+            signal_group(process, hard=False)
+            await ends_within(process, self._terminate_s)
+        signal_group(process, hard=True)
+        self._end_left_behind(process)
+        self._ended = True
+        await ends_within(process, _REAP_S)
+        await _group_ends_within(process.pid, _GROUP_S)
+
+    def _end_left_behind(self, process: asyncio.subprocess.Process) -> None:
+        for pid, command in left_behind(process, self._mark):
+            self._log.note(f"process {pid} was left behind outside of the server's group, and killed: {command}")
+
+    async def _read(
+        self, process: asyncio.subprocess.Process, to_client: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        assert process.stdout is not None
+        with to_client:
+            listening = True
+            while True:
+                try:
+                    line = await process.stdout.readline()
+                except ValueError:
+                    # Perhaps the very answer that a call waits for: ending is better than waiting in vain.
+                    self.overlong = self.closed = True
+                    return
+                if not line:
+                    self.closed = True
+                    return
+                if not listening or not line.strip():
+                    continue
+                message = message_in(line)
+                if message is None:
+                    self._note_stray_line(line)
+                    continue
+                try:
+                    await to_client.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    listening = False
+
+    async def _write(
+        self,
+        process: asyncio.subprocess.Process,
+        from_client: MemoryObjectReceiveStream[SessionMessage],
+        to_client: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        assert process.stdin is not None
+        with from_client:
+            async for outgoing in from_client:
+                text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    if process.stdin.is_closing():
+                        raise BrokenPipeError  # uvloop's writing would raise an error of another kind
+                    process.stdin.write(text.encode() + b"\n")
+                    await process.stdin.drain()
+                except OSError:
+                    self.closed = True
+                    # The stream is no longer read: let the client see the end instead of waiting for an answer.
+                    to_client.close()
+                    return
+
+    def _note_stray_line(self, line: bytes) -> None:
+        self.stray_lines += 1
+        if self.stray_lines <= MAX_STRAY_LINES:
+            self._log.write_line("[stdout] ", line.decode("utf-8", "backslashreplace"), MAX_STRAY_LINE_CHARS)
+
+
+async def started_process(
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], limit: int, mark: str
+) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
+    """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes. Close the
+    socket when the group is to end: a watcher in it waits for that, and for the end of this program. By the `mark` in
+    its environment, `left_behind` finds what it started. Raises OSError when it cannot be started."""
+    environment = {**environment, MARK: mark}
+    if sys.platform != "win32":
+        return await _started_with_watcher(command, folder, environment, limit)
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env=dict(environment),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=limit,
+    )
+    return process, None
+
+
+async def _started_with_watcher(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: int
+) -> tuple[asyncio.subprocess.Process, socket.socket]:
+    """Start a command through `watched_start`, which ends its group when this program ends."""
+    words = packed([os.fsencode(word) for word in command])
+    if any(not name or "=" in name for name in environment):
+        raise ValueError("illegal environment variable name")
+    variables = packed([os.fsencode(f"{name}={value}") for name, value in environment.items()])
+    ours, theirs = socket.socketpair()
+    failed, told = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", _STARTER, str(theirs.fileno()), str(told)),
+            cwd=folder,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=(theirs.fileno(), told),
+            limit=limit,
+        )
+    except BaseException:
+        os.close(failed)
+        ours.close()
+        raise
+    finally:
+        os.close(told)
+        theirs.close()
+    ours.setblocking(False)
+    try:
+        assert process.stdin is not None
+        process.stdin.write(words + variables)
+        if number := await _read_to_end(failed):
+            raise OSError(int(number), os.strerror(int(number)), command[0])
+    except BaseException:
+        signal_group(process, hard=True)
+        await ends_within(process, _REAP_S)  # closing its transport before that would confuse asyncio
+        process._transport.close()  # type: ignore[attr-defined]
+        ours.close()
+        raise
+    return process, ours
+
+
+def new_mark() -> str:
+    """Returns a mark for one start of a command."""
+    return uuid.uuid4().hex
+
+
+def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
+    """Kill what a command started outside of its group, which has been killed, and return ids and command lines."""
+    for pid, command in end_marked(mark.encode(), process.pid):
+        yield pid, command.decode("utf-8", "replace")
+
+
+def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
+    """End a process and everything in its group, at once or politely. Harmless when it has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.kill() if hard else process.terminate()
+        else:
+            # The group outlives its leader as long as the leader's children live.
+            os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
+
+
+def message_in(line: bytes) -> JSONRPCMessage | None:
+    """Returns the message on a line of JSON, `None` when there is none. Bytes that are no UTF-8 and lone surrogates
+    become �: an answer with a flaw is better than a call that waits for it in vain."""
+    from mcp_types import jsonrpc_message_adapter
+
+    with suppress(ValueError):
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    if line.startswith(b"{"):
+        with suppress(ValueError, RecursionError):
+            mended = clean_json(json.loads(line.decode("utf-8", "replace")))
+            return jsonrpc_message_adapter.validate_python(mended, by_name=False)
+    return None
+
+
+async def _read_to_end(descriptor: int) -> bytes:
+    """Returns everything that comes through a pipe, then closes it."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    try:
+        return await reader.read()
+    finally:
+        transport.close()
+
+
+async def _group_ends_within(group: int, seconds: float) -> None:
+    """Wait for the end of a process group that was killed. Afterwards the number may belong to another group."""
+    if sys.platform == "win32":
+        return
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + seconds
+    with suppress(ProcessLookupError, PermissionError):
+        while clock() < deadline:
+            os.killpg(group, 0)
+            await asyncio.sleep(_POLL_S)
+
+
+async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Returns whether the process ends in time."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + seconds
+    while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
+        # Process.wait would also wait for processes that inherited the pipes.
+        await asyncio.sleep(_POLL_S)
+    return process.returncode is not None
+
+
+# A server started by a command: its environment, its log, and the messages for its failures.
+
+MAX_COMMAND_CHARS = 200
+"""Characters of a command shown in messages."""
+
+
+class CommandConnection:
+    """A `Connection` over a command's standard input and output. It runs in `folder`, that of the suite file."""
+
+    def __init__(
+        self,
+        server: Server,
+        command: tuple[str, ...],
+        folder: Path,
+        log_file: Path,
+        environment: Mapping[str, str],
+        secrets: Secrets,
+        limits: TimeLimits,
+        log_changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._server = server
+        self._command = command
+        self._folder = folder
+        self._log_file = log_file
+        self._environment = environment
+        self._secrets = secrets
+        self._limits = limits
+        self._log_changed = log_changed
+        self._log: ServerLog | None = None
+        self._transport: StdioTransport | None = None
+
+    @property
+    def where(self) -> str:
+        problem = self._log.problem if self._log is not None else None
+        log = f"log: {self._log_file}" if problem is None else f"no log: {problem}"
+        return f"command: {self._shown_command}; {log}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._transport.pid if self._transport is not None else None
+
+    @property
+    def output(self) -> ServerOutput | None:
+        if self._log is None:
+            return None
+        lines, earlier = self._log.last_lines()
+        log = str(self._log_file) if self._log.problem is None else None
+        return ServerOutput(self._server.name, lines, earlier, log)
+
+    @property
+    def closed(self) -> bool:
+        return self._transport is None or self._transport.closed
+
+    @property
+    def lost(self) -> asyncio.Future[None]:
+        assert self._transport is not None
+        return self._transport.lost
+
+    async def __aenter__(self) -> TransportStreams:
+        given = {name: filled(value, self._environment, self._secrets) for name, value in self._server.env.items()}
+        inherited = {name: self._environment[name] for name in INHERITED if name in self._environment}
+        program, *arguments = self._command
+        title = f"server {self._server.name!r}: {self._shown_command}"
+        self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets, self._log_changed)
+        self._transport = StdioTransport(
+            (sys.executable if program == "python" else program, *arguments),
+            folder=self._folder,
+            environment={**inherited, **given},
+            log=self._log,
+            polite_s=self._limits.polite_s,
+            terminate_s=self._limits.terminate_s,
+        )
+        try:
+            return await self._transport.__aenter__()
+        except BaseException as error:
+            if isinstance(error, OSError):
+                self._log.note(f"cannot be started: {self._in_words(error)}")
+            self._log.close()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._log is not None
+        assert self._transport is not None
+        try:
+            await self._transport.__aexit__(kind, error, traceback)
+        finally:
+            own_end = self._transport.own_exit_code is not None
+            self._log.note(self.why_lost(None) if own_end else "was closed")
+            self._log.close()
+
+    def kill(self) -> None:
+        if self._transport is not None:
+            self._transport.kill()
+
+    def why_not_started(self, error: BaseException | None) -> str:
+        if self._transport is not None and self._transport.own_exit_code is not None:
+            return f"{self.why_lost(error)} before it listed its tools"
+        if isinstance(error, OSError) and self.pid is None:
+            return f"cannot be started: {self._in_words(error)}"
+        if self._transport is not None and self._transport.overlong:
+            return self.why_lost(error)
+        return f"does not speak MCP as expected: {first_line(error)}"
+
+    def hint(self) -> str:
+        if self._transport is not None and self._transport.stray_lines:
+            return "; it writes to standard output something that is not an MCP message"
+        return ""
+
+    def why_lost(self, error: BaseException | None) -> str:
+        transport = self._transport
+        if transport is not None and transport.overlong:
+            return MAX_MESSAGE_BYTES.reached(what="a message")
+        code = transport.own_exit_code if transport is not None else None
+        if code is None:
+            return "closed its output"
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+    def why_unanswered(self, error: Exception) -> str | None:
+        return None
+
+    @property
+    def _shown_command(self) -> str:
+        """The command on one line of limited length."""
+        return shorten(shlex.join(self._command), MAX_COMMAND_CHARS, placeholder=" …")
+
+    def _in_words(self, error: OSError) -> str:
+        if not self._folder.is_dir():
+            return f"the folder {self._folder} does not exist"
+        if isinstance(error, FileNotFoundError):
+            return f"there is no program {self._command[0]!r}"
+        return f"{error.strerror or error}: {error.filename or self._command[0]}"
