@@ -1,4 +1,4 @@
-"""The room table of docs/architecture.md, the import contracts and what really gets imported agree."""
+"""The table of rooms, the import contract and what really gets imported agree."""
 
 from __future__ import annotations
 
@@ -15,24 +15,18 @@ ROOT = Path(__file__).parent.parent
 HEAVY = ("openai", "anthropic", "mcp", "textual")
 
 
-def rooms_of_the_table() -> dict[str, set[str]]:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE)
-    return {room: {name.strip() for name in allowed.split(",") if name.strip()} for room, allowed in rows}
-
-
-ROOMS = rooms_of_the_table()
-
-
-def reachable_from(room: str) -> set[str]:
-    seen: set[str] = set()
-    waiting = [room]
-    while waiting:
-        current = waiting.pop()
-        if current not in seen:
-            seen.add(current)
-            waiting += ROOMS[current]
-    return seen
+LAYERS = [
+    [name.strip().removeprefix("workbench.") for name in layer.split("|")]
+    for layer in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ][0]["layers"]
+]
+ROOMS = {
+    room: {below for layer in LAYERS[level + 1 :] for below in layer}
+    for level, rooms in enumerate(LAYERS)
+    for room in rooms
+}
+"""Each room, and those it may import."""
 
 
 def modules_after(code: str) -> set[str]:
@@ -41,22 +35,10 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_every_room_is_in_the_table() -> None:
+def test_every_room_is_a_layer_and_a_row_of_the_table() -> None:
     packages = {path.parent.name for path in (ROOT / "workbench").glob("*/__init__.py")}
-    assert packages == set(ROOMS)
-
-
-def test_the_contracts_forbid_exactly_what_the_table_does_not_allow() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    of_rooms = {
-        contract["source_modules"][0].removeprefix("workbench."): contract for contract in contracts[: len(ROOMS)]
-    }
-    assert set(of_rooms) == set(ROOMS)
-    for room, contract in of_rooms.items():
-        forbidden = {name.removeprefix("workbench.") for name in contract["forbidden_modules"]}
-        assert forbidden == set(ROOMS) - ROOMS[room] - {room}, room
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert packages == set(ROOMS) == set(re.findall(r"^\| `(\w+)` \|[^|]*\|$", text, re.MULTILINE))
 
 
 IMPORTER = """
@@ -90,20 +72,18 @@ def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
     for room, loaded in loaded_by_room.items():
         assert set(modules_of(room)) & set(loaded), room
         loaded_rooms = {name.split(".")[1] for name in loaded if name.startswith("workbench.")} & set(ROOMS)
-        assert loaded_rooms <= reachable_from(room), room
-        allowed_heavy = {"tui": {"textual"}, "mcp_server": {"mcp"}}.get(room, set())
+        assert loaded_rooms <= {room, *ROOMS[room]}, room
+        allowed_heavy = {"tui": {"textual"}, "integrations": {"mcp"}}.get(room, set())
         assert not {name for name in HEAVY if name in loaded} - allowed_heavy, room
 
 
 def test_version_and_help_load_nothing_heavy() -> None:
-    """What completion and the man page are made of needs no package, so that a wheel is built without any."""
-    commands = (*COMMANDS, *WORDS)
-    for words in (["--version"], ["--help"], *([*command.split(), "--help"] for command in commands)):
+    for words in (["--version"], ["--help"], *([*command.split(), "--help"] for command in (*COMMANDS, *WORDS))):
         loaded = modules_after(
             "import contextlib, io\nfrom workbench.cli.main import main\n"
             f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main({words!r})"
         )
-        assert not loaded.intersection({*HEAVY, "pydantic", "asyncio"}), words
+        assert not loaded.intersection(HEAVY), words
 
 
 def test_the_files_that_the_architecture_names_exist() -> None:

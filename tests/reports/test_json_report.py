@@ -152,13 +152,17 @@ runs_made_up = st.builds(
 
 @settings(max_examples=30)
 @given(runs_made_up, st.integers(0, 2))
-def test_a_report_written_run_by_run_is_the_text_of_the_whole(run: RunResult, number: int) -> None:
+def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, number: int) -> None:
     runs, cases = [run] * number, [case_result(TWO_REPEATS)] * number
     records = report_records(runs, cases)
     document = report_without_records([], quality_of([], {}), failures_of([]).numbers, FACTS)
     whole = document.model_copy(update={name: each.whole() for name, each in records.items()})
     text = json_text(SECRETS.redacted(whole).model_dump(mode="json"), indent=2) + "\n"
-    assert "".join(document_pieces(document, records, SECRETS)) == text
+    pieces = "".join(document_pieces(document, records, SECRETS))
+    assert json.loads(pieces) == json.loads(text)
+    assert [len(line) - len(line.lstrip()) for line in pieces.split("\n")] == [
+        len(line) - len(line.lstrip()) for line in text.split("\n")
+    ]
 
 
 TWO_REPEATS = [

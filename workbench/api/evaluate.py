@@ -28,10 +28,12 @@ from workbench.evaluation.plan import ClusterError, FinishedRun, Plan, PlanError
 from workbench.evaluation.planner import plan, unresolved_models
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
+from workbench.history.records import HistoryError
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
 from workbench.suite.files import absolute
 from workbench.suite.model import Gate, GraderName, RepeatRule
+from workbench.suite.suite_file import AddedVariantError, variants_in
 from workbench.suite.variants import Variants
 from workbench.trajectory.messages import JsonValue
 
@@ -465,8 +467,6 @@ def _variants(wanted: bool | Sequence[SuitePath]) -> Variants:
 
 def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, ...]:
     """The variants in files. Raises UsageError."""
-    from workbench.suite.suite_file import AddedVariantError, variants_in
-
     try:
         return tuple(AddedVariants(variants_in(Path(file)), file) for file in _files(wanted))
     except AddedVariantError as error:
@@ -493,7 +493,6 @@ def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
 
 def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) -> Baseline:
     from workbench.evaluation.baseline import baseline_of
-    from workbench.history.records import HistoryError
 
     try:
         return baseline_of(which, history, planned, fail_on)[0]

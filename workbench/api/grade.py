@@ -23,6 +23,7 @@ from workbench.engine.known_secrets import learn_secrets
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.evaluation.approval import Needs
+from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.regrade import GradeOptions, RegradePlan, RunToGrade, grade_recordings, graded_anew
 from workbench.evaluation.report import Report
@@ -186,8 +187,6 @@ def grade_calls(
     >>> report.passed, len(report.runs)
     (True, 2)
     """
-    from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
-
     program = program_in(user_folders(), os.environ)
     of_suite = suite if isinstance(suite, LoadedSuite) else load(suite)
     with suppress(ConfigError):

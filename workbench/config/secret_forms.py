@@ -54,31 +54,28 @@ _PREFIXES = tuple(prefix for form in _FORMS for prefix in form.prefixes)
 _HEADS = {sign: tuple(prefix.split(sign)[0] for prefix in _PREFIXES if sign in prefix) for sign in "_-"}
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 
+# Few texts come as far as these five, which `re` compiles when they are first used: half a percent of a short command.
 _PEM = "-----BEGIN "
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"
     r"(?:[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r"|(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{30,80})+)"  # one whose end is missing
 )
-_OPEN_KEY = re.compile(
+_OPEN_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,60}(?:-{0,5}\Z"
     r"|-----[^-]*(?:-(?!----)[^-]*)*(?:-----(?:E|EN|END|END [A-Z0-9 ]{0,60}-{0,4})?)?\Z)"
 )
 
 _USER = r"[^\s\x00-\x1f/?#@:\"'<>`,\\\[]"
 _PASSWORD = r"(?:[^\s\x00-\x1f/?#\"'<>`\\]|\\(?![nrt])|(?<=[\w\\])[\"'](?=\w|\\+u))"
-_ADDRESS = re.compile(
-    rf":\\*/\\*/(?P<user>{_USER}{{0,256}}):(?!\d{{1,5}}[,;|)\]}}\"'`\\])(?P<password>{_PASSWORD}{{1,512}})@"
+_ADDRESS = rf":\\*/\\*/(?P<user>{_USER}{{0,256}}):(?!\d{{1,5}}[,;|)\]}}\"'`\\])(?P<password>{_PASSWORD}{{1,512}})@"
+_ENCODED_ADDRESS = (
+    r"(?i)%3A%2F%2F(?P<user>(?:[^\s\x00-\x1f/?#@:&\"'<>`,\\%]|%(?!2F|3F|23|40|3A|20|0A)){0,256})%3A"
+    r"(?P<password>(?:[^\s\x00-\x1f/?#&\"'<>`,\\%]|%(?!2F|3F|23|20|0A)){1,512})%40"
 )
-_ENCODED_ADDRESS = re.compile(
-    r"%3A%2F%2F(?P<user>(?:[^\s\x00-\x1f/?#@:&\"'<>`,\\%]|%(?!2F|3F|23|40|3A|20|0A)){0,256})%3A"
-    r"(?P<password>(?:[^\s\x00-\x1f/?#&\"'<>`,\\%]|%(?!2F|3F|23|20|0A)){1,512})%40",
-    re.IGNORECASE,
-)
-_OPEN_ADDRESS = re.compile(
-    rf":\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z"
-    r"|%(?:3(?:A(?:%(?:2(?:F(?:%(?:2(?:F[^\s/?#&]{0,768})?)?)?)?)?)?)?)?\Z",
-    re.IGNORECASE,
+_OPEN_ADDRESS = (
+    rf"(?i):\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z"
+    r"|%(?:3(?:A(?:%(?:2(?:F(?:%(?:2(?:F[^\s/?#&]{0,768})?)?)?)?)?)?)?)?\Z"
 )
 _PLACEHOLDER = re.compile(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
@@ -110,12 +107,12 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
                     if _BEFORE_WORD.match(text, match.start()):
                         yield FormPlace(match.start(), match.end(), f"${form.name}", match[0])
     if "-" in text and _PEM in text:
-        for match in _PRIVATE_KEY.finditer(text, begin):
+        for match in re.compile(_PRIVATE_KEY).finditer(text, begin):
             yield FormPlace(match.start(), match.end(), "$PRIVATE_KEY", _ESCAPES.sub("", match[0]))
     if "@" in text and ("://" in text or ":\\" in text):
-        yield from _passwords(_ADDRESS.finditer(text, begin))
+        yield from _passwords(re.compile(_ADDRESS).finditer(text, begin))
     if "%40" in text:
-        yield from _passwords(_ENCODED_ADDRESS.finditer(text, begin))
+        yield from _passwords(re.compile(_ENCODED_ADDRESS).finditer(text, begin))
 
 
 def open_form_from(text: str) -> int:
@@ -126,11 +123,11 @@ def open_form_from(text: str) -> int:
     if word < found and (match := _open_token().search(text, word)) is not None:
         found = match.start()
     address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _MAX_OPEN_CHARS)
-    if (":" in text or "%" in text) and (match := _OPEN_ADDRESS.search(text, address)) is not None:
+    if (":" in text or "%" in text) and (match := re.compile(_OPEN_ADDRESS).search(text, address)) is not None:
         found = min(found, match.start())
     if "-" in text:
         last = text.rfind("-----B")
-        if last >= 0 and (_PEM.startswith(text[last:]) or _OPEN_KEY.match(text, last)):
+        if last >= 0 and (_PEM.startswith(text[last:]) or re.compile(_OPEN_KEY).match(text, last)):
             found = min(found, last)
         found = min(found, max(len(text.rstrip("-")), len(text) - 5))
     return found

@@ -20,6 +20,8 @@ from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
 from workbench.providers.built_in import is_built_in
+from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.model import ModelError
 from workbench.suite.project import Search
 from workbench.suite.suite_file import AddedVariantError, SuiteFile, with_variants
 from workbench.tools.listings import Listings
@@ -180,8 +182,6 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
 def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
     """Yield why chosen models cannot be reached."""
     # On use, like whatever the app's first screen does not need.
-    from workbench.providers.built_in_models import BuiltInModels
-    from workbench.providers.model import ModelError
 
     problems: dict[str, None] = {}
     built_in = BuiltInModels()

@@ -29,8 +29,9 @@ from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.reports.failures import failure_lines
-from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH
+from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.reports.paint import Paint
+from workbench.reports.report_files import write_report
 from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
@@ -274,7 +275,6 @@ class Report:
             return iter((self.text(),))
         if form == "json":
             return self.json_pieces()
-        from workbench.reports.forms import pieces_of
 
         return pieces_of(form, "run", self)
 
@@ -284,15 +284,11 @@ class Report:
 
         Raises ValueError for a form that does not exist, and OSError.
         """
-        from workbench.reports.report_files import write_report
-
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
         """The form in which `write` writes a file; raises ValueError for one that does not exist."""
-        from workbench.reports.forms import endings_of, form_of_file, forms_of
-
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:

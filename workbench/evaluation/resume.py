@@ -18,6 +18,7 @@ from workbench.engine.history_recorder import cases_as_stored
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import Execution
 from workbench.engine.resume import Resumption, claim_and_read, learn_secrets_of_models, suite_of
+from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
 from workbench.evaluation.plan import (
@@ -109,7 +110,6 @@ def _plan_of(
     if wrong:
         raise PlanError(*notices, *map(Notice, wrong))
     before = runs_before(resumption, cases)
-    from workbench.evaluation.cost_limit import CostLimitError  # on use: few batches have a limit
 
     try:
         limit = cost_limit_of(resumption, before, history, program, options.max_cost_usd)
@@ -166,7 +166,6 @@ def cost_limit_of(
     usd = float(stored) if wanted_usd is None and isinstance(stored, int | float) else wanted_usd
     if usd is None:
         return None
-    from workbench.evaluation.cost_limit import cost_limit  # on use: few batches have a limit
 
     spent = spent_before(history, resumption.batch.number, before)
     return cost_limit(usd, resumption.runs, resumption.specs, program, history.file, spent)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.analysis.early_stop import stored_watch
 from workbench.config.secrets import Secrets
@@ -27,13 +27,11 @@ from workbench.history.records import BatchRow, DamagedError, HistoryError, Regr
 from workbench.history.writer import BatchHandle
 from workbench.reports.baseline import AgainstBaseline
 from workbench.reports.history_list import called
+from workbench.reports.runs_report import MissingRuns
 from workbench.suite.model import Case, GraderName
 from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import Recording
-
-if TYPE_CHECKING:
-    from workbench.reports.runs_report import MissingRuns
 
 _NOTHING = float("nan")
 """What stands for `None` among numbers."""
@@ -295,8 +293,6 @@ def stored_report(
 
 def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
     """Returns the cases of which runs were never finished."""
-    from workbench.reports.runs_report import MissingRuns  # on use: it loads the models of the JSON report
-
     cases: dict[tuple[str, str, str, str], list[int]] = {}
     for run in runs:
         if not run.is_fork:

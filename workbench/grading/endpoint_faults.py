@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from workbench.by_identity import ByIdentity
 from workbench.checks.values import cut, describe_value
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
+from workbench.grading.text_calls import meant_tool
 from workbench.grading.tool_names import is_offered
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -145,7 +146,6 @@ def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
     """Return the offered tool that is meant by a name with residue, `None` for an offered name and for any other."""
     if is_offered(name, tools):
         return None
-    from workbench.grading.text_calls import meant_tool  # on use: most names are those of tools
 
     return meant_tool(name, [tool.name for tool in tools])
 

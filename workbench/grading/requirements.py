@@ -30,6 +30,7 @@ from workbench.grading.extra_calls import ExtraCallRule, rule_of
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue, Metric
 from workbench.grading.step_rounds import calls_of_silent_steps
+from workbench.grading.text_calls import meant_tool
 from workbench.grading.tool_names import is_meant, is_offered
 from workbench.grading.valid_arguments import (
     CheckedCall,
@@ -56,7 +57,6 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     tools = trajectory.start.tools if trajectory.start is not None else ()
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
-    from workbench.grading.text_calls import meant_tool  # on use: most names are those of tools
 
     names = [tool.name for tool in tools]
     written = {call.tool for call in (*case.expected_calls(), *case.disallowed)}

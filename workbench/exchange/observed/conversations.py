@@ -32,7 +32,7 @@ from workbench.exchange.importers.source_files import Node, RefusedError, read_s
 from workbench.exchange.observed.wires import Answer, AnswerReading, body_node, messages_in, tools_in
 from workbench.suite.numerals import counted
 from workbench.suite.render import Table
-from workbench.tools.answer import ToolAnswer
+from workbench.tools.answer import ToolAnswer, answer_of
 from workbench.trajectory.events import Deviation
 from workbench.trajectory.messages import JsonValue, Message, ToolCall
 from workbench.trajectory.typed_json import compact_json, json_text, parsed_json, reader_of
@@ -500,8 +500,6 @@ def read_server_log(path: Path) -> ServerLog:
     """Returns the log that `workbench record --server --to` wrote. Raises RefusedError."""
     from mcp_types import CallToolResult
     from pydantic import ValidationError
-
-    from workbench.tools.answer import answer_of  # both on use: only logs hold results of MCP
 
     tools: dict[str, Table] = {}
     calls: list[ServerCall] = []

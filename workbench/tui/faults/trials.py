@@ -13,6 +13,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, plan_runs, same_question
+from workbench.lab.faults import FAULTS, LASTS
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
@@ -57,7 +58,7 @@ class FaultTrials:
         self._stage.work(self._break(), group="start")
 
     async def _break(self) -> None:
-        from workbench.lab.faults import FAULTS, LASTS, FaultOptions
+        from workbench.lab.faults import FaultOptions
         from workbench.tui.faults.dialog import SHOW_LAST, FaultsDialog
 
         cases, place = self._selection.runnable_below(self._selection.row), one_line(self._selection.title)

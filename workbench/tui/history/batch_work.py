@@ -13,11 +13,14 @@ from textual.screen import Screen
 
 from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
+from workbench.engine.recordings import export_recording
 from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS, ExportError
+from workbench.exchange.exporters.exported import exported_run
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
 from workbench.suite.numerals import counted
+from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
@@ -189,7 +192,6 @@ class BatchWork:
 
         def save() -> str:
             from workbench.engine.known_secrets import keep_stored, learn_secrets
-            from workbench.engine.recordings import export_recording
 
             program = self._program
             for place in {suite.file.parent for suite in batch.suites}:
@@ -204,7 +206,6 @@ class BatchWork:
                 if form is not None:
                     from workbench.evaluation.stored_runs import result_of_row, stored_report
                     from workbench.exchange.exporters.export import write_runs, write_table
-                    from workbench.exchange.exporters.exported import exported_run
 
                     def runs() -> Iterator[ExportedRun]:
                         for row, each in recordings:
@@ -326,7 +327,6 @@ class BatchWork:
 
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
         from workbench.evaluation.regrade import plan_regrading
-        from workbench.suite.suite_file import load_suite
 
         def load(path: Path) -> SuiteFile:
             return edited[path] if path in edited else load_suite(path)

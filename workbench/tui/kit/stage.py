@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
+from workbench.tools.python_code import in_thread
 from workbench.tui.lines.spans import Role
 
 Answer = TypeVar("Answer")
@@ -42,6 +43,4 @@ Result = TypeVar("Result")
 async def in_background(work: Callable[[], Result]) -> Result:
     """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
     writes belongs elsewhere."""
-    from workbench.tools.python_code import in_thread
-
     return await in_thread(work, name="worked out")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
+from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
+from workbench.grading.judgements import unjudged
 from workbench.suite.numerals import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
@@ -184,9 +186,6 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    from workbench.checks.patterns import CheckError
-    from workbench.grading.judgements import unjudged
-
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:
             return judge.known(check, value)

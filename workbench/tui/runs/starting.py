@@ -16,6 +16,7 @@ from workbench.authoring.workspace import is_stale, trouble
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
+from workbench.engine.model_specs import Specs
 from workbench.engine.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
@@ -397,7 +398,6 @@ class Starter:
         usd = limit_usd(plan.runs, options.max_cost_usd if options is not None else None)
         if usd is None or not plan.runs:
             return plan
-        from workbench.engine.model_specs import Specs
         from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
         specs = Specs(self._program.models, self._program.environment)

@@ -17,6 +17,7 @@ from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
+from workbench.tui.run_book.stored import main_causes
 from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_graded
 
 if TYPE_CHECKING:
@@ -157,8 +158,6 @@ class HistoryReader:
             self._stage.work(self._explain(wanted), "causes")
 
     async def _explain(self, wanted: list[RunRow | RunRecord]) -> None:
-        from workbench.tui.run_book.stored import main_causes
-
         try:
             causes = await in_background(lambda: main_causes(self._file, wanted))
         except HistoryError as error:

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from workbench.analysis.causes import CAUSES
+from workbench.analysis.comparison import cells_of, model_totals
 from workbench.dataclasses import dataclass
 from workbench.reports.values import cost_text
 from workbench.reports.when import age
@@ -65,8 +66,6 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
 
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
-    from workbench.analysis.comparison import cells_of, model_totals
-
     totals = model_totals("", cells_of(found.runs).values())
     counts = [f"{found.statuses[status]:,} {status}" for status in _COUNTED if found.statuses[status]]
     never = found.statuses[None] + found.statuses["skipped"]

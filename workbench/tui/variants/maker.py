@@ -20,6 +20,7 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
 
 if TYPE_CHECKING:
     from workbench.trajectory.messages import ToolDefinition
@@ -97,8 +98,6 @@ class VariantMaker:
         table: Callable[[str], Table],
         announce: Announce,
     ) -> None:
-        from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
-
         try:
             suite = self._selection.open_suites.editable(path)
             taken = {each.get("name") for _, each in tables(suite.document.table(HEAD).get("variants"))}
