@@ -33,8 +33,8 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    Usage,
 )
-from workbench.trajectory.messages import Usage
 from workbench.trajectory.trajectory import fold
 from workbench.tui.terminal.environment import terminal_environment
 

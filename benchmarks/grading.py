@@ -31,8 +31,7 @@ from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.events import RunFinished
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, RunFinished, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Arguments = Mapping[str, JsonValue]

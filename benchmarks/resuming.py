@@ -31,7 +31,7 @@ from workbench.history.packing import RunPacker
 from workbench.history.records import NewBatch, NewRun
 from workbench.history.rows import begin_batch, write_run
 from workbench.suite.suite_file import load_suite
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 CASES, REPEATS, OVER = sized((300, 100, 23_776), (3, 4, 9))
 REAL_RUNS = sized(40, 3)

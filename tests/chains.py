@@ -10,6 +10,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     EventPayload,
+    Message,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
@@ -17,8 +18,8 @@ from workbench.trajectory.events import (
     RunStarted,
     StepStarted,
     TextDelta,
+    Usage,
 )
-from workbench.trajectory.messages import Message, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
 
 STARTED = RunStarted("hash", "case", "Case", "m", None, (Message("user", "Go."),), ())

@@ -7,8 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.trajectory.scripts import stamped
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Metric, RedactedPlace, StepGrade
-from workbench.grading.judgements import Judgement
+from workbench.grading.grade import (
+    ArgumentVerdict,
+    CallPairing,
+    Grade,
+    Issue,
+    Judgement,
+    Metric,
+    RedactedPlace,
+    StepGrade,
+)
 from workbench.grading.result_json import Outcome, outcome_to_json
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -19,6 +27,7 @@ from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
     Forked,
+    Message,
     MessageAdded,
     Paused,
     ReasoningDelta,
@@ -35,8 +44,10 @@ from workbench.trajectory.events import (
     ServerOutput,
     StepStarted,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.recording import Header, RecordedSuite, event_to_line, header_line, result_line
 
 JUNK: tuple[Any, ...] = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from workbench.checks.check import CHECK_CLASSES, JSON_TYPES, Check
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 CHECK: TypeAdapter[Check] = TypeAdapter(Check)
 

@@ -43,8 +43,7 @@ from workbench.remote.attached.viewer import Connection
 from workbench.suite.render import Table
 from workbench.suite.suite_file import load_suite
 from workbench.tools.answer import ToolAnswer
-from workbench.trajectory.events import Event, TextDelta
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import Event, JsonValue, TextDelta, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
 ROOT = Path(__file__).parents[1] / "workbench"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.trajectory.events import FinishReason, RunFinished, RunStarted
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.events import FinishReason, JsonValue, RunFinished, RunStarted, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 CallSpec = tuple[str, Mapping[str, JsonValue]]

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from workbench.providers.function import AgentAnswer, AgentReply, AgentRequest
     from workbench.providers.model import Model, ModelError
     from workbench.suite.trust import SuiteNeeds
-    from workbench.trajectory.messages import Message, ToolCall, Usage
+    from workbench.trajectory.events import Message, ToolCall, Usage
     from workbench.trajectory.trajectory import Trajectory
 
 _MODULES = {
@@ -83,7 +83,7 @@ _MODULES = {
     "workbench.providers.function": ("AgentAnswer", "AgentReply", "AgentRequest"),
     "workbench.providers.model": ("Model", "ModelError"),
     "workbench.suite.trust": ("SuiteNeeds",),
-    "workbench.trajectory.messages": ("Message", "ToolCall", "Usage"),
+    "workbench.trajectory.events": ("Message", "ToolCall", "Usage"),
     "workbench.trajectory.trajectory": ("Trajectory",),
 }
 """Where each public name is defined."""

@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import json_values
-from workbench.trajectory.events import FinishReason, ResultReceived, RunFinished, StepStarted
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import FinishReason, JsonValue, ResultReceived, RunFinished, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 

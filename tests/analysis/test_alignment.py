@@ -22,8 +22,7 @@ from workbench.analysis.alignment import (
     same_answer,
     same_call,
 )
-from workbench.trajectory.events import RunStarted
-from workbench.trajectory.messages import JsonValue, Message
+from workbench.trajectory.events import JsonValue, Message, RunStarted
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 FEW = settings(max_examples=50)

@@ -21,7 +21,7 @@ from workbench.suite.model import Suite
 from workbench.suite.problems import written
 from workbench.suite.settings import settings_of
 from workbench.tools.listings import Listing
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 SEARCH = {
     "name": "search",

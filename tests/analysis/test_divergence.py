@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
 from workbench.analysis.alignment import Difference, first_difference
-from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")

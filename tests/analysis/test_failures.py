@@ -17,8 +17,7 @@ from workbench.analysis.failures import Failures, failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
 from workbench.grading.graders import GRADERS
 from workbench.suite.model import Case
-from workbench.trajectory.events import FinishReason, RunFinished
-from workbench.trajectory.messages import ToolCall, ToolDefinition
+from workbench.trajectory.events import FinishReason, RunFinished, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 WEATHER = case_of(call("weather", {"city": "Oslo"}))

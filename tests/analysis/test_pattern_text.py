@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from workbench.checks.pattern_text import matching_text
+from workbench.checks.patterns import matching_text
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from workbench.analysis.tool_lint import (
 )
 from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.suite_file import parse_suite
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import type_text
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 Properties = dict[str, JsonValue]
 

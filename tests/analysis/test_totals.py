@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.results import result
 from workbench.analysis.totals import nearest_rank, totals_of
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 
 
 def test_errors_skipped_and_stopped_runs_are_in_no_mean_and_no_rate() -> None:

@@ -12,8 +12,15 @@ from workbench.authoring.form.tables import items_at
 from workbench.authoring.from_calls import Addition, expectation_of_call, index_of_call, mock_of_call
 from workbench.grading.run import grade_run
 from workbench.suite.settings import settings_of
-from workbench.trajectory.events import ResultReceived, RunFinished, RunStarted, StepStarted
-from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
+from workbench.trajectory.events import (
+    JsonValue,
+    ResultReceived,
+    ResultSource,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+    ToolCall,
+)
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 HEAD = 'format = 1\nname = "S"\n\n[[tools]]\nname = "dim"\n\n[[tools]]\nname = "lock"\n\n[[cases]]\nname = "One"\n'

@@ -9,7 +9,7 @@ import pytest
 from workbench.authoring.known_tools import KnownTools, tools_of_suite
 from workbench.suite.model import Server
 from workbench.tools.listings import Listings
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 HEADER: dict[str, object] = {
     "format": 1,

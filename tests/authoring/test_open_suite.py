@@ -11,7 +11,7 @@ from workbench.authoring.workspace import OpenSuites, Workspace
 from workbench.suite.files import FileState
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.listings import Listings
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import form_source
 from workbench.tui.lines.words import at_line
 

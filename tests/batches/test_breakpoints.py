@@ -25,8 +25,7 @@ from workbench.engine.stepper import Steppers
 from workbench.grading.grade import RunResult
 from workbench.suite.suite_file import parse_suite
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import Paused
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, Paused, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 HOME = """

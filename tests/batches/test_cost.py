@@ -8,7 +8,7 @@ import pytest
 
 from workbench.config.models import Price
 from workbench.engine.cost import FREE, cost_of
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 
 

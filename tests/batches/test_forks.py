@@ -21,7 +21,7 @@ from workbench.engine.plan import plan_fork, plan_runs
 from workbench.engine.recordings import RecordingLines, Recordings
 from workbench.grading.grade import RunResult
 from workbench.suite.suite_file import SuiteFile, load_suite
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import read_recording
 from workbench.trajectory.trajectory import Trajectory
 

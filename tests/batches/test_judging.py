@@ -48,10 +48,9 @@ from workbench.evaluation.approval import Needs, needs_of
 from workbench.evaluation.judges import judge_for
 from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
-from workbench.grading.grade import RunResult
-from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.grading.grade import Judgement, JudgeUse, RunResult
 from workbench.suite.suite_file import load_suite
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import read_recording, recordings_in
 
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]

@@ -21,12 +21,12 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.engine.judges import Asking, JudgementCache, RunJudge
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import graded
-from workbench.grading.judgements import Judgement, JudgementNeededError, judged_value
+from workbench.grading.grade import Judgement, JudgementNeededError, judged_value
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import SuiteFile
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 SPEC = ModelSpec("mine", "openai", "m", "http://localhost:1/v1")
 

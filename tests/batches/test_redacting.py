@@ -21,6 +21,7 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    Message,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -29,8 +30,9 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import Message, ToolDefinition, Usage
 from workbench.trajectory.recording import event_to_line
 from workbench.trajectory.trajectory import Trajectory, fold
 

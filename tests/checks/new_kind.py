@@ -31,8 +31,8 @@ from workbench.checks.check import (
 )
 from workbench.suite.render import to_toml_data
 from workbench.suite.suite_file import parse_suite
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import Schema, is_number
-from workbench.trajectory.messages import JsonValue
 
 
 class MultipleOf(CheckBase):

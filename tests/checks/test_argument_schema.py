@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, argument_problems
-from workbench.trajectory.messages import JsonValue
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, argument_problems
+from workbench.trajectory.events import JsonValue
 
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",

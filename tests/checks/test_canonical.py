@@ -6,7 +6,7 @@ from hypothesis import given
 
 from tests.strategies import CHECK, json_values
 from workbench.checks.values import canonical, json_equal
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 COMPOSED, APART = "caf\u00e9", "cafe\u0301"
 

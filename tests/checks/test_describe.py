@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.check import Check, describe
 from workbench.checks.values import SHOWN_CELLS, cut, describe_value
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 @pytest.mark.parametrize(

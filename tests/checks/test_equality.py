@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.strategies import CHECK, is_finite, json_values
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 @pytest.mark.parametrize(

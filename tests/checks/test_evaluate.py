@@ -25,7 +25,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal
 from workbench.grading.critics import by_arcade_casting, by_casting
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 integers = st.builds(
     lambda middle, away: middle + away,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.checks.pattern_shape import prepared_size, repeats_ambiguously
+from workbench.checks.patterns import prepared_size, repeats_ambiguously
 
 AMBIGUOUS = [
     r"(a+)+",

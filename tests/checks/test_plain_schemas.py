@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator as Validator
 
-from workbench.checks.plain_schemas import is_plainly_valid
+from workbench.checks.schemas import is_plainly_valid
 from workbench.config.folders import bundled
 from workbench.suite.project import find_suites
 from workbench.suite.suite_file import load_suite

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.plain_schemas import plainly_accepts
-from workbench.checks.schemas import validator_of
+from workbench.checks.schemas import plainly_accepts, validator_of
 
 _NAMES = st.sampled_from(["a", "b", "red"])
 _SCALARS = st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from([0.0, 1.0, 1.5, float("inf")]) | _NAMES

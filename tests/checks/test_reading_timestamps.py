@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.timestamps import read_timestamp
+from workbench.checks.values import read_timestamp
 
 NAIVE_TEN = datetime(2024, 1, 1, 10)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.similarity import SimilarityMetric, as_text, cosine, similarity
+from workbench.checks.values import SimilarityMetric, as_text, cosine, similarity
 
 METRICS: list[SimilarityMetric] = ["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 TEXTS = st.one_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from workbench.checks.timestamps import read_timestamp, seconds_between, timestamp_credit
+from workbench.checks.values import read_timestamp, seconds_between, timestamp_credit
 
 NAIVE_TEN = datetime(2024, 1, 1, 10)
 

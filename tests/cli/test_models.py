@@ -13,7 +13,7 @@ from tests.cli.suites import WEATHER
 from tests.providers.server import Server, said, serve
 from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 KEY = "planted-key-4711"
 BARE = """

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.program import Program
 from workbench.cli.mutate import KINDS
 from workbench.lab.mutation import MUTANT_KINDS, mutants_of
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 SUITE = """
 format = 1

@@ -18,7 +18,7 @@ from tests.cli.suites import WEATHER
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
 from workbench.cli.batch_command import models_again
 from workbench.config.folders import bundled
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def test_an_interrupted_batch_says_how_to_go_on_and_goes_on(program: Program) -> None:

@@ -17,7 +17,7 @@ from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.critics import bound_to
 from workbench.suite.model import Case, GradingTable, Suite
 from workbench.suite.settings import Grading, settings_of
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 
 Vector = dict[str, Any]
 Call = Mapping[str, Any]

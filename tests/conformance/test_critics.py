@@ -18,10 +18,10 @@ from workbench.grading.critics import bound_to, grade_critics, judge
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, Status
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
-from workbench.grading.tool_names import same_tool
 from workbench.suite.model import Case, GradingTable
 from workbench.suite.settings import CriticsOptions, Grading
-from workbench.trajectory.messages import ToolDefinition
+from workbench.suite.tool_names import same_tool
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 Vector = dict[str, Any]

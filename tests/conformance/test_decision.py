@@ -18,7 +18,7 @@ from workbench.grading.grade import Grade
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Vector = dict[str, Any]

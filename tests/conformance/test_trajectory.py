@@ -20,7 +20,7 @@ from workbench.grading.grade import Grade, GradingError
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import AnyOrder, Case, Statistic
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 Vector = dict[str, Any]

@@ -15,12 +15,13 @@ from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
+    JsonValue,
     ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, Usage
 
 
 @dataclass(frozen=True)

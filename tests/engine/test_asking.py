@@ -14,12 +14,7 @@ from tests.engine.scripted import Cut, Fail, Say, ScriptedModel
 from workbench.engine.retries import RetryPolicy
 from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import ModelError
-from workbench.trajectory.events import (
-    RequestFailed,
-    RequestStarted,
-    RetryScheduled,
-    RunFinished,
-)
+from workbench.trajectory.events import RequestFailed, RequestStarted, RetryScheduled, RunFinished
 
 BUSY = ModelError("busy", retryable=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.engine.breakpoints import breakpoint_of, doubt_about
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 LIGHTS = ToolDefinition(
     "set_lights",

@@ -28,12 +28,14 @@ from workbench.trajectory.events import (
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    JsonValue,
     Paused,
     ResultReceived,
     Resumed,
     RunFinished,
+    ToolCall,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 READS = ToolDefinition("look", annotations={"readOnlyHint": True}, server="office")

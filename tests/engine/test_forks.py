@@ -25,8 +25,7 @@ from workbench.engine.checkpoint import (
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal
 from workbench.engine.turns import turns_of
 from workbench.suite.model import Case
-from workbench.trajectory.events import Deviation, MessageAdded
-from workbench.trajectory.messages import Message, ToolCall, Usage
+from workbench.trajectory.events import Deviation, Message, MessageAdded, ToolCall, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
 
 SEND = ("send", {"to": "Ann"})

@@ -19,8 +19,7 @@ from workbench.suite.settings import settings_of
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import PythonFunctions
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import Event, ResultReceived, RunFinished
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import Event, ResultReceived, RunFinished, ToolDefinition
 from workbench.trajectory.recording import event_from_line, event_to_line
 from workbench.trajectory.trajectory import fold
 

@@ -12,7 +12,7 @@ from workbench.analysis.prefilled import is_open, refused_parts, required_args, 
 from workbench.evaluation.first_suite import ci_file, starter_suite, with_prefixes
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 SERVER: dict[str, object] = {"name": "s", "command": ["x"]}
 VALUES = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-3, 3) | st.text(max_size=4)

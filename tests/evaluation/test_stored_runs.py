@@ -30,7 +30,7 @@ from workbench.history.records import HistoryError
 from workbench.history.run_table import RunTable
 from workbench.reports import forms
 from workbench.reports.forms import forms_of
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 
 FORMS = forms_of("history show", beside=True)

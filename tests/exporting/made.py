@@ -15,6 +15,7 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    Message,
     ReasoningDelta,
     RequestStarted,
     ResponseFinished,
@@ -22,8 +23,10 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
 from workbench.trajectory.trajectory import fold
 

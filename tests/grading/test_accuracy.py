@@ -18,7 +18,7 @@ from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.grade import Grade, GradingError
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, ToolCall
 
 
 def graded(case: Case, *calls: CallSpec | ToolCall, mode: str = "exact", **options: Any) -> Grade:

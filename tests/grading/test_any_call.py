@@ -9,10 +9,9 @@ import pytest
 from tests.chains import chain_run
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.grading.findings import describe_expected
+from workbench.grading.pairing import describe_expected
 from workbench.grading.run import grade_run
-from workbench.suite.model import Case, GraderName, GradingTable, Suite
-from workbench.suite.tables import AccuracyTable
+from workbench.suite.model import AccuracyTable, Case, GraderName, GradingTable, Suite
 from workbench.trajectory.trajectory import Trajectory
 
 GRADERS = get_args(GraderName)

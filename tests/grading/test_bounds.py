@@ -11,7 +11,7 @@ from workbench.grading.graders import GRADERS
 from workbench.grading.pairing import paired_in_turn
 from workbench.suite.model import GraderName, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 @pytest.mark.parametrize("grader", ["critics", "dimensions"])

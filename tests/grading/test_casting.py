@@ -11,7 +11,7 @@ from tests.strategies import json_values
 from workbench.checks.check import EqualsRule, by_json, by_python, evaluate
 from workbench.checks.value_kinds import Equals
 from workbench.grading.critics import by_arcade_casting, by_casting
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 # Expected, actual, and whether they match by our rule and by the peer's.
 DIFFERENT: list[tuple[JsonValue, JsonValue, bool, bool]] = [

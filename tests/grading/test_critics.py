@@ -14,7 +14,7 @@ from workbench.grading.critics import grade_critics
 from workbench.grading.grade import Grade, GradingError
 from workbench.suite.model import Case
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 DEFAULT = Grading()
 

@@ -15,8 +15,7 @@ from workbench.grading.decision import grade_decision
 from workbench.grading.grade import Grade
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
-from workbench.trajectory.events import StepStarted
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 

@@ -8,12 +8,11 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.patterns import CheckError
-from workbench.grading.grade import Grade
-from workbench.grading.judgements import JudgementNeededError
+from workbench.grading.grade import Grade, JudgementNeededError
 from workbench.grading.run import graded_by
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 
 
 def graded(case: Case, *calls: CallSpec | ToolCall, answer: str = "", context: CheckContext = EMPTY_CONTEXT) -> Grade:

@@ -17,8 +17,16 @@ from workbench.grading.run import graded_run
 from workbench.grading.run_summary import is_endpoint_fault, summary_of
 from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.events import FinishReason, RunFinished, RunStarted, StopReason
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.events import (
+    FinishReason,
+    JsonValue,
+    RunFinished,
+    RunStarted,
+    StopReason,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+)
 from workbench.trajectory.trajectory import Round, Trajectory
 
 SCHEMA: dict[str, JsonValue] = {

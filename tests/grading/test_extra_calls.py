@@ -21,7 +21,7 @@ from workbench.grading.run import grade_run
 from workbench.history.packing import grading_from, grading_text
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, settings_of
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 TOOLS = (

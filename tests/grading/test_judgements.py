@@ -10,11 +10,11 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.combined_kinds import Judged
+from workbench.grading.grade import Judgement, JudgementNeededError, JudgeUse, KnownJudgements, judged_value
 from workbench.grading.graders import GRADERS
-from workbench.grading.judgements import Judgement, JudgementNeededError, JudgeUse, KnownJudgements, judged_value
 from workbench.grading.run import grade_run
 from workbench.suite.model import Suite
-from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.events import JsonValue, Usage
 
 POLITE = Judged(judged="polite")
 POLITE_BY_B = Judged(judged="polite", model="b")

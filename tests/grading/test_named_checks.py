@@ -18,8 +18,7 @@ from workbench.grading.redacted import redacted_places, why_not_regraded
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.grading.run import GradedRun, graded_run
 from workbench.suite.model import Case, Suite
-from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue, ResultReceived
 from workbench.trajectory.trajectory import Trajectory
 
 NAMED = {

@@ -26,8 +26,7 @@ from workbench.reports.json_report import report_records
 from workbench.reports.paint import Paint
 from workbench.reports.text import text_report
 from workbench.suite.model import Case, ExpectedCall
-from workbench.trajectory.events import Event
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import Event, ToolDefinition
 from workbench.trajectory.trajectory import fold
 
 MOST_BYTES = 1600

@@ -15,8 +15,7 @@ from workbench.engine.redaction import SuiteParts, redacted_result, redacted_sui
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.events import RunFinished
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import RunFinished, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 KEY = "sk-planted-0123456789"

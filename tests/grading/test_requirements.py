@@ -16,8 +16,7 @@ from workbench.grading.requirements import requirement_issues
 from workbench.grading.run import graded_by
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, Limits, settings_of
-from workbench.trajectory.events import FinishReason
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import FinishReason, ToolCall
 from workbench.trajectory.trajectory import Trajectory
 
 

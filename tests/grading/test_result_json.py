@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from tests.results import result
+from workbench.dataclasses import compact_json
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.reports.json_report import GradeReport
-from workbench.trajectory.typed_json import compact_json
 
 GRADE = Grade(
     "critics",

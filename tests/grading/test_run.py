@@ -11,7 +11,7 @@ from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, Status
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, LimitsTable, Suite
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def graded(case: Case, *calls: CallSpec, answer: str = "", **suite: Any) -> tuple[Grade, Status]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.grading.valid_arguments import refusal_of
-from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.messages import ResultSource, ToolCall
+from workbench.trajectory.events import ResultReceived, ResultSource, ToolCall
 from workbench.trajectory.trajectory import CallRecord
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from workbench.grading.tool_names import ToolRegistry, same_tool
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.suite.tool_names import ToolRegistry, same_tool
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 
 def tool(name: str, **defaults: JsonValue) -> ToolDefinition:

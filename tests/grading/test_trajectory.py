@@ -10,13 +10,12 @@ from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
-from workbench.grading.grade import CallPairing, Grade
-from workbench.grading.judgements import JudgementNeededError
+from workbench.grading.grade import CallPairing, Grade, JudgementNeededError
 from workbench.grading.run import graded_by
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, settings_of
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 
 
 def case_of(**table: Any) -> Case:

@@ -11,8 +11,15 @@ import pytest
 from workbench.grading.run import graded_run
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import GRADERS, Case, GraderName, Suite
-from workbench.trajectory.events import ResultReceived, RunFinished, RunStarted
-from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition
+from workbench.trajectory.events import (
+    JsonValue,
+    ResultReceived,
+    ResultSource,
+    RunFinished,
+    RunStarted,
+    ToolCall,
+    ToolDefinition,
+)
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 SCHEMA: dict[str, JsonValue] = {

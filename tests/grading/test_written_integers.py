@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from workbench.checks.argument_schema import ArgumentSchema
+from workbench.checks.schemas import ArgumentSchema
 from workbench.grading.run import graded_run
 from workbench.suite.model import Suite
 from workbench.tools.listings import definition_of
-from workbench.trajectory.events import RunFinished, RunStarted
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import RunFinished, RunStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 

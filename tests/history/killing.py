@@ -24,6 +24,7 @@ from typing import Any
 
 from tests.history.batches import HEAD
 from tests.programs import program_of
+from workbench.dataclasses import compact_json
 from workbench.engine.events import BatchDone, BatchEvent, HistorySaid
 from workbench.engine.plan import plan_runs
 from workbench.engine.resume import resumable
@@ -35,7 +36,6 @@ from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import Recording
-from workbench.trajectory.typed_json import compact_json
 
 MOCKS = """\
 [[mocks]]

@@ -25,8 +25,7 @@ from workbench.history.packing import RunPacker
 from workbench.history.records import NewRun
 from workbench.history.rows import begin_batch, write_run
 from workbench.suite.settings import CriticsOptions, Grading
-from workbench.trajectory.events import RunStarted
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import RunStarted, ToolDefinition
 from workbench.trajectory.trajectory import fold
 
 any_text = st.text(

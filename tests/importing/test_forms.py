@@ -19,7 +19,7 @@ from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
 from workbench.exchange.importers.import_files import ImportOptions, import_file, made_suite, run_of
 from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.suite.suite_file import load_suite
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.recording import read_recording, recordings_in
 
 ROOT = Path(__file__).parent.parent.parent

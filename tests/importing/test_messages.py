@@ -20,7 +20,7 @@ from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, source_of
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.registry import wire_of
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.events import JsonValue, Message, ToolCall, ToolDefinition, Usage
 
 
 def made_of(*values: object, form: str = "openai", lines: bool = False) -> MadeSuite:

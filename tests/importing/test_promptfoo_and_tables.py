@@ -16,7 +16,7 @@ from workbench.exchange.importers.import_files import MadeSuite, made_suite, run
 from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.exchange.importers.tables import fields_of
 from workbench.suite.model import Suite
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 
 
 def made_of(form: str, name: str, content: bytes, fields: dict[str, str] | None = None) -> tuple[Suite, MadeSuite]:

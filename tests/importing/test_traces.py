@@ -33,7 +33,7 @@ from workbench.exchange.importers.forms import format_of
 from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
 from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.suite.model import Suite
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Trajectory
 
 

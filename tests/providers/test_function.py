@@ -12,8 +12,17 @@ import pytest
 
 from workbench.providers.function import AgentAnswer, AgentFunction, AgentReply, AgentRequest, CallerLoop, FunctionModel
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
-from workbench.trajectory.events import CallFinished, CallStarted, ModelEvent, ReasoningDelta, TextDelta
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+)
 
 CONVERSATION = (
     Message("user", "What time is it?"),

@@ -28,8 +28,8 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    Usage,
 )
-from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import Header, RecordedSuite, event_to_line, header_line, read_recording
 
 START = RunStarted("hash", "case", "Case", "m", None, (), ())

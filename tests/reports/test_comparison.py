@@ -20,6 +20,7 @@ from tests.analysis.cells import ran
 from tests.reports.markdown import tables
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, Row, compared
+from workbench.dataclasses import json_text
 from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary
 from workbench.reports.comparison import comparison_lines, summary_lines
@@ -28,7 +29,6 @@ from workbench.reports.comparison_markdown import comparison_markdown, markdown_
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.trajectory.typed_json import json_text
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "compare.schema.json"
 NAMES = {"weather.toml": "Weather", "home.toml": "Home"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from workbench.dataclasses import json_text
 from workbench.reports.history_json import HistoryReport
-from workbench.trajectory.typed_json import json_text
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "history.schema.json"
 

@@ -13,8 +13,8 @@ import pytest
 import workbench
 from tests.reports.browser import CHROMIUM, Browser
 from tests.reports.html_page import HOSTILE, evaluated
-from workbench.decimals import decimals
 from workbench.evaluation.plan import FinishedRun
+from workbench.numbers import decimals
 from workbench.reports.values import cost_text, milliseconds, reached_text
 from workbench.reports.visible import one_line
 

@@ -21,6 +21,7 @@ from tests.trajectory.scripts import scripts, stamped
 from workbench.analysis.failures import failures_of
 from workbench.analysis.gates import quality_of
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import json_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
 from workbench.grading.repeats import case_result
 from workbench.reports.json_report import (
@@ -34,7 +35,6 @@ from workbench.reports.json_writing import document_pieces
 from workbench.reports.moves import RegradeReport
 from workbench.suite.model import Gate
 from workbench.trajectory.trajectory import fold
-from workbench.trajectory.typed_json import json_text
 
 CASE = case_of(call("t", {"city": "Oslo"}))
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"

@@ -29,6 +29,7 @@ from workbench.trajectory.events import (
     ResponseFinished,
     ResultEdited,
     ResultReceived,
+    ResultSource,
     Resumed,
     RetryScheduled,
     RunFinished,
@@ -36,7 +37,6 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import ResultSource
 from workbench.trajectory.trajectory import fold
 
 RUN: list[EventPayload] = [

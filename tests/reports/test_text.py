@@ -25,8 +25,8 @@ from workbench.trajectory.events import (
     ResultReceived,
     RunFinished,
     RunStarted,
+    Usage,
 )
-from workbench.trajectory.messages import Usage
 from workbench.trajectory.trajectory import fold
 
 

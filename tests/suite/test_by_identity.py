@@ -7,10 +7,10 @@ import weakref
 from dataclasses import dataclass
 
 from tests.suite.examples import CASE, HEAD, suite_of
-from workbench.by_identity import MAX_KNOWN, ByIdentity
-from workbench.grading.findings import describe_call
+from workbench.dataclasses import MAX_KNOWN, ByIdentity
+from workbench.grading.pairing import describe_call
 from workbench.suite.settings import settings_of
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 from workbench.trajectory.trajectory import CallRecord
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.trajectory.scripts import json_values
 from workbench.config.secrets import Secrets
 from workbench.tools.audit import MAX_ARGUMENTS_CHARS, AuditError, AuditLog, Caller
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, ToolCall
 
 CALLER = Caller("/suites/mail.toml", "mail", "offline", "run-7")
 

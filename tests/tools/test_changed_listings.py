@@ -18,7 +18,7 @@ from workbench.suite.suite_file import load_suite
 from workbench.tools import servers
 from workbench.tools.listings import ListingChange
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 
 SUITE = """
 format = 1

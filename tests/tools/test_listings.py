@@ -17,7 +17,7 @@ from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.listings import DamagedListingError, Listings
 from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.messages import ToolCall, ToolDefinition
+from workbench.trajectory.events import ToolCall, ToolDefinition
 
 NOW = datetime.fromisoformat("2026-11-20T18:02:03+01:00")
 FILE = Path("/suites/home.toml")

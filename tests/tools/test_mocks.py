@@ -17,7 +17,7 @@ from workbench.suite.model import Mock
 from workbench.tools.answer import PythonReferenceError, ToolAnswer, ToolsError, UntrustedError
 from workbench.tools.mocks import Mocks, default_answer, mock_answer
 from workbench.tools.python_code import PythonFunctions
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, ToolCall
 
 
 def a_call(tool: str = "get_weather", **arguments: JsonValue) -> ToolCall:

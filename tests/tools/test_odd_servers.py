@@ -11,7 +11,7 @@ import pytest
 from tests.tools.conftest import QUICK, OpenServer
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.servers import McpServer
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def text(said: str) -> dict[str, JsonValue]:

@@ -21,7 +21,7 @@ from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import find_code
 from workbench.tools.pool import Grant
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import ToolCall
 
 async def main():
     folder, logs = map(Path, sys.argv[1:])

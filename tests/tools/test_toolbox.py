@@ -21,7 +21,7 @@ from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError, UnknownToolError, UntrustedError
 from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, ToolCall
 
 ENVIRONMENT = Environment(os.environ, Secrets())
 WORKSHOP = {"name": "shop", "command": ["python", "workshop.py"]}

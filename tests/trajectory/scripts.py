@@ -19,6 +19,8 @@ from workbench.trajectory.events import (
     ExecutionStarted,
     Forked,
     HoldPlace,
+    JsonValue,
+    Message,
     MessageAdded,
     Paused,
     ReasoningDelta,
@@ -28,6 +30,7 @@ from workbench.trajectory.events import (
     ResponseFinished,
     ResultEdited,
     ResultReceived,
+    ResultSource,
     Resumed,
     RetryScheduled,
     RunFinished,
@@ -36,8 +39,10 @@ from workbench.trajectory.events import (
     StopReason,
     TextDelta,
     TextWasReasoning,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolCall, ToolDefinition, Usage
 
 
 def stamped(happenings: Sequence[EventPayload], run_id: str = "run") -> list[Event]:

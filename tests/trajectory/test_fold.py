@@ -30,8 +30,8 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
     TextWasReasoning,
+    Usage,
 )
-from workbench.trajectory.messages import Usage
 from workbench.trajectory.recording import EventLineError, event_from_line, event_to_line
 from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
 

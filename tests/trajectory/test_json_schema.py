@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
@@ -19,7 +20,6 @@ from workbench.trajectory.json_schema import (
     type_names,
     type_of,
 )
-from workbench.trajectory.messages import JsonValue
 
 COLOR: JsonValue = {"enum": ["red", "blue"], "description": "Of the light."}
 ROOT: Schema = {

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, json_values, scripts
-from workbench.trajectory.events import Event
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, JsonValue
 from workbench.trajectory.recording import (
     Header,
     RecordedSuite,

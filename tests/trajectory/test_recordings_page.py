@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.trajectory.messages import Message, ToolDefinition, Usage
+from workbench.dataclasses import stored_name
+from workbench.trajectory.events import Message, ToolDefinition, Usage
 from workbench.trajectory.recording import EVENT_NAMES, Header, RecordedSuite, read_recording
-from workbench.trajectory.typed_json import stored_name
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recordings.md").read_text(encoding="utf-8")
 

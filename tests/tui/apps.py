@@ -36,6 +36,8 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    JsonValue,
+    Message,
     Paused,
     RequestStarted,
     ResponseFinished,
@@ -44,8 +46,10 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.saving import watch

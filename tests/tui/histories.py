@@ -21,8 +21,7 @@ from workbench.grading.run import grade_run_and_steps
 from workbench.history.writer import HistoryWriter
 from workbench.suite.model import GraderName
 from workbench.suite.suite_file import load_suite
-from workbench.trajectory.events import Event, EventPayload, RunFinished
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished
 from workbench.trajectory.trajectory import fold
 
 BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

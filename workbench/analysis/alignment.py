@@ -8,11 +8,9 @@ from itertools import zip_longest
 from typing import Literal, TypeVar
 
 from workbench.checks.values import json_equal
-from workbench.dataclasses import dataclass
-from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.dataclasses import dataclass, json_text
+from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
-from workbench.trajectory.typed_json import json_text
 
 # Finds where two trajectories begin to differ: the first place at which one run continues differently, by itself or
 # because a person changed something.

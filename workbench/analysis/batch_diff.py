@@ -30,11 +30,11 @@ from typing import Literal
 from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, runs_of_models, scores_differ
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
-from workbench.decimals import decimals
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
+from workbench.numbers import decimals
 from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading
 

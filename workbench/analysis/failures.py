@@ -25,9 +25,9 @@ from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
-from workbench.grading.tool_names import normalised_name, same_tool
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
+from workbench.suite.tool_names import normalised_name, same_tool
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

@@ -25,10 +25,9 @@ from workbench.analysis.intervals import (
 )
 from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, p_text, permutation
 from workbench.dataclasses import dataclass
-from workbench.decimals import decimals
 from workbench.grading.scoring import mean
+from workbench.numbers import counted, decimals
 from workbench.suite.model import ComparedBy
-from workbench.suite.numerals import counted
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from workbench.checks.check import OPTION_NAMES, SWALLOWED, check_names_in
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_schemas import plainly_accepts
-from workbench.checks.schemas import validator_of
+from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.suite.render import Table, one_line
 from workbench.trajectory.json_schema import (
     Schema,

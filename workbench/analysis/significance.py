@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Final, Literal
 
-from workbench.decimals import decimals
+from workbench.numbers import decimals
 
 LEVEL = 0.05
 """The largest p that counts as a difference."""

@@ -14,12 +14,13 @@ from typing import Literal
 from rapidfuzz import fuzz
 
 from workbench.analysis.schemas import Parameter, parameters_of
-from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
-from workbench.dataclasses import dataclass
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
+from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
@@ -29,8 +30,6 @@ from workbench.trajectory.json_schema import (
     type_names,
     type_text,
 )
-from workbench.trajectory.messages import ToolDefinition
-from workbench.trajectory.typed_json import json_text
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb; every tokenizer counts differently."""

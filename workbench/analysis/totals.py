@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.grading.agreement import Agreement, AgreementFold
-from workbench.grading.grade import GRADED, RunResult, Status
-from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.grade import GRADED, NOBODY_ASKED, JudgeUse, RunResult, Status
 from workbench.grading.lazy import Chosen
 from workbench.grading.run_summary import (
     NOTHING_CHECKED,
@@ -20,7 +19,7 @@ from workbench.grading.run_summary import (
     is_endpoint_fault,
 )
 from workbench.grading.scoring import mean
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import Final, Literal
 from workbench.analysis.intervals import Interval
 from workbench.analysis.significance import MAX_LOOKS, Decided, fewest_that_reach, p_text
 from workbench.dataclasses import dataclass
-from workbench.decimals import decimals
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.numbers import counted, decimals
+from workbench.trajectory.events import JsonValue
 
 Rule = Literal["e-value", "looks", "gate"]
 

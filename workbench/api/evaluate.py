@@ -35,7 +35,7 @@ from workbench.suite.files import absolute
 from workbench.suite.model import Gate, GraderName, RepeatRule
 from workbench.suite.suite_file import AddedVariantError, variants_in
 from workbench.suite.variants import Variants
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval

@@ -33,8 +33,7 @@ from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.model import Case, GraderName
 from workbench.tools.listings import definitions_for
 from workbench.tools.python_code import PythonFunctions
-from workbench.trajectory.events import Event, EventPayload, RunFinished
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished, ToolCall
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import fold
 

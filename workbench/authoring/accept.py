@@ -35,14 +35,13 @@ from workbench.checks.values import json_equal
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, GradingError, RunResult
-from workbench.grading.pairing import MAX_PAIRS, best_pairing
+from workbench.grading.pairing import MAX_PAIRS, best_pairing, rounds_of_steps
 from workbench.grading.run import grade_run
-from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.traits import TRAITS
+from workbench.numbers import counted
 from workbench.reports.capture import CapturedCase, CapturedSuite
 from workbench.suite.files import from_here
 from workbench.suite.model import Case, Suite, tool_text
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

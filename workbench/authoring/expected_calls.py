@@ -12,15 +12,14 @@ from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
 from workbench.authoring.form.tables import items_at, value_at
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, check_names_in, describe, read_check
 from workbench.checks.patterns import CheckError
-from workbench.checks.timestamps import read_timestamp
-from workbench.checks.values import json_equal
+from workbench.checks.values import json_equal, read_timestamp
 from workbench.dataclasses import dataclass
 from workbench.grading.critics import judge
 from workbench.grading.grade import ArgumentVerdict
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, one_line
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
 

@@ -14,7 +14,7 @@ from workbench.authoring.accept import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
 from workbench.checks.check import OPTION_NAMES, check_names_in
 from workbench.checks.patterns import CheckError
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.suite.model import Case
@@ -24,9 +24,8 @@ from workbench.suite.sameness import same
 from workbench.suite.settings import CaseSettings
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.mocks import mock_answer
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
-from workbench.trajectory.typed_json import json_text
 
 
 def case_with_mock(

@@ -11,7 +11,7 @@ from workbench.suite.model import Server, Suite
 from workbench.suite.problems import tables
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import DamagedListingError, Listings, definition_of, with_listed_names
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 _MAX_KEPT = 64
 

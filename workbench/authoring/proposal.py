@@ -25,10 +25,10 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.critics import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
-from workbench.grading.step_rounds import StepRound, rounds_of_steps
+from workbench.numbers import counted
 from workbench.suite.model import ANY_TOOL, Case, Step, derived_id, tool_text
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.problems import written as written_place
 from workbench.suite.render import Table

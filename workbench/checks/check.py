@@ -28,12 +28,10 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.references import is_function_reference
-from workbench.checks.timestamps import duration_seconds
-from workbench.checks.values import cut, describe_value, json_equal, json_text
-from workbench.dataclasses import dataclass
+from workbench.checks.values import cut, describe_value, duration_seconds, json_equal, json_text
+from workbench.dataclasses import ByIdentity, dataclass
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 
 NAMED_WEIGHTS: dict[str, int] = {

@@ -39,10 +39,8 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError
 from workbench.checks.references import file_name_fault, is_function_reference
-from workbench.checks.values import (
-    describe_value,
-)
-from workbench.decimals import decimals
+from workbench.checks.values import describe_value
+from workbench.numbers import decimals
 from workbench.trajectory.json_schema import Schema
 
 Say = Callable[[JsonValue], str]

@@ -1,22 +1,288 @@
-"""Searches a text for a regular expression, with a time limit.
-
-Patterns are written for Python's `re` and searched by the package `regex`, whose searches can be ended. docs/checks.md
-lists the differences.
-"""
+"""Regular expressions: search with a time limit, tell how a pattern is built, construct a text in which it is found."""
 
 from __future__ import annotations
 
 import re
+import string
 import time
 import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.checks.pattern_shape import prepared_size
 from workbench.limits import MAX_PATTERN_ITEMS
 
 if TYPE_CHECKING:
     import regex
+
+# Analyses regular expressions: nested repetitions, and how large a pattern becomes when it is compiled. Uses the
+# tree that Python's own parser makes.
+
+_parse = import_module("re._parser").parse  # Python documents no other access to the tree
+
+_MAX_POSITIONS = 40
+_MANY_TIMES = 10
+"""A repetition with this maximum or more counts as endless."""
+
+_SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
+"""Two sets of characters overlap if they share one of these."""
+
+_REPEATED_CHOICE = re.compile(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
+"""A repeated choice such as `(\\w|\\d)+`, whose single characters the parser merges into one set."""
+
+_CLASSES = {
+    "DIGIT": re.compile(r"\d"),
+    "SPACE": re.compile(r"\s"),
+    "WORD": re.compile(r"\w"),
+}
+
+
+@lru_cache(maxsize=256)
+def repeats_ambiguously(pattern: str) -> bool:
+    """Returns whether a pattern repeats something that fits the same text in more than one way, as `(a+)+` does: the
+    ways to try then double with each character. False for an invalid pattern, and for one that is too long to
+    analyse."""
+    try:
+        tree = _parse(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    trees, ignore_case = [tree], bool(tree.state.flags & re.IGNORECASE)
+    try:
+        while trees:
+            for loop in _loops(trees.pop()):
+                if _Automaton(loop, ignore_case, trees).ambiguous():
+                    return True
+    except (_TooLongError, RecursionError):
+        return False
+    return any(_overlap(found[1].split("|")) for found in _REPEATED_CHOICE.finditer(pattern))
+
+
+def prepared_size(pattern: str) -> int:
+    """Returns how many elements a pattern has once its fixed repetitions are expanded."""
+    return _size(_parse(pattern))
+
+
+def _size(tree: Iterable[Any]) -> int:
+    size = 0
+    for operation, argument in tree:
+        inner = sum(map(_size, _parts(operation, argument)))
+        size += max(inner, 1) * max(argument[0], 1) if "REPEAT" in str(operation) else max(inner, 1)
+    return size
+
+
+def _parts(operation: object, argument: Any) -> list[Any]:
+    """Returns the patterns nested in an element."""
+    match str(operation):
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            return [argument[2]]
+        case "SUBPATTERN":
+            return [argument[3]]
+        case "BRANCH":
+            return list(argument[1])
+        case "ATOMIC_GROUP":
+            return [argument]
+        case "ASSERT" | "ASSERT_NOT":
+            return [argument[1]]
+        case "GROUPREF_EXISTS":
+            return [part for part in argument[1:] if part is not None]
+    return []
+
+
+def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
+    """Returns the outermost endless repetitions."""
+    for element in tree:
+        operation, argument = element
+        if str(operation) in ("MAX_REPEAT", "MIN_REPEAT") and argument[1] >= _MANY_TIMES:
+            yield element
+        else:
+            for part in _parts(operation, argument):
+                yield from _loops(part)
+
+
+def _overlap(alternatives: list[str]) -> bool:
+    """Returns whether two alternatives of one character each have a character in common."""
+    seen: set[str] = set()
+    for alternative in alternatives:
+        try:
+            single = re.compile(f"(?:{alternative})\\Z")
+        except re.error:
+            return False
+        fitting = {character for character in _SAMPLE if single.match(character)}
+        if seen & fitting:
+            return True
+        seen |= fitting
+    return False
+
+
+class _TooLongError(Exception):
+    """The pattern has more positions than are analysed."""
+
+
+class _Part(NamedTuple):
+    """The positions at which a part of a pattern begins and ends; `empty` when it also fits the empty text."""
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    empty: bool
+
+
+_NOTHING = _Part((), (), True)
+
+
+class _Automaton:
+    """The positions of a pattern and their successors, counted by the ways to get there.
+
+    Elements that are not analysed (assertions, atomic groups, references) count as a character of their own, which fits
+    nothing else; the patterns inside them are added to `apart`, to be analysed separately.
+    """
+
+    def __init__(self, loop: tuple[object, Any], ignore_case: bool, apart: list[Any]) -> None:
+        self._characters: list[frozenset[str]] = []
+        self._ways: Counter[tuple[int, int]] = Counter()
+        self._ignore_case = ignore_case
+        self._apart = apart
+        self._same_twice = False
+        """Whether two alternatives are equal: the parser has taken out what they share, and left nothing."""
+        self._element(*loop)
+        self._after: list[list[int]] = [[] for _ in self._characters]
+        for before, after in self._ways:
+            self._after[before].append(after)
+
+    def ambiguous(self) -> bool:
+        """Returns whether two different ways lead from a position back to it over the same text."""
+        if self._same_twice:
+            return True
+        for (before, after), ways in self._ways.items():
+            if ways > 1 and self._leads_back(after, before):
+                return True
+        return any(self._forks_and_joins(position) for position in range(len(self._characters)))
+
+    def _leads_back(self, start: int, goal: int) -> bool:
+        seen, todo = {start}, [start]
+        while todo:
+            new = set(self._after[todo.pop()]) - seen
+            seen |= new
+            todo += new
+        return goal in seen
+
+    def _forks_and_joins(self, position: int) -> bool:
+        """Returns whether two walks that leave a position over the same text part and meet there again."""
+        start = (position, position)
+        before: dict[tuple[int, int], list[tuple[int, int]]] = {start: []}
+        todo = [start]
+        while todo:
+            pair = todo.pop()
+            for one in self._after[pair[0]]:
+                for other in self._after[pair[1]]:
+                    if self._characters[one] & self._characters[other]:
+                        if (one, other) not in before:
+                            before[one, other] = []
+                            todo.append((one, other))
+                        before[one, other].append(pair)
+        met, todo = {start}, [start]
+        while todo:
+            new = set(before[todo.pop()]) - met
+            met |= new
+            todo += new
+        return any(one != other for one, other in met)
+
+    def _sequence(self, tree: Iterable[Any]) -> _Part:
+        whole = _NOTHING
+        for operation, argument in tree:
+            whole = self._joined(whole, self._element(operation, argument))
+        return whole
+
+    def _joined(self, one: _Part, other: _Part) -> _Part:
+        self._follow(one.last, other.first)
+        return _Part(
+            one.first + (other.first if one.empty else ()),
+            other.last + (one.last if other.empty else ()),
+            one.empty and other.empty,
+        )
+
+    def _follow(self, last: Iterable[int], first: Iterable[int]) -> None:
+        first = tuple(first)
+        self._ways.update((before, after) for before in last for after in first)
+
+    def _element(self, operation: object, argument: Any) -> _Part:
+        match str(operation):
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                return self._position(self._fitting(str(operation), argument))
+            case "SUBPATTERN":
+                return self._sequence(argument[3])
+            case "BRANCH":
+                parts = [self._sequence(part) for part in argument[1]]
+                self._same_twice |= sum(part == _NOTHING for part in parts) > 1
+                return self._either(parts)
+            case "GROUPREF_EXISTS":
+                branches = [self._sequence(part) if part is not None else _NOTHING for part in argument[1:]]
+                return self._either(branches)
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                return self._repeated(*argument)
+        self._apart += _parts(operation, argument)
+        return self._position(frozenset((f"#{len(self._characters)}",)))
+
+    def _either(self, parts: list[_Part]) -> _Part:
+        first = tuple(position for part in parts for position in part.first)
+        last = tuple(position for part in parts for position in part.last)
+        return _Part(first, last, any(part.empty for part in parts))
+
+    def _repeated(self, least: int, most: int, tree: Any) -> _Part:
+        """Repetition counts are simplified: a fixed number counts as one, a small range as one or two."""
+        if most == 0:
+            return _NOTHING
+        part = self._sequence(tree)
+        if most >= _MANY_TIMES and most != least:
+            self._follow(part.last, part.first)
+        elif 1 < most != least:
+            again = self._sequence(tree)
+            part = self._joined(part, again._replace(empty=True))
+        return part._replace(empty=True) if least == 0 else part
+
+    def _position(self, characters: frozenset[str]) -> _Part:
+        if len(self._characters) == _MAX_POSITIONS:
+            raise _TooLongError
+        self._characters.append(characters)
+        here = (len(self._characters) - 1,)
+        return _Part(here, here, False)
+
+    def _fitting(self, kind: str, argument: Any) -> frozenset[str]:
+        found: AbstractSet[str]
+        match kind:
+            case "LITERAL":
+                found = {chr(argument)}
+            case "NOT_LITERAL":
+                found = _SAMPLE - {chr(argument)}
+            case "ANY":
+                found = _SAMPLE - {"\n"}
+            case _:
+                found = {character for item in argument for character in _in_set(*item)}
+                if str(argument[0][0]) == "NEGATE":
+                    found = _SAMPLE - found
+        if self._ignore_case:
+            found = {changed for each in found for changed in (each, each.lower(), each.upper())}
+        return frozenset(found)
+
+
+def _in_set(kind: object, argument: Any) -> Iterable[str]:
+    match str(kind):
+        case "LITERAL":
+            return (chr(argument),)
+        case "RANGE":
+            low, high = argument
+            return [*(each for each in _SAMPLE if low <= ord(each) <= high), chr(low), chr(high)]
+        case "CATEGORY":
+            name = str(argument).removeprefix("CATEGORY_")
+            fits = _CLASSES[name.removeprefix("NOT_")]
+            return [each for each in _SAMPLE if bool(fits.match(each)) != name.startswith("NOT_")]
+    return ()
+
+
+# Searches a text for a regular expression, with a time limit. Patterns are written for Python's `re` and searched
+# by the package `regex`, whose searches can be ended. docs/checks.md lists the differences.
 
 SEARCH_LIMIT_S = 0.5
 """Processor time for all searches of one check in a run."""
@@ -126,3 +392,96 @@ def _place(pattern: str, text: str) -> str:
 
 def _shown(pattern: str) -> str:
     return repr(pattern if len(pattern) <= _MAX_SHOWN_CHARS else pattern[: _MAX_SHOWN_CHARS - 1] + "…")
+
+
+# Constructs a text in which a regular expression is found.
+
+_ALPHABET = string.ascii_letters + string.digits + "-_ .,:/@#+\n\té中"
+_MAX_CHARS = 10_000
+
+
+@lru_cache(maxsize=256)
+def matching_text(pattern: str) -> str | None:
+    """Return a short text in which a pattern is found; `None` where none can be constructed, as for most patterns that
+    look ahead, and for those that take too long to search."""
+    try:
+        if prepared_size(pattern) > _MAX_CHARS:
+            return None
+        text = _text(_parse(pattern), {})
+        return text if found(pattern, text) else None
+    except (_UnknownTextError, SearchError, re.error, OverflowError, RecursionError):
+        return None
+
+
+class _UnknownTextError(Exception):
+    """No text can be constructed for an element of a pattern."""
+
+
+def _text(tree: Iterable[Any], groups: dict[int, str]) -> str:
+    return "".join(_of_element(str(operation), argument, groups) for operation, argument in tree)
+
+
+def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
+    match operation:
+        case "LITERAL":
+            return chr(argument)
+        case "NOT_LITERAL":
+            return next(character for character in _ALPHABET if ord(character) != argument)
+        case "ANY":
+            return "a"
+        case "IN":
+            return _of_set(argument)
+        case "CATEGORY":
+            return _of_set([(operation, argument)])
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            # Groups that are never entered cannot be referred to, so an optional part is written once.
+            least, most, part = argument
+            times: int = min(max(least, 1), most, _MAX_CHARS)
+            return _text(part, groups) * times
+        case "SUBPATTERN":
+            number, _, _, part = argument
+            groups[number] = text = _text(part, groups)
+            return text
+        case "ATOMIC_GROUP":
+            return _text(argument, groups)
+        case "BRANCH":
+            return _text(argument[1][0], groups)
+        case "GROUPREF":
+            return groups.get(argument, "")
+        case "AT" | "ASSERT" | "ASSERT_NOT":
+            return ""  # whether it holds there is seen when the whole text is searched
+        case _:
+            raise _UnknownTextError
+
+
+def _of_set(members: list[tuple[Any, Any]]) -> str:
+    """Return a character of a set: the first of its own where it lists some, else one of the alphabet."""
+    negated = any(str(operation) == "NEGATE" for operation, _ in members)
+    own = [member for operation, argument in members for member in _own_characters(str(operation), argument)]
+    for character in _ALPHABET if negated or not own else own:
+        if any(_is_in(character, str(operation), argument) for operation, argument in members) is not negated:
+            return character
+    raise _UnknownTextError
+
+
+def _own_characters(operation: str, argument: Any) -> list[str]:
+    if operation == "LITERAL":
+        return [chr(argument)]
+    return [chr(argument[0])] if operation == "RANGE" else []
+
+
+_CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
+
+
+def _is_in(character: str, operation: str, argument: Any) -> bool:
+    match operation:
+        case "LITERAL":
+            return bool(ord(character) == argument)
+        case "RANGE":
+            return bool(argument[0] <= ord(character) <= argument[1])
+        case "CATEGORY":
+            name = str(argument)
+            holds = re.match(_CATEGORIES[name.rsplit("_", 1)[-1]], character) is not None
+            return holds is not ("_NOT_" in name)
+        case _:
+            return False

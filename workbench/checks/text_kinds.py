@@ -32,24 +32,23 @@ from workbench.checks.check import (
     plain_verdict,
     with_texts,
 )
-from workbench.checks.pattern_shape import repeats_ambiguously
-from workbench.checks.patterns import found
-from workbench.checks.similarity import SimilarityMetric, as_text, similarity
-from workbench.checks.timestamps import (
+from workbench.checks.patterns import found, repeats_ambiguously
+from workbench.checks.values import (
+    SimilarityMetric,
+    as_text,
+    canonical_text,
+    describe_value,
     duration_seconds,
     has_offset,
     is_timestamp,
-    read_timestamp,
-    seconds_between,
-    timestamp_credit,
-)
-from workbench.checks.values import (
-    canonical_text,
-    describe_value,
     json_equal,
     loose,
+    read_timestamp,
+    seconds_between,
+    similarity,
+    timestamp_credit,
 )
-from workbench.decimals import decimals
+from workbench.numbers import decimals
 from workbench.trajectory.json_schema import Schema, type_of
 
 Say = Callable[[JsonValue], str]
@@ -309,7 +308,7 @@ class Pattern(CheckBase):
 
     @property
     def _matching_text(self) -> str | None:
-        from workbench.checks.pattern_text import matching_text  # for the audit alone
+        from workbench.checks.patterns import matching_text  # for the audit alone
 
         return matching_text(self.pattern)
 

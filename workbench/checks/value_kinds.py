@@ -37,14 +37,8 @@ from workbench.checks.check import (
     range_text,
     with_texts,
 )
-from workbench.checks.values import (
-    canonical,
-    canonical_text,
-    json_equal,
-    json_number,
-    published_number,
-)
-from workbench.decimals import decimals
+from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
+from workbench.numbers import decimals
 from workbench.trajectory.json_schema import Schema, is_number
 
 Say = Callable[[JsonValue], str]

@@ -19,7 +19,7 @@ from workbench.config.folders import history_option
 from workbench.config.model_book import described
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
@@ -39,18 +39,17 @@ from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
+from workbench.numbers import counted
 from workbench.reports.paint import paint_for
 from workbench.reports.tools import SuiteTools
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line, visible
-from workbench.suite.numerals import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import model_of
 from workbench.tools.answer import ToolsError
 from workbench.tools.listings import pin_difference, pin_file, read_pins, write_pins
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json
+from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline

@@ -20,12 +20,12 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numbers import counted
 from workbench.remote.attached.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
 from workbench.remote.attached.viewer import Connection, GoneError
 from workbench.reports.history_list import batch_lines, called
 from workbench.reports.paint import paint_for
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -37,9 +37,9 @@ from workbench.exchange.exporters.export import FORMS
 from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
+from workbench.numbers import counted
 from workbench.reports.forms import Command, forms_of
 from workbench.reports.paint import Paint, paint_for
-from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:

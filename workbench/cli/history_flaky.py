@@ -11,10 +11,10 @@ from workbench.cli.history_list import batches_text, is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
 from workbench.history.history import Contents, History
+from workbench.numbers import counted
 from workbench.reports.history_json import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time
-from workbench.suite.numerals import counted
 
 _BATCHES_SHOWN = 12
 

@@ -12,7 +12,7 @@ from workbench.cli.history import HistoryCommand, grading_of, newest
 from workbench.cli.redaction import json_report, lines_redacted
 from workbench.cli.report_output import Output
 from workbench.config.folders import history_option
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, parsed_json
 from workbench.engine.known_secrets import keep_stored
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
@@ -33,7 +33,6 @@ from workbench.reports.history_list import called
 from workbench.reports.history_run import titled_case_lines, told_lines
 from workbench.reports.visible import one_line
 from workbench.trajectory.recording import event_to_line
-from workbench.trajectory.typed_json import parsed_json
 
 if TYPE_CHECKING:
     from workbench.evaluation.report import Report

@@ -24,7 +24,7 @@ from workbench.cli.tools import until_signalled
 from workbench.config.folders import SETTINGS_NAME, bundled, project_file
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.case_drafts import (
     Draft,
@@ -54,19 +54,18 @@ from workbench.evaluation.first_suite import (
 from workbench.evaluation.plan import Plan, PlanError, trust_store
 from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
+from workbench.numbers import counted
 from workbench.reports.paint import Paint
 from workbench.reports.server_output import output_lines
 from workbench.reports.visible import one_line, visible
 from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
 from workbench.suite.model import GraderName, Suite
-from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.messages import ToolDefinition
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import ToolDefinition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

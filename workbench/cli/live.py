@@ -42,13 +42,13 @@ from workbench.evaluation.run import Outcome
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_not_needed
+from workbench.numbers import counted
 from workbench.reports.grade_text import result_text, step_lines
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.progress import Progress, progress_line, starting_text
 from workbench.reports.steps import StepLines
 from workbench.reports.values import seconds
 from workbench.reports.visible import fit, one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.recording import event_to_line
 
 # What is shown of the runs of a batch while they go on: their steps for a person, or their events as JSON lines.

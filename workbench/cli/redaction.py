@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 from workbench.config.secrets import NO_SECRETS, Pieces, Secrets
 from workbench.config.typed_keys import without_keys
+from workbench.dataclasses import json_text
 from workbench.reports.visible import one_line
 from workbench.suite.project import Search
-from workbench.trajectory.typed_json import json_text
 
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions

@@ -41,7 +41,7 @@ from workbench.history.records import HistoryError
 from workbench.reports.forms import endings_of, forms_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings, definition_of
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:

@@ -139,8 +139,8 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.config.program import program_in
     from workbench.engine.known_secrets import learn_secrets, written_out
     from workbench.history.records import HistoryError
+    from workbench.numbers import counted
     from workbench.remote.attached.records import AttachError
-    from workbench.suite.numerals import counted
 
     program = program_in(user_folders(), os.environ, models)
     paths: Sequence[Path] = [Path(path) for path in paths_of(arguments)]

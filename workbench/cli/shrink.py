@@ -28,12 +28,12 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.records import HistoryError
 from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
+from workbench.numbers import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Case
-from workbench.suite.numerals import counted
 from workbench.suite.render import suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.variants import Variants, model_of, variant_name_of

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.cli.batch_command import approved
 from workbench.cli.parser import add_report_option, options_as
 from workbench.cli.redaction import (
@@ -47,8 +47,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import OnProgress, ServerError, ToolsError
 from workbench.tools.by_hand import CALL_ID, execute_by_hand
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import ExecutionProgress, ServerOutput
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import ExecutionProgress, JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.reports.static_findings import StaticFinding

@@ -47,8 +47,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
+    from workbench.numbers import counted
     from workbench.reports.forms import pieces_of
-    from workbench.suite.numerals import counted
     from workbench.suite.project import is_settings
 
     output = output_of(arguments, "validate")
@@ -154,9 +154,9 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield which suites leave surplus calls to the rule of their grader, a line for each such rule."""
-    from workbench.suite.numerals import counted
+    from workbench.numbers import counted
+    from workbench.suite.model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
-    from workbench.suite.tables import NEW_SUITES_FREE
 
     suites: dict[tuple[str, str], dict[str, int]] = {}
     for file in files:

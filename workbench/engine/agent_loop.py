@@ -50,6 +50,8 @@ from workbench.trajectory.events import (
     CallStarted,
     ExecutionProgress,
     ExecutionStarted,
+    JsonValue,
+    Message,
     ModelEvent,
     Paused,
     ReasoningDelta,
@@ -62,8 +64,9 @@ from workbench.trajectory.events import (
     RunFinished,
     StepStarted,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 # Measures an answer while it arrives, against the limits of one answer.

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.limits import MAX_JSON_LEVELS
-from workbench.trajectory.events import CallFinished
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import CallFinished, JsonValue
 
 
 def usable(finished: CallFinished) -> CallFinished:

@@ -16,8 +16,8 @@ from workbench.suite.model import Mock
 from workbench.suite.problems import did_you_mean, quoted
 from workbench.suite.render import one_line, to_toml_data
 from workbench.suite.suite_file import parse_suite
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import type_names
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 """The kinds of breakpoints, as they are written (`workbench.engine.breakpoints`)."""

@@ -13,14 +13,15 @@ from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     CallEdited,
+    JsonValue,
     MessageAdded,
     Paused,
     Regenerated,
     ResultEdited,
     ResultReceived,
     Resumed,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 PendingRequest = Callable[[], Awaitable[HttpRequest | None]]

@@ -9,16 +9,15 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.arguments import usable
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 from workbench.providers.function import call_events, with_ids
 from workbench.providers.wire.assembly import read_arguments
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import Case, Frozen, Items, NonEmpty, Suite
 from workbench.suite.problems import code, did_you_mean
 from workbench.suite.settings import settings_of
-from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.trajectory.events import (
     CallFinished,
     Deviation,
@@ -31,9 +30,10 @@ from workbench.trajectory.events import (
     SourceScore,
     StopReason,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import ToolCall, ToolDefinition, Usage
-from workbench.trajectory.typed_json import json_text
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from workbench.trajectory.events import (
     EventPayload,
     FinishReason,
     Forked,
+    Message,
     MessageAdded,
     Paused,
     ReasoningDelta,
@@ -30,7 +31,6 @@ from workbench.trajectory.events import (
     ResultReceived,
     TextDelta,
 )
-from workbench.trajectory.messages import Message
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
 # Converts the answers of one model so that any other model accepts them: with new call ids, and without provider

@@ -25,8 +25,7 @@ from workbench.history.writer import MAX_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.trajectory.events import Event
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, JsonValue
 from workbench.version import __version__
 
 if TYPE_CHECKING:

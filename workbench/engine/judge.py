@@ -14,17 +14,23 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.agent_loop import ask
 from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.providers.model import Model, ModelError, ModelRequest
-from workbench.trajectory.events import CallArgumentsDelta, Event, RequestStarted, RunStarted
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    Event,
+    JsonValue,
+    Message,
+    RequestStarted,
+    RunStarted,
+    ToolDefinition,
+)
 from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
-from workbench.trajectory.typed_json import json_text
 
 PROMPT = 2
 """The version of the judge's prompt. Judgements made with a different version are not reused."""

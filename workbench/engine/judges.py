@@ -17,13 +17,13 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.cost import cost_of
 from workbench.engine.judge import JUDGE_TIMEOUT_S, PROMPT, JudgeError, Scale, ask_judge
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.grading.grade import GradingError
-from workbench.grading.judgements import (
+from workbench.grading.grade import (
     NOBODY_ASKED,
+    GradingError,
     Judgement,
     JudgementNeededError,
     JudgeUse,
@@ -32,10 +32,8 @@ from workbench.grading.judgements import (
     unjudged,
 )
 from workbench.providers.model import Model, ModelError
-from workbench.trajectory.events import Event, RetryScheduled
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, JsonValue, RetryScheduled
 from workbench.trajectory.trajectory import Trajectory
-from workbench.trajectory.typed_json import json_text, parsed_json
 
 # What judges said of which values, remembered from run to run in one file of the user's, so that nobody pays twice.
 # Each line is a JSON object; the file may be deleted at any time.

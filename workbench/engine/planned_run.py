@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import ByIdentity, dataclass
 from workbench.engine.agent_loop import AskExecution, Audit, Permission, StepNotJudgedError
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.cost import cost_of

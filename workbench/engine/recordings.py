@@ -23,8 +23,7 @@ from workbench.engine.cost import FREE, cost_of
 from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, grader_named, with_grader
 from workbench.engine.redaction import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
-from workbench.grading.grade import RunResult
-from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.providers.built_in import is_built_in
 from workbench.suite.model import GRADERS, Case, Suite
@@ -33,6 +32,7 @@ from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import (
     CallEdited,
     Event,
+    JsonValue,
     MessageAdded,
     Paused,
     Regenerated,
@@ -42,7 +42,6 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import (
     SUFFIX,
     Header,

@@ -24,8 +24,8 @@ from workbench.trajectory.events import (
     ReasoningDelta,
     RunStarted,
     TextDelta,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import ToolDefinition
 
 _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 

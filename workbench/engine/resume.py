@@ -31,7 +31,7 @@ from workbench.providers.built_in import is_built_in
 from workbench.suite.model import GRADERS, Case, RepeatRule
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from workbench.suite.settings import CaseSettings
 from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import RunFinished, RunStarted, ServerOutput
-from workbench.trajectory.messages import Message, ToolDefinition
+from workbench.trajectory.events import Message, RunFinished, RunStarted, ServerOutput, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import ServerStatus
 from workbench.tools.pool import Grant, ServerPool
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.tools.by_hand import Executed

@@ -20,8 +20,7 @@ from workbench.providers.model import ModelError
 from workbench.suite.trust import needs_trust
 from workbench.tools.answer import ToolsError
 from workbench.tools.mocks import condition_holds
-from workbench.trajectory.events import RunFinished
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue, RunFinished
 
 Until = Literal["stop", "round", "end"]
 """How far a run continues: to the next place where it can be held, to the next model request, or to its end unless a

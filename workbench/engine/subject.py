@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.external_run import Told, ToldError, run_document, told_payloads
 from workbench.engine.recorder import Recorder
 from workbench.engine.run import RunRequest, start
@@ -23,10 +23,8 @@ from workbench.tools.answer import ToolsError
 from workbench.tools.connection import INHERITED, MissingVariableError, filled
 from workbench.tools.program import Ended, run_program
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import FinishReason, RequestStarted, RunFinished
-from workbench.trajectory.messages import Message
+from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError
-from workbench.trajectory.typed_json import json_text, parsed_json
 
 _logger = logging.getLogger(__name__)
 

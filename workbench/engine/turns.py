@@ -7,8 +7,7 @@ from typing import Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, PriorMessage, Step
-from workbench.trajectory.events import FinishReason
-from workbench.trajectory.messages import Message, ToolCall
+from workbench.trajectory.events import FinishReason, Message, ToolCall
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, parsed_json
 from workbench.engine.external_run import (
     Made,
     RunDocument,
@@ -27,15 +27,13 @@ from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_FILE_BYTES
-from workbench.suite.model import Case, GraderName, RepeatRule
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
+from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
 from workbench.suite.suite_file import SuiteFile
-from workbench.suite.tables import Frozen, Items, NonEmpty
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, FinishReason, RunFinished
 from workbench.trajectory.recording import Header, RecordedSuite, Recording, RecordingError
 from workbench.trajectory.trajectory import fold
-from workbench.trajectory.typed_json import parsed_json
 from workbench.version import __version__
 
 # Keys that stand twice in one object of a JSON text: parsers keep the last one without a word.

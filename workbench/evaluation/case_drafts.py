@@ -17,7 +17,7 @@ from workbench.analysis.estimate import Estimate, estimate_of_texts
 from workbench.analysis.prefilled import as_check, refused_parts
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.cost import FREE
 from workbench.engine.judge import json_alone
 from workbench.evaluation.options import RunOptions
@@ -25,17 +25,15 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.planner import plan
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
+from workbench.numbers import counted
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.model import ANY_TOOL, GraderName, Suite
-from workbench.suite.numerals import counted
+from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.suite.tables import NEW_SUITES_FREE
-from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 TAG = "draft"
 

@@ -12,7 +12,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.cost import FREE
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.model_specs import Specs
@@ -21,12 +21,11 @@ from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean
 from workbench.history.history import History
+from workbench.numbers import counted
 from workbench.reports.values import cost_text
-from workbench.suite.numerals import counted
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 from workbench.tools.listings import Listings, definitions_for
-from workbench.trajectory.typed_json import json_text
 
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""

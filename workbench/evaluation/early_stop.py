@@ -18,7 +18,7 @@ from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.suite.model import Gate
 from workbench.suite.suite_file import SuiteFile
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 class StopError(ValueError):

@@ -17,10 +17,10 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.model import ANY_TOOL, GraderName, derived_id
+from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.suite.tables import NEW_SUITES_FREE
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     Schema,
     allowed_values,
@@ -31,7 +31,6 @@ from workbench.trajectory.json_schema import (
     types_of,
     with_definitions,
 )
-from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Draft

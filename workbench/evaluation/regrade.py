@@ -31,8 +31,7 @@ from workbench.engine.redaction import shown_result
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice
 from workbench.evaluation.report import Report
-from workbench.grading.grade import WHY_NOT_GRADED, GradingError, RunResult
-from workbench.grading.judgements import Judgement
+from workbench.grading.grade import WHY_NOT_GRADED, GradingError, Judgement, RunResult
 from workbench.grading.lazy import Chosen, Lazy
 from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import graded_run

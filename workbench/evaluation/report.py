@@ -28,6 +28,7 @@ from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
+from workbench.numbers import counted
 from workbench.reports.failures import failure_lines
 from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.reports.paint import Paint
@@ -36,7 +37,6 @@ from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.visible import one_line
 from workbench.suite.model import Case, Suite
-from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, no_line

@@ -30,7 +30,7 @@ from workbench.reports.history_list import called
 from workbench.reports.runs_report import MissingRuns
 from workbench.suite.model import Case, GraderName
 from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording
 
 _NOTHING = float("nan")

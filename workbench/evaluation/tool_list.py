@@ -15,8 +15,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError
 from workbench.tools.listings import definition_of
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:

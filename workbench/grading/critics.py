@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal, spelled_number
-from workbench.grading.findings import findings
+from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Verdict
 from workbench.grading.pairing import (
     MAX_PAIRS,
@@ -26,17 +25,18 @@ from workbench.grading.pairing import (
     Candidates,
     best_pairing,
     clear_pairing,
+    findings,
     large_pairing,
     paired_in_turn,
     pairs_in_turn,
     sure_pairs,
 )
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
-from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
+from workbench.numbers import counted
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import counted
 from workbench.suite.settings import CriticsOptions, Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.suite.tool_names import ToolRegistry, normalised_name, same_tool
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 # Derives the critics of the `critics` grader: one for each argument of every expected call. A critic is an

@@ -12,14 +12,13 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
-from workbench.decimals import decimals
-from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.pairing import findings, rounds_of_steps
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
-from workbench.grading.step_rounds import rounds_of_steps
+from workbench.numbers import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 EXTRA_COST = 0.5

@@ -20,23 +20,25 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
-from workbench.decimals import decimals
-from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
     Candidates,
+    argument_issue,
     best_pairing,
+    extra_call,
     large_pairing,
+    missing_call,
     paired_in_turn,
     pairs_in_turn,
 )
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
+from workbench.numbers import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.values import cut, describe_value
+from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
 from workbench.grading.text_calls import meant_tool
-from workbench.grading.tool_names import is_offered
+from workbench.suite.tool_names import is_offered
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Round, Trajectory
 
 CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off or of another format"

@@ -14,12 +14,11 @@ from workbench.checks.check import CheckContext, EqualsRule, evaluate
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, Grade, Issue, PublishedGrade
 from workbench.grading.pairing import MAX_PAIRS, NOT_ALL_COMPARED, best_pairing
-from workbench.grading.tool_names import ToolRegistry, is_meant, same_tool
 from workbench.grading.valid_arguments import check_calls
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, ExtraCalls, GraderName
 from workbench.suite.settings import Grading, extra_calls_of, surplus_rule
-from workbench.suite.tables import ExtraCalls, GraderName
-from workbench.trajectory.messages import ToolDefinition
+from workbench.suite.tool_names import ToolRegistry, is_meant, same_tool
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 ALLOWED = "extra, allowed"

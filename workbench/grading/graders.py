@@ -13,8 +13,7 @@ from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.extra_calls import graded_without_free_calls, rule_of
 from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
-from workbench.grading.required import with_required
-from workbench.grading.requirements import latency_issue, requirement_issues
+from workbench.grading.requirements import latency_issue, requirement_issues, with_required
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, GraderName
 from workbench.suite.settings import CaseSettings, Grading

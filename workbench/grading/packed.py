@@ -20,9 +20,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from workbench.grading.grade import Metric, RunResult, Status, Verdict
-from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
-from workbench.trajectory.messages import ToolDefinition, Usage
+from workbench.grading.grade import NOBODY_ASKED, JudgeUse, Metric, RunResult, Status, Verdict
+from workbench.trajectory.events import ToolDefinition, Usage
 
 _MAX_SHARED = 1024
 """How many definitions of tools the runs of a batch share."""

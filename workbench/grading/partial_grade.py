@@ -6,7 +6,7 @@ from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.values import describe_value
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.graders import graded_whole
-from workbench.grading.step_rounds import rounds_of_steps
+from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.steps import grade_step
 from workbench.suite.model import Case, ExpectedCall, Suite
 from workbench.suite.settings import settings_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from workbench.checks.check import asks_for_run
 from workbench.grading.grade import RedactedPlace, RunResult
-from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case
+from workbench.suite.tool_names import same_tool
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.check import (
     EMPTY_CONTEXT,
     Check,
@@ -25,13 +24,12 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import EqualsText
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import canonical_text, describe_value
+from workbench.dataclasses import ByIdentity
 from workbench.grading.endpoint_faults import endpoint_faults
 from workbench.grading.extra_calls import ExtraCallRule, rule_of
-from workbench.grading.findings import describe_call, describe_expected, extra_call
-from workbench.grading.grade import CallPairing, Issue, Metric
-from workbench.grading.step_rounds import calls_of_silent_steps
+from workbench.grading.grade import CallPairing, Grade, Issue, Metric
+from workbench.grading.pairing import calls_of_silent_steps, describe_call, describe_expected, extra_call
 from workbench.grading.text_calls import meant_tool
-from workbench.grading.tool_names import is_meant, is_offered
 from workbench.grading.valid_arguments import (
     CheckedCall,
     argument_issues,
@@ -40,12 +38,12 @@ from workbench.grading.valid_arguments import (
     error_issues,
     unfinished,
 )
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, InvalidArguments, WholeNumbers
 from workbench.suite.settings import Grading, Limits
-from workbench.suite.tables import InvalidArguments, WholeNumbers
+from workbench.suite.tool_names import is_meant, is_offered
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 # Names the calls of tools that do not exist.
@@ -446,3 +444,47 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
             "the model still called tools in its last allowed round",
             expected=f"an answer within {counted(limits.max_rounds, 'round')}",
         )
+
+
+# Required arguments: they must hold, whatever the score of the run is.
+
+_EVERY: frozenset[str] = frozenset()
+
+
+def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
+    """Returns the issues of a grade, where issues about a required argument that does not hold decide, and the pairings
+    with each verdict marked as required or not.
+
+    A call that was not made fulfils none of its arguments. Where a rule of `critics` decided before anything was
+    scored, the run has already failed without them.
+    """
+    if not grade.issues or not grade.numbers:
+        return grade.issues
+    broken = _broken(case, grade)
+    return tuple(_deciding(issue, broken) for issue in grade.issues) if broken else grade.issues
+
+
+def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
+    """Returns the required arguments that do not hold, by expected call; without names where the call was not made."""
+    broken: dict[int, frozenset[str]] = {}
+    for line in grade.pairings:
+        if line.expected_call is None:
+            continue
+        names = frozenset(verdict.argument for verdict in line.arguments if verdict.required and not verdict.holds)
+        if line.call is None and (names or _requires_some(case, line.expected_call)):
+            broken[line.expected_call] = _EVERY
+        elif names:
+            broken[line.expected_call] = names
+    return broken
+
+
+def _requires_some(case: Case, expected_call: int) -> bool:
+    checks = case.expected_calls()[expected_call].args or {}
+    return any(check.required and not check.optional for check in checks.values())
+
+
+def _deciding(issue: Issue, broken: Mapping[int, frozenset[str]]) -> Issue:
+    names = broken.get(issue.expected_call) if issue.expected_call is not None else None
+    if names is None or (issue.argument is not None and issue.argument not in names):
+        return issue
+    return issue._replace(decides=True)

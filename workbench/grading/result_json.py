@@ -9,12 +9,14 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType
 from typing import Any
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, reader_of
 from workbench.grading.grade import (
     ArgumentVerdict,
     CallPairing,
     Grade,
     Issue,
+    Judgement,
+    JudgeUse,
     Metric,
     PublishedGrade,
     RedactedPlace,
@@ -22,10 +24,8 @@ from workbench.grading.grade import (
     Status,
     StepGrade,
 )
-from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.suite.model import GRADERS
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json, reader_of
+from workbench.trajectory.events import JsonValue
 
 
 @dataclass(frozen=True, slots=True)

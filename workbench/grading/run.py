@@ -11,10 +11,18 @@ from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
 from workbench.grading.extra_calls import with_way_out
-from workbench.grading.findings import describe_call, describe_expected
-from workbench.grading.grade import FIRST_KINDS, Grade, GradingError, Issue, Metric, Status, StepGrade
+from workbench.grading.grade import (
+    FIRST_KINDS,
+    Grade,
+    GradingError,
+    Issue,
+    JudgementNeededError,
+    Metric,
+    Status,
+    StepGrade,
+)
 from workbench.grading.graders import graded_whole
-from workbench.grading.judgements import JudgementNeededError
+from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.requirements import issues_of_any_grader, metrics_of
 from workbench.grading.steps import grade_steps
 from workbench.grading.valid_arguments import check_calls

@@ -23,7 +23,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, Status
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 def mean(values: Sequence[float]) -> float:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.patterns import CheckError
+from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade, reason_of
 from workbench.grading.graders import graded_whole
-from workbench.grading.step_rounds import StepRound, rounds_of_steps
+from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.suite.model import Case, GraderName, Step, Suite
 from workbench.suite.settings import CaseSettings, Limits, settings_of
 from workbench.trajectory.events import FinishReason, RunFinished

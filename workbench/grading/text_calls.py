@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.by_identity import ByIdentity
-from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
+from workbench.dataclasses import ByIdentity
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 # Names of tools with pieces of a chat template in them, which an endpoint's parser should have removed.
 

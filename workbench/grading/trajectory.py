@@ -12,29 +12,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
+from workbench.dataclasses import ByIdentity
 from workbench.grading.extra_calls import ALLOWED, ExtraCallRule, rule_of
-from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
     Candidates,
     best_pairing,
+    calls_of_silent_steps,
+    describe_call,
+    describe_expected,
+    extra_call,
+    findings,
     paired_in_turn,
     pairs_in_turn,
 )
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
 from workbench.grading.scoring import unlisted_arguments
-from workbench.grading.step_rounds import calls_of_silent_steps
+from workbench.numbers import counted
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
-from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 

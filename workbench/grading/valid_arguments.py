@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from workbench.by_identity import ByIdentity
-from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError, Violation
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violation
 from workbench.checks.values import cut, describe_value
+from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Issue
-from workbench.suite.numerals import counted
-from workbench.suite.tables import InvalidArguments
-from workbench.trajectory.messages import ToolDefinition
+from workbench.numbers import counted
+from workbench.suite.model import InvalidArguments
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 # Recognises results by which a server refuses the arguments of a call, rather than reporting that its work failed.

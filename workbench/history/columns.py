@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
+from workbench.dataclasses import parsed_json
 from workbench.grading.run_summary import ToolArguments
 from workbench.history.records import COUNTED, Kind, count_name
-from workbench.trajectory.typed_json import parsed_json
 
 Reader = Callable[[Any], Any]
 """Returns the value of a column. Raises ValueError when it is invalid."""

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from workbench.dataclasses import compact_json
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
@@ -31,7 +32,6 @@ from workbench.history.stored_batches import StoredBatches
 from workbench.suite.model import Gate
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
 from workbench.trajectory.trajectory import Trajectory, fold
-from workbench.trajectory.typed_json import compact_json
 
 _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.config.folders import folder_of_stored, stored_folder
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.history import columns
 from workbench.history.claims import claim, claim_if_free, claimed
 from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
@@ -24,9 +24,8 @@ from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, count_name, what_is_asked
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json, parsed_json
+from workbench.numbers import counted
+from workbench.trajectory.events import JsonValue
 
 # The shards in histories: batches that have some runs of a plan, which `merging` puts together.
 

@@ -7,10 +7,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.limits import MAX_PLANNED_RUNS
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json, parsed_json
+from workbench.trajectory.events import JsonValue
 
 VERSION = 1
 """Goes up when the same options plan other runs, or in another order: their places then mean something else."""

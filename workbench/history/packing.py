@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_summary import RunSummary, summary_of
@@ -18,10 +18,8 @@ from workbench.history.records import DoneRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
 from workbench.suite.settings import Grading
 from workbench.suite.suite_file import Blocks
-from workbench.trajectory.events import Event, RunStarted
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import Event, RunStarted, ToolDefinition
 from workbench.trajectory.recording import event_from_json, event_to_line
-from workbench.trajectory.typed_json import compact_json, parsed_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

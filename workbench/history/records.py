@@ -12,8 +12,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import RunSummary
 from workbench.suite.suite_file import SuiteFile
-from workbench.trajectory.events import Event
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, JsonValue
 
 if TYPE_CHECKING:
     from workbench.history.outline import Outline

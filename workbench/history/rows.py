@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from workbench.config.folders import folder_of_stored, path_in, stored_folder
+from workbench.dataclasses import compact_json
 from workbench.grading.run_summary import RunSummary
 from workbench.history import columns
 from workbench.history.columns import stored
@@ -30,7 +31,6 @@ from workbench.history.packing import (
 from workbench.history.records import DamagedError, NewBatch, RunRow, SuiteRef, count_name
 from workbench.suite.suite_file import CutText, SuiteFile, case_blocks
 from workbench.trajectory.trajectory import TrajectoryError
-from workbench.trajectory.typed_json import compact_json
 
 if TYPE_CHECKING:
     from workbench.history.outline import Outline

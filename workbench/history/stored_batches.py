@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.config.folders import history_option
+from workbench.dataclasses import compact_json
 from workbench.history import columns
 from workbench.history.database import as_history_errors
 from workbench.history.records import (
@@ -22,8 +23,7 @@ from workbench.history.records import (
     count_name,
 )
 from workbench.history.rows import DAMAGE, StoredRows
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json
+from workbench.trajectory.events import JsonValue
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
 _OF_PART = (

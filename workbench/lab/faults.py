@@ -21,7 +21,7 @@ from workbench.grading.grade import RunResult
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, with_variants
 from workbench.suite.variants import contender
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 FaultName = Literal["error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection"]

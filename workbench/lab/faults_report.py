@@ -9,12 +9,12 @@ from html import escape
 from itertools import groupby
 
 from workbench.lab.faults import OK_VERDICTS, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
+from workbench.numbers import counted
 from workbench.reports.html.page import begin_page, line, part
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line, shortened, visible
 from workbench.suite.files import from_here
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 from workbench.version import __version__
 

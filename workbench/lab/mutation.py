@@ -18,8 +18,8 @@ from workbench.grading.repeats import joined
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, with_variants
 from workbench.suite.variants import contender
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 MutantKind = Literal[
     "no description",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.lab.mutation import MutantResult, MutationReport
+from workbench.numbers import counted
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _MAX_NAMED = 5
 

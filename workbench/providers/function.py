@@ -19,12 +19,16 @@ from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
+    JsonValue,
+    Message,
     ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
 
 _logger = logging.getLogger(__name__)
 

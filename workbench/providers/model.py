@@ -7,8 +7,18 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from workbench.dataclasses import dataclass
-from workbench.trajectory.events import CallStarted, Deviation, ModelEvent, ReasoningDelta, StopReason, TextDelta
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
+from workbench.trajectory.events import (
+    CallStarted,
+    Deviation,
+    JsonValue,
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolDefinition,
+    Usage,
+)
 
 # The limits of one answer of a model: generous for any model, and more than any suite can need.
 

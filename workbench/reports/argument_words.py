@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from workbench.decimals import decimals
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import ValidArguments
 from workbench.grading.valid_arguments import why_unchecked
+from workbench.numbers import counted, decimals
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.numerals import counted
 
 _WHY_MAX = 300
 

@@ -17,6 +17,7 @@ from workbench.analysis.paired import Paired
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
+from workbench.numbers import counted
 from workbench.reports.batch_diff import change_lines, changes_table, counts_text, notes_of, test_lines
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
 from workbench.reports.forms import LINES_MAX
@@ -26,7 +27,6 @@ from workbench.reports.markdown import text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time
-from workbench.suite.numerals import counted
 
 FailOn = Literal["regression"]
 Confirm = Literal["reruns", "repeats", "none"]

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.paired import Paired
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
+from workbench.numbers import counted
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_batch import later_runs
@@ -19,7 +20,6 @@ from workbench.reports.markdown import code, table, text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import fit, one_line
 from workbench.reports.when import local_time
-from workbench.suite.numerals import counted
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24

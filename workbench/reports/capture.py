@@ -7,11 +7,11 @@ from difflib import unified_diff
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.markdown import block, code, table, text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import EXPECTATIONS
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.version import __version__
 

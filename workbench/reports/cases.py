@@ -9,17 +9,16 @@ from typing import Any
 
 from pydantic import Field
 
-from workbench.decimals import decimals
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.traits import TRAITS
+from workbench.numbers import counted, decimals
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted
 
 DISAGREE = "≠"
 

@@ -10,14 +10,13 @@ from workbench.analysis.gates import GateResult
 from workbench.analysis.side_by_side import Comparison, front, points_by_cost, points_by_latency
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
-from workbench.decimals import decimals
+from workbench.numbers import counted, decimals
 from workbench.reports.argument_words import rate_text
 from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, pace_text, reached_text, score_text
 from workbench.reports.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
-from workbench.suite.numerals import counted
 
 NOTHING = "–"
 UNKNOWN = "unknown"

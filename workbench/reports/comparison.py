@@ -13,6 +13,7 @@ from workbench.analysis.causes import BASELINE
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
+from workbench.numbers import counted
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
     CellWords,
@@ -28,7 +29,6 @@ from workbench.reports.compared_words import (
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.visible import ELLIPSIS, fit, one_line, shortened
-from workbench.suite.numerals import counted
 
 TITLE_WIDTH_MIN = 12
 MODEL_WIDTH_MAX = 28

@@ -8,6 +8,7 @@ from workbench.analysis.comparison import Cell, CellKey
 from workbench.analysis.side_by_side import Comparison, Pair, compared
 from workbench.analysis.watched import PairWatched
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.baseline import AgainstBaseline, baseline_markdown
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
@@ -22,7 +23,6 @@ from workbench.reports.compared_words import (
 from workbench.reports.markdown import code, table, text
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.suite.model import Gate
-from workbench.suite.numerals import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from typing import Any
 
+from workbench.dataclasses import compact_json
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import valid_arguments_of
 from workbench.reports.comparison_json import ComparisonReport
@@ -21,7 +22,6 @@ from workbench.reports.record_lines import cells_of
 from workbench.reports.runs_report import RunsReport
 from workbench.reports.visible import visible
 from workbench.suite.files import from_here
-from workbench.trajectory.typed_json import compact_json
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a text begins that a spreadsheet takes for a formula."""

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from workbench.analysis.causes import ADVICE, Cause
 from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Pair, Symptom
+from workbench.numbers import counted
 from workbench.reports.json_base import ReportModel
 from workbench.reports.paint import Paint
 from workbench.reports.text import run_title
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 
 MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary names."""

@@ -12,16 +12,16 @@ from shlex import quote
 from workbench.analysis.causes import ADVICE, advice_about
 from workbench.analysis.expectations import forbidden_others
 from workbench.analysis.failures import failures_of
-from workbench.decimals import decimals
 from workbench.grading.grade import RunResult
-from workbench.grading.tool_names import same_tool
+from workbench.numbers import decimals
 from workbench.reports.failures import symptom_text
 from workbench.reports.grade_text import issue_text
 from workbench.reports.markdown import block, code
 from workbench.reports.run_words import as_written, expected_lines, told_steps
 from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.tool_names import same_tool
 from workbench.suite.variants import model_of, variant_name_of
-from workbench.trajectory.messages import Message, ToolDefinition
+from workbench.trajectory.events import Message, ToolDefinition
 
 _INTRODUCTION = """\
 A language model was given a request and tools, and the check of its tool calls failed. Find the smallest change that

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from workbench.analysis.gates import AggregateGate, AggregateResult, GateResult
-from workbench.decimals import decimals
+from workbench.numbers import counted, decimals
 from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
 from workbench.reports.paint import Paint
 from workbench.reports.values import reached_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import Statistic
-from workbench.suite.numerals import counted
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import GateWatched

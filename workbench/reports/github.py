@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from workbench.numbers import counted
 from workbench.reports.run_words import cut, issue_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
 from workbench.suite.files import from_repository
-from workbench.suite.numerals import counted
 
 ANNOTATIONS_MAX = 9
 """GitHub shows ten errors of a step and none of the others, without a word; the tenth says how many there are."""

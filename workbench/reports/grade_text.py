@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.decimals import decimals
-from workbench.grading.grade import Issue, IssueKind, Metric, RunResult, StepGrade
-from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
 from workbench.grading.traits import TRAITS
+from workbench.numbers import counted, decimals
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, score_text, tokens_text
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.numerals import counted
 
 
 def issue_text(issue: Issue) -> str:

@@ -15,8 +15,9 @@ from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
-from workbench.decimals import decimals
+from workbench.dataclasses import json_text
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
+from workbench.numbers import counted, decimals
 from workbench.reports.argument_words import valid_arguments_text
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
@@ -28,9 +29,7 @@ from workbench.reports.values import cost_text, milliseconds, score_text, second
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import epoch_ms, local_time, took_s
 from workbench.suite.model import Gate
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24

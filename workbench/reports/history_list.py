@@ -10,15 +10,14 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of
-from workbench.decimals import decimals
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, SuiteRef
+from workbench.numbers import counted, decimals
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import ago, local_time
-from workbench.suite.numerals import counted
 
 _ROOMY = 100
 """From this width on, the age of a batch is shown too."""

@@ -9,8 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
+from workbench.dataclasses import json_text
 from workbench.reports.json_base import ReportModel
-from workbench.trajectory.typed_json import json_text
 
 _Item = TypeVar("_Item")
 _Value = TypeVar("_Value")

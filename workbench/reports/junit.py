@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
 from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
+from workbench.numbers import counted
 from workbench.reports.grade_text import doubts
 from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, issue_lines, told_steps
@@ -24,7 +25,6 @@ from workbench.reports.server_output import output_lines
 from workbench.reports.values import score_text
 from workbench.reports.visible import visible
 from workbench.suite.files import from_repository
-from workbench.suite.numerals import counted
 from workbench.version import __version__
 
 _TEXT_MAX = 20_000

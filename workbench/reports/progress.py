@@ -11,12 +11,12 @@ from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
+from workbench.numbers import counted
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text
 from workbench.reports.visible import fit, one_line
 from workbench.reports.waiting import Awaited
-from workbench.suite.numerals import counted
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0

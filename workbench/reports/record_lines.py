@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench.dataclasses import json_text, parsed_json
 from workbench.reports.comparison_json import ComparisonReport
 from workbench.reports.history_json import DiffReport
 from workbench.reports.json_base import ReportModel
 from workbench.reports.runs_report import RunsReport
-from workbench.trajectory.typed_json import json_text, parsed_json
 
 
 def lines_of_runs(report: RunsReport) -> Iterator[str]:

@@ -8,9 +8,9 @@ from html import escape
 from itertools import islice
 
 from workbench.analysis.totals import Totals
-from workbench.decimals import decimals
 from workbench.grading.grade import Status
 from workbench.grading.repeats import CaseResult
+from workbench.numbers import counted, decimals
 from workbench.reports.argument_words import rate_text, unchecked_lines
 from workbench.reports.baseline import baseline_markdown
 from workbench.reports.cases import repeats_lines
@@ -27,7 +27,6 @@ from workbench.reports.timing import timing_line
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line
 from workbench.suite.files import from_repository
-from workbench.suite.numerals import counted
 
 COMMENT_MAX = 65_536
 """Characters that GitHub takes in a comment or a description. What is counted here are bytes, which are no fewer."""

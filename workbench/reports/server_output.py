@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.grading.grade import RunResult
+from workbench.numbers import counted
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.events import ServerOutput
 
 

@@ -12,14 +12,14 @@ from typing import Any, Literal, NamedTuple
 
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.tool_lint import LintFinding, ToolName
+from workbench.dataclasses import json_text
+from workbench.numbers import counted
 from workbench.reports.tools import SuiteTools
 from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
 from workbench.suite.files import from_repository, is_outside, resolved
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Place, Problem, written
 from workbench.suite.suite_file import SuiteFile
-from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
 
 Level = Literal["error", "warning", "note"]

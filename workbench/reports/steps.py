@@ -26,6 +26,7 @@ from workbench.trajectory.events import (
     ResponseFinished,
     ResultEdited,
     ResultReceived,
+    ResultSource,
     Resumed,
     RetryScheduled,
     RunFinished,
@@ -34,7 +35,6 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.trajectory.messages import ResultSource
 
 _UNTIMED: Mapping[ResultSource, str] = {
     "edited": "✎ answered by hand",

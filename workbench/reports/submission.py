@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Literal
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
+from workbench.numbers import counted
 from workbench.reports.csv_table import csv_rows
 from workbench.reports.markdown import code, table, text
 from workbench.reports.run_words import cut, made_lines
@@ -15,8 +16,6 @@ from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
-from workbench.suite.numerals import counted
-from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
 
 Kind = Literal["must call", "must not call", "other"]

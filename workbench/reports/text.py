@@ -13,10 +13,10 @@ from rich.cells import cell_len
 from workbench.analysis.causes import BASELINE
 from workbench.analysis.gates import Quality
 from workbench.analysis.totals import Totals, that_count, totals_by_model
-from workbench.decimals import decimals
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.numbers import counted, decimals
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
@@ -39,7 +39,6 @@ from workbench.reports.server_output import ToldOutputs
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.suite.numerals import counted
 
 Amount = Literal["little", "normal", "much"]
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.paint import Paint
 from workbench.reports.server_output import output_lines
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.numerals import counted
-from workbench.trajectory.events import ServerOutput
+from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
-from workbench.trajectory.messages import ToolDefinition
 
 VERSION = 1
 

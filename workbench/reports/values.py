@@ -7,11 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.decimals import decimals
+from workbench.numbers import counted, decimals
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
-from workbench.trajectory.events import ExecutionProgress
-from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.events import ExecutionProgress, JsonValue, Usage
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate

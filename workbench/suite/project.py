@@ -8,9 +8,9 @@ import tomllib
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
+from workbench.numbers import counted
 from workbench.settings_name import SETTINGS_NAME
 from workbench.suite.files import absolute
-from workbench.suite.numerals import counted
 
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256

@@ -10,12 +10,20 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
-from workbench.by_identity import ByIdentity
 from workbench.checks.check import with_parts
 from workbench.checks.combined_kinds import Judged
-from workbench.dataclasses import dataclass
-from workbench.suite.model import Case, ComparedBy, GraderName, RepeatRule, Suite
-from workbench.suite.tables import ExtraCalls, InvalidArguments, WholeNumbers, values_of
+from workbench.dataclasses import ByIdentity, dataclass
+from workbench.suite.model import (
+    Case,
+    ComparedBy,
+    ExtraCalls,
+    GraderName,
+    InvalidArguments,
+    RepeatRule,
+    Suite,
+    WholeNumbers,
+    values_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,34 +17,32 @@ from pydantic_core import ErrorDetails
 from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
 from workbench.suite.model import (
     EXPECTATIONS,
+    EXTRA_RULE,
+    EXTRA_TOOLS,
+    AccuracyTable,
+    Aggregate,
     Annotations,
     Case,
+    CriticsTable,
+    DimensionsTable,
     ExpectedCall,
+    Gate,
+    GradingTable,
+    LimitsTable,
     Mock,
     PriorCall,
     PriorMessage,
     Server,
+    StatisticsTable,
     Step,
     Subject,
     Suite,
+    SuiteLimitsTable,
     Tool,
     ToolChange,
     Variant,
 )
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, keys_of
-from workbench.suite.tables import (
-    EXTRA_RULE,
-    EXTRA_TOOLS,
-    AccuracyTable,
-    Aggregate,
-    CriticsTable,
-    DimensionsTable,
-    Gate,
-    GradingTable,
-    LimitsTable,
-    StatisticsTable,
-    SuiteLimitsTable,
-)
 
 _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("limits",): ("the limits", LimitsTable),

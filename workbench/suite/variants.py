@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
-from workbench.by_identity import ByIdentity
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.model import (
     ANY_TOOL,
     AnyOrder,
     Case,
     ExpectedCall,
+    ExtraCalls,
+    GradingTable,
     Mock,
     PriorMessage,
     Server,
@@ -23,7 +24,6 @@ from workbench.suite.model import (
     ToolChange,
     Variant,
 )
-from workbench.suite.tables import ExtraCalls, GradingTable
 
 SEPARATOR: Final = " × "
 """Stands between the names of a model and a variant in what a run is run as: `offline × terse`."""

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.tools.connection import first_line
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ServerOutput
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

@@ -17,10 +17,9 @@ from typing import Literal
 from uuid import uuid4
 
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.tools.answer import ToolsError
-from workbench.trajectory.messages import JsonValue, ToolCall
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ToolCall
 
 Allowed = Literal["read-only", "all", "asked", "exempt", "by hand"]
 """Why a tool may be executed."""

@@ -12,7 +12,7 @@ from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller, Outcome
 from workbench.tools.pool import Grant, ServerPool
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, ToolCall
 
 CALL_ID = "by hand"
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from workbench.suite.model import ToolChange
 from workbench.tools.answer import ToolsError
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
 
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:

@@ -13,8 +13,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SAID_CHARS
 from workbench.suite.model import Server
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

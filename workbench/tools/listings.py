@@ -13,17 +13,14 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.by_identity import ByIdentity
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import ByIdentity, dataclass, json_text
 from workbench.suite.files import absolute, resolved
-from workbench.suite.model import Case, Server, Suite, Tool, written_tools
+from workbench.suite.model import Case, Server, Suite, Tool, values_of, written_tools
 from workbench.suite.suite_file import SuiteFile, with_findings
-from workbench.suite.tables import values_of
 from workbench.suite.tool_names import unknown_in_suite
 from workbench.suite.trust import write_atomically
 from workbench.tools.answer import ToolsError
-from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 LISTING_FORMAT = 1
 

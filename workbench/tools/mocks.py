@@ -23,12 +23,11 @@ from workbench.checks.check import (
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import Pattern
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_code import PythonFunctions, in_thread
-from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ResultSource, ToolCall
 
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 """Asks a language model to judge a value. Raises CheckError where that is impossible."""

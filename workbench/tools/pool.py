@@ -24,8 +24,7 @@ from workbench.tools.listings import DamagedListingError, Listing, ListingChange
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
 from workbench.tools.toolbox import Toolbox, offered
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.tools.servers import McpServer

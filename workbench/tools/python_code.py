@@ -26,7 +26,7 @@ from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.suite.trust import CodeFile
 from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 # Finds the files of Python code behind a suite's modules and imports them only with the content that was approved.
 

@@ -14,15 +14,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.checks.argument_schema import BrokenSchemaError, result_problem
+from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
 from workbench.limits import MAX_LISTING_PAGES, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
 from workbench.tools.connection import Connection, MissingVariableError, TimeLimits, first_line, innermost
 from workbench.tools.python_code import in_thread
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from mcp import Client

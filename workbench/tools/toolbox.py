@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
 from workbench.checks.check import CallPython
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.suite.model import Case, Suite, ToolChange
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
 from workbench.tools.changes import as_defined
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition
+from workbench.trajectory.events import JsonValue, ResultSource, ServerOutput, ToolCall, ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.tools.servers import McpServer

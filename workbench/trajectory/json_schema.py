@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeGuard
 
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 Schema = Mapping[str, JsonValue]
 

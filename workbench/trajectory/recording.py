@@ -13,7 +13,15 @@ from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import (
+    Milliseconds,
+    compact_json,
+    dataclass,
+    escape_lone_surrogates,
+    parsed_json,
+    reader_of,
+    stored_name,
+)
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -24,6 +32,7 @@ from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
     Forked,
+    JsonValue,
     MessageAdded,
     Paused,
     PromptProgress,
@@ -42,16 +51,7 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
-from workbench.trajectory.typed_json import (
-    Milliseconds,
-    compact_json,
-    escape_lone_surrogates,
-    parsed_json,
-    reader_of,
-    stored_name,
-)
 
 # Writes events as JSON lines and reads them back as equal events.
 

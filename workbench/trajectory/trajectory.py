@@ -17,6 +17,7 @@ from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
     Forked,
+    JsonValue,
     MessageAdded,
     Paused,
     PromptProgress,
@@ -36,8 +37,9 @@ from workbench.trajectory.events import (
     StopReason,
     TextDelta,
     TextWasReasoning,
+    ToolCall,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
 CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 """The notice of a run that ended with such an answer."""

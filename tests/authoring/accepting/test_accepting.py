@@ -20,8 +20,7 @@ from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
-from workbench.trajectory.events import RunFinished, RunStarted
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, RunFinished, RunStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 HEAD = 'format = 1\nname = "S"\n\n'

@@ -21,8 +21,7 @@ from workbench.grading.run import grade_run_and_steps
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ToolAnswer
-from workbench.trajectory.events import RunFinished, RunStarted, StepStarted
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.events import RunFinished, RunStarted, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 CHAIN = """[[cases]]

@@ -23,7 +23,7 @@ from workbench.grading.run import grade_run
 from workbench.suite.model import GRADERS
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 BY = '[grading]\nby = "{}"\n\n'

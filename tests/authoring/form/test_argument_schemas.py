@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.authoring.form import values
 from workbench.authoring.form.argument_schemas import argument_of, arguments_of, mark, mark_name, mark_tool, tool_named
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import ALL_TYPES, Schema, allowed_values, type_words, types_of
-from workbench.trajectory.messages import ToolDefinition
 
 LIGHTS = ToolDefinition(
     "home_set_lights",

@@ -6,8 +6,8 @@ from tests.authoring.form.test_argument_schemas import LIGHTS
 from workbench.authoring.form.cells import form_names
 from workbench.authoring.form.completions import complete
 from workbench.checks.check import CHECK_CLASSES
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema
-from workbench.trajectory.messages import ToolDefinition
 
 TV = ToolDefinition("set_tv", "Turns the TV on or off.\nAnd more.")
 SWITCH: Schema = {"type": "string", "enum": ["on", "off"], "default": "off"}

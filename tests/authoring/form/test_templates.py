@@ -19,7 +19,7 @@ from workbench.evaluation.client_servers import server_of_text
 from workbench.suite.render import Table, suite_text
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 TOOL = ToolDefinition(
     "book",

@@ -8,8 +8,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import AnswerFinished, Model, ModelRequest
-from workbench.trajectory.events import ModelEvent, TextDelta
-from workbench.trajectory.messages import Message, ToolDefinition
+from workbench.trajectory.events import Message, ModelEvent, TextDelta, ToolDefinition
 
 TOOLS = (ToolDefinition("get_weather"), ToolDefinition("send"))
 REQUEST = ModelRequest(1, "Be brief.", (Message("user", "Weather in Oslo?"),), TOOLS)

@@ -9,8 +9,17 @@ from dataclasses import dataclass
 
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.offline.model import OfflineModel
-from workbench.trajectory.events import CallFinished, CallStarted, ModelEvent, ReasoningDelta, TextDelta
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    JsonValue,
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolDefinition,
+)
 
 Call = tuple[str, Mapping[str, JsonValue]]
 Answering = Callable[[str, Mapping[str, JsonValue]], JsonValue]

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from tests.providers.offline.asking import Answer, answer_to
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    JsonValue,
+    Message,
+    ToolCall,
+    ToolDefinition,
+)
 
 _PIECES = """
 and then , . ? ! 'x y' "Hi there" Seattle New York the weather get set send to from in at of with by about on

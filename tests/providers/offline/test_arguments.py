@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.offline.asking import ask, choice, number, text, tool
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 CALCULATE = tool(
     "calculate", "Arithmetic.", operation=choice("add", "subtract", "multiply", "divide"), a=number(), b=number()

@@ -12,7 +12,7 @@ from tests.providers.offline.test_any_input import REQUESTS
 from workbench.engine.turns import CONTINUE
 from workbench.providers.model import ModelRequest
 from workbench.providers.offline.model import NOTHING_FITS
-from workbench.trajectory.messages import JsonValue, Message, ToolCall
+from workbench.trajectory.events import JsonValue, Message, ToolCall
 
 CALCULATE = tool(
     "calculate", "Arithmetic.", operation=choice("add", "subtract", "multiply", "divide"), a=number(), b=number()

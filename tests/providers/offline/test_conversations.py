@@ -8,7 +8,7 @@ import pytest
 from tests.providers.offline.asking import ToolFailedError, answer_to, ask, choice, converse, number, text, tool
 from workbench.providers.model import ModelRequest
 from workbench.providers.offline.model import NO_TOOLS, NOTHING_FITS
-from workbench.trajectory.messages import JsonValue, Message, ToolCall
+from workbench.trajectory.events import JsonValue, Message, ToolCall
 
 WEATHER = tool("get_weather", "Current weather.", city=text())
 CALCULATE = tool(

@@ -5,8 +5,14 @@ import time
 from tests.providers.offline.asking import answer_to, ask, text, tool
 from workbench.providers.model import AnswerFinished, Model, ModelRequest
 from workbench.providers.offline.model import OfflineModel
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, ReasoningDelta, TextDelta
-from workbench.trajectory.messages import Message
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Message,
+    ReasoningDelta,
+    TextDelta,
+)
 
 WEATHER = tool("get_weather", "Current weather.", city=text())
 REQUEST = ModelRequest(1, None, (Message("user", "Compare the weather in Seattle and Portland"),), (WEATHER,))

@@ -10,7 +10,7 @@ from workbench.providers.built_in import OFFLINE, PLANTED
 from workbench.providers.built_in_models import BuiltInModels
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.offline.model import Decision, OfflineModel
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import Message, ToolCall, ToolDefinition
 
 LIGHT = ToolDefinition(
     "set_light",

@@ -4,7 +4,7 @@ import pytest
 
 from tests.providers.offline.asking import ask, choice, number, text, tool
 from workbench.providers.offline.language import CALL_THRESHOLD, ToolIndex
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 ISSUES = (
     tool("list_issues", "List the issues of a repository.", owner=text(), repo=text()),

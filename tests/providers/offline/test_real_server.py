@@ -6,8 +6,7 @@ import sys
 
 from workbench.providers.model import ModelRequest
 from workbench.providers.offline.model import OfflineModel
-from workbench.trajectory.events import CallFinished, CallStarted
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import CallFinished, CallStarted, Message, ToolCall, ToolDefinition
 
 
 async def test_it_calls_the_time_server_and_answers_with_what_came_back() -> None:

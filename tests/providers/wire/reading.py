@@ -15,11 +15,13 @@ from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
+    JsonValue,
+    Message,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
 
 WEATHER = ToolDefinition("get_weather", "The weather in a city.", {"properties": {"city": {"type": "string"}}})
 CLOCK = ToolDefinition("get_time")

@@ -13,7 +13,7 @@ from tests.strategies import json_values
 from workbench.config.models import Provider
 from workbench.providers.model import ModelError
 from workbench.providers.wire.registry import wire_of
-from workbench.trajectory.messages import Message, ToolCall
+from workbench.trajectory.events import Message, ToolCall
 
 OSLO = '{"city": "Oslo"}'
 _REASONING = {"type": "reasoning", "id": "r", "summary": [{"text": "Hm"}], "encrypted_content": "g", "content": []}

@@ -11,8 +11,7 @@ from tests.providers.wire.reading import CLOCK, WEATHER, a_request
 from tests.strategies import is_json, json_objects
 from workbench.providers.wire.assembly import CallAssembly, CallEvent, read_arguments
 from workbench.providers.wire.offer import ToolNames
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
-from workbench.trajectory.messages import Message, ToolCall
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Message, ToolCall
 
 
 def an_assembly(*earlier: str, calls_before: int = 0) -> CallAssembly:

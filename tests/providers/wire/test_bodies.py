@@ -14,7 +14,7 @@ from workbench.config.models import Provider
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.wire.messages import NO_TEXT
 from workbench.providers.wire.registry import wire_of
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import Message, ToolCall, ToolDefinition
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.providers.wire.reading import Answer, a_request, data, read, read_whole
 from workbench.providers.model import ModelError
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.events import Message, ToolCall, ToolDefinition, Usage
 
 OSLO = '{"city": "Oslo"}'
 STOP = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}

@@ -13,7 +13,7 @@ from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import error_text, is_retryable_error, quoted, reports_error
 from workbench.providers.wire.registry import wire_of
 from workbench.providers.wire.sse import SseParser
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 KEY = "sk-" + "0123456789abcdef" * 100
 

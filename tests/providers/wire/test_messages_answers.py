@@ -6,7 +6,7 @@ import pytest
 
 from tests.providers.wire.reading import Answer, named, read, read_whole
 from workbench.providers.model import ModelError
-from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.events import JsonValue, Usage
 
 OSLO = '{"city": "Oslo"}'
 STOP = {"type": "message_stop"}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.providers.wire.reading import Answer, a_request, a_spec, body_of, data, named, read
 from workbench.config.models import Provider
-from workbench.trajectory.messages import Message, ToolCall
+from workbench.trajectory.events import Message, ToolCall
 
 OSLO = '{"city": "Oslo"}'
 

@@ -28,8 +28,7 @@ from workbench.providers.wire.repairs import (
     REPEATED,
     same_json,
 )
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation
-from workbench.trajectory.messages import JsonValue, Message, ToolCall
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation, JsonValue, Message, ToolCall
 
 OSLO = '{"city": "Oslo"}'
 

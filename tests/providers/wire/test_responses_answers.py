@@ -6,7 +6,7 @@ import pytest
 
 from tests.providers.wire.reading import Answer, named, read, read_whole
 from workbench.providers.model import ModelError
-from workbench.trajectory.messages import Usage
+from workbench.trajectory.events import Usage
 
 OSLO = '{"city": "Oslo"}'
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "get_weather", "arguments": OSLO}

@@ -18,8 +18,7 @@ from workbench.providers.wire.registry import wire_of
 from workbench.providers.wire.repairs import DETAILS, THOUGHTS
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.thoughts import AnswerText, parted
-from workbench.trajectory.events import Deviation, ReasoningDelta, TextDelta, TextWasReasoning
-from workbench.trajectory.messages import Message
+from workbench.trajectory.events import Deviation, Message, ReasoningDelta, TextDelta, TextWasReasoning
 
 NOTED = (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 

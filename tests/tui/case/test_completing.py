@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.toml.completing import offer_at
 
 LIGHTS = ToolDefinition(

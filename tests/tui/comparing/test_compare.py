@@ -10,7 +10,7 @@ import pytest
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
 from tests.tui.run_book.test_book import done
 from workbench.engine.plan import PlannedRun
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.comparing.paired import PairedScreen
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.runs.dialogs import ExecutionScreen, TrustScreen

@@ -15,6 +15,7 @@ from workbench.grading.run import grade_run_and_steps
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import (
     EventPayload,
+    Message,
     Paused,
     Regenerated,
     RequestFailed,
@@ -26,7 +27,6 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import Message
 from workbench.trajectory.trajectory import fold
 from workbench.tui.grades.lines import grade_page
 from workbench.tui.grades.state import GradesState

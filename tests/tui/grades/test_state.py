@@ -17,8 +17,7 @@ from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.trajectory.events import RunFinished
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, RunFinished, ToolDefinition
 from workbench.tui.grades.lines import ROWS, copied_grade, disagreement_text, grade_page, list_line
 from workbench.tui.grades.pairing_lines import SIDE_BY_SIDE_CELLS
 from workbench.tui.grades.state import GradesState

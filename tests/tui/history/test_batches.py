@@ -15,7 +15,7 @@ from tests.tui.histories import Made, utc, well, write_history
 from workbench.analysis.over_time import TrendKey, trends_of
 from workbench.grading.grade import Status
 from workbench.history.records import COUNTED, BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList

@@ -9,7 +9,7 @@ from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, well, write_history
 from workbench.history.records import Regrade, SuiteRef
 from workbench.reports.markdown import text
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.history import changes as diff_lines
 from workbench.tui.history.changes import DiffList
 from workbench.tui.lines.spans import Span, cells, plain

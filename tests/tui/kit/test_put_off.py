@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from workbench.trajectory.events import Event, RequestFailed, RequestStarted, RetryScheduled, RunFinished, RunStarted
-from workbench.trajectory.messages import Message
+from workbench.trajectory.events import (
+    Event,
+    Message,
+    RequestFailed,
+    RequestStarted,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+)
 from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines

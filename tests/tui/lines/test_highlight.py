@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.authoring.form.typed import shown_value, shown_values
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.highlight import cut_json, json_line, json_rows, toml_lines
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import GrowingText

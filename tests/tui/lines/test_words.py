@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.engine.events import BatchStarted, StartUp
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.lines.words import clock, duration, score
 from workbench.tui.run_book.book import Progress, RunBook

@@ -9,12 +9,14 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     EventPayload,
+    JsonValue,
+    Message,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
     RunStarted,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
 from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines

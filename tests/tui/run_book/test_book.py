@@ -13,8 +13,7 @@ from workbench.engine.events import BatchDone, BatchStarted, ExecutionAsked, Run
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult, Status
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.events import Event, EventPayload, Paused, RequestStarted, Resumed
-from workbench.trajectory.messages import ToolCall, ToolDefinition
+from workbench.trajectory.events import Event, EventPayload, Paused, RequestStarted, Resumed, ToolCall, ToolDefinition
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import CaseSummary, Counts, deciding_run
 

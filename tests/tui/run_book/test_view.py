@@ -20,6 +20,7 @@ from workbench.trajectory.events import (
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    Message,
     Paused,
     RequestFailed,
     RequestStarted,
@@ -31,8 +32,8 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
     TextWasReasoning,
+    Usage,
 )
-from workbench.trajectory.messages import Message, Usage
 from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.shown.grade import PlacedCall

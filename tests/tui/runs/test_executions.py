@@ -15,11 +15,12 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
+    JsonValue,
     ResultReceived,
     Resumed,
     RunFinished,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.runs import starting

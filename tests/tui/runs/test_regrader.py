@@ -15,8 +15,7 @@ from workbench.authoring.document import HEAD, Document
 from workbench.checks.check import CheckContext
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation import regrade
-from workbench.grading.grade import RunResult
-from workbench.grading.judgements import Judgement
+from workbench.grading.grade import Judgement, RunResult
 
 RIGHT: Sequence[Call] = (
     ("set_lights", {"room": "living room", "brightness": 9}),

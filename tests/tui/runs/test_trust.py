@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.tui.apps import NEEDY, SMART_HOME, conversation, opened, suites_in
 from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.runs.dialogs import TrustScreen
 

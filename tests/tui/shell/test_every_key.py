@@ -13,7 +13,7 @@ from tests.tui.histories import write_history
 from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember
 from workbench.lab.faults import FaultMatrix, Tried
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.line_view import LineView

@@ -24,8 +24,8 @@ from workbench.trajectory.events import (
     ResultReceived,
     Resumed,
     RunStarted,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.stepping.held_text import HeldText, text_for
 

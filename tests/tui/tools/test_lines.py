@@ -18,7 +18,7 @@ from workbench.tools.answer import ToolAnswer
 from workbench.tools.by_hand import Executed
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.tools.call_lines import CallForm, CallOutcome, call_picture
 from workbench.tui.tools.lines import age, detail_lines, parameter_lines, row_line

@@ -11,7 +11,7 @@ from tests.tui.apps import Opened, assert_golden, opened, suites_in
 from workbench.engine.server_calls import ServerOf
 from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.runs.dialogs import HandExecutionScreen, TrustScreen
 from workbench.tui.tools.call_screen import CallScreen

@@ -17,12 +17,13 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    JsonValue,
+    Message,
     RequestStarted,
     ResultReceived,
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import JsonValue, Message
 from workbench.tui.lines.json_lines import JsonLines, texts_of
 from workbench.tui.lines.spans import Line, cells, plain
 from workbench.tui.run_book.shown.view import RunView

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
-from workbench.trajectory.events import Event
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, JsonValue
 from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.spans import Line, Span, cells, plain
 from workbench.tui.trajectory.run_tabs import tabs_line

@@ -12,6 +12,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     EventPayload,
+    JsonValue,
     MessageAdded,
     Paused,
     Regenerated,
@@ -22,8 +23,8 @@ from workbench.trajectory.events import (
     Resumed,
     RunFinished,
     TextDelta,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, Usage
 from workbench.trajectory.trajectory import fold
 from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.places import RunPlace

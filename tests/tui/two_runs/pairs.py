@@ -12,14 +12,17 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     EventPayload,
+    JsonValue,
+    Message,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
     RunFinished,
     RunStarted,
     TextDelta,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
 from workbench.tui.run_book.record import RunRecord
 
 SUITE = """

@@ -26,18 +26,18 @@ from workbench.checks.check import Check, NeverHoldsError
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.dataclasses import dataclass
-from workbench.decimals import decimals
 from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
+from workbench.numbers import decimals
 from workbench.suite.model import Aggregate, Case, ExpectedCall, GraderName, Step, Suite
 from workbench.suite.problems import Place, written
 from workbench.suite.rules import NAMED_MEASURE
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listing
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, resolved
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 # Measures which tools, parameters and enum values the cases of a suite cover.

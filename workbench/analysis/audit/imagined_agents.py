@@ -26,12 +26,11 @@ from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import ExtraCallRule
 from workbench.grading.requirements import keyword_text
-from workbench.grading.tool_names import is_meant
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.problems import Place, quoted
-from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.suite.tool_names import is_meant
+from workbench.trajectory.events import JsonValue, RunFinished, RunStarted, ToolCall, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Made = tuple[str, Mapping[str, JsonValue]]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
 from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError
-from workbench.checks.pattern_text import matching_text
+from workbench.checks.patterns import matching_text
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     UNIONS,
@@ -21,7 +22,6 @@ from workbench.trajectory.json_schema import (
     resolved,
     type_names,
 )
-from workbench.trajectory.messages import JsonValue
 
 # Constructs values as a JSON Schema describes them.
 

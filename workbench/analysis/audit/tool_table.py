@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.by_identity import ByIdentity
-from workbench.checks.argument_schema import ArgumentSchema, BrokenSchemaError
 from workbench.checks.patterns import SearchError
-from workbench.checks.plain_schemas import plainly_accepts
-from workbench.checks.schemas import validator_of
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
 from workbench.checks.values import describe_value
-from workbench.grading.tool_names import normalised_name
+from workbench.dataclasses import ByIdentity
 from workbench.suite.model import Case, Suite
+from workbench.suite.tool_names import normalised_name
 from workbench.tools.listings import Listing, definition_of
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, properties_of, required_names, resolved
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

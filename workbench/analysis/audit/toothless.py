@@ -12,8 +12,8 @@ from workbench.checks.check import Check, UnknownSampleError, describe, with_par
 from workbench.checks.patterns import CheckError
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
 from workbench.suite.problems import Place, quoted
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, is_number, listed_values, type_names
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 _MAX_TRIED = 60
 

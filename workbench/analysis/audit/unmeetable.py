@@ -25,6 +25,7 @@ from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warni
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.tools.listings import Listings
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import (
     UNIONS,
     Schema,
@@ -34,7 +35,6 @@ from workbench.trajectory.json_schema import (
     resolved,
     type_names,
 )
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 # Compares expected and forbidden calls with the tools: names, arguments and values that can never occur.
 

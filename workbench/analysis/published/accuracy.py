@@ -11,9 +11,9 @@ from workbench.analysis.published.system import Summary, System
 from workbench.checks.check import Checks, describe_whole
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
+from workbench.numbers import counted
 from workbench.suite.model import Case, ExpectedCall
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
 

@@ -12,9 +12,9 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import joined, runs_by_case
 from workbench.grading.scoring import verdict_of
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 TIE = "Tie"
 """Shown as the best model of a case where several reached the highest score."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 
 MIN_FOR_PERCENTILES = 20
 """With fewer values none lies beyond the 95th percentile."""

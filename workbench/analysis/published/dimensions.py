@@ -8,7 +8,7 @@ from typing import Literal
 from workbench.analysis.published.system import Summary, System, share
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, Issue, RunResult
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 Group = Literal["param_errors", "wrong_tool", "missing_tool", "over_calling"]
 

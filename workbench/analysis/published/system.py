@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.model import Case
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 
 @dataclass(frozen=True)

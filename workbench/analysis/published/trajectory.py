@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from workbench.analysis.gates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
-from workbench.decimals import decimals
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import mean
-from workbench.trajectory.messages import JsonValue
+from workbench.numbers import decimals
+from workbench.trajectory.events import JsonValue
 
 
 def _summary(runs: Sequence[RunResult]) -> Summary:

@@ -14,14 +14,14 @@ from pydantic import ValidationError as NotACheckError
 
 from workbench.checks.check import read_check
 from workbench.checks.patterns import SearchError, found
-from workbench.checks.plain_schemas import plainly_accepts
-from workbench.checks.schemas import validator_of
+from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.dataclasses import dataclass
-from workbench.grading.tool_names import normalised_name
 from workbench.reports.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import described, did_you_mean, written
+from workbench.suite.tool_names import normalised_name
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     Schema,
     allowed_values,
@@ -36,7 +36,6 @@ from workbench.trajectory.json_schema import (
     types_of,
     with_definitions,
 )
-from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -26,8 +26,8 @@ from workbench.checks.check import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.suite.model import ANY_TOOL
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema, allowed_values, is_list, items_of, keyword, types_of
-from workbench.trajectory.messages import ToolDefinition
 
 What = Literal[
     "tool", "expected tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"

@@ -26,8 +26,8 @@ from workbench.dataclasses import dataclass
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema
-from workbench.trajectory.messages import ToolDefinition
 
 CellKind = Literal[
     "text",

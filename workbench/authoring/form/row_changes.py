@@ -25,10 +25,10 @@ from workbench.authoring.form.tables import (
 from workbench.authoring.form.typed import CellError, read_text
 from workbench.checks.check import are_named_checks
 from workbench.dataclasses import dataclass
+from workbench.suite.model import NEW_SUITES_FREE
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, suite_text
-from workbench.suite.tables import NEW_SUITES_FREE
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 
 # Templates for new cases, expected calls, mocks and suites, as raw TOML values.
 

@@ -37,6 +37,7 @@ from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.reports.visible import one_line
 from workbench.suite.model import (
+    EXTRA_CALLS_RULES,
     GRADERS,
     REPEAT_RULES,
     Aggregate,
@@ -44,8 +45,10 @@ from workbench.suite.model import (
     ComparedBy,
     Gate,
     GatePer,
+    InvalidArguments,
     Subject,
     Suite,
+    WholeNumbers,
     derived_id,
 )
 from workbench.suite.problems import Place, Problem, written
@@ -53,7 +56,6 @@ from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS
 from workbench.suite.settings import CriticsOptions, Grading, surplus_rule
 from workbench.suite.settings import Limits as LimitsInForce
-from workbench.suite.tables import EXTRA_CALLS_RULES, InvalidArguments, WholeNumbers
 from workbench.trajectory.json_schema import TEXT
 
 # Limits, grading and gate in a form: every key with its default.

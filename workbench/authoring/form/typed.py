@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 
-from workbench.checks.timestamps import duration_seconds
+from workbench.checks.values import duration_seconds
 from workbench.suite.render import one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.json_schema import TEXT, Schema, is_list, is_number, is_text, items_of, types_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from workbench.dataclasses import escape_lone_surrogates, json_text
 from workbench.exchange.exporters.exported import ExportedRun, Said, function_of
-from workbench.trajectory.messages import JsonValue, ToolCall, Usage
-from workbench.trajectory.typed_json import escape_lone_surrogates, json_text
+from workbench.trajectory.events import JsonValue, ToolCall, Usage
 from workbench.version import __version__
 
 VERSION = "ATIF-v1.7"

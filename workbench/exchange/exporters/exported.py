@@ -12,18 +12,25 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.turns import answer_message, messages_before, result_messages
 from workbench.grading.grade import RunResult
 from workbench.reports.run_words import expected_lines
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.events import Event, RequestStarted, ResponseFinished, ResultReceived
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import (
+    Event,
+    JsonValue,
+    Message,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    ToolCall,
+    ToolDefinition,
+)
 from workbench.trajectory.recording import Header, Recording
 from workbench.trajectory.trajectory import Round
-from workbench.trajectory.typed_json import json_text
 
 
 class Said(NamedTuple):

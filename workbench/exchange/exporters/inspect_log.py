@@ -8,12 +8,11 @@ from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass
 from workbench.exchange.exporters.exported import ExportedRun, Said, question
 from workbench.grading.grade import RunResult
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Round
-from workbench.trajectory.typed_json import compact_json
 from workbench.version import __version__
 
 Json = dict[str, JsonValue]

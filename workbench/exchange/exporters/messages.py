@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from workbench.dataclasses import compact_json
 from workbench.exchange.exporters.exported import ExportedRun, Said, arguments_text, function_of
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import compact_json
+from workbench.trajectory.events import JsonValue
 
 
 def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:

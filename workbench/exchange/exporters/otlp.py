@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
+from workbench.dataclasses import compact_json, json_text
 from workbench.exchange.exporters.exported import ExportedRun, Said, Span, conversation, function_of, question
 from workbench.grading.grade import Grade, Issue
-from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.events import JsonValue, Usage
 from workbench.trajectory.trajectory import CallRecord, Round
-from workbench.trajectory.typed_json import compact_json, json_text
 from workbench.version import __version__
 
 Json = dict[str, JsonValue]

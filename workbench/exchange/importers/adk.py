@@ -21,7 +21,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import call_written, conversation_of, result_written
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _THRESHOLD = 0.8
 """What ADK asks of `response_match_score` unless a file beside the set says otherwise."""

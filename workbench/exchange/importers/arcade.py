@@ -27,9 +27,9 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, source_of
 from workbench.limits import MAX_FILE_BYTES
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.render import Table
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 TIME_LIMIT_S = 120.0
 _RUNNER = Path(__file__).with_name("arcade_runner.py")

@@ -25,7 +25,7 @@ from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, Source, read_source
 from workbench.limits import MAX_ACCEPTED_VALUES
 from workbench.suite.render import Table
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _Choice = TypeVar("_Choice")
 

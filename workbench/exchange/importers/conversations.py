@@ -10,21 +10,19 @@ from typing import Literal, NamedTuple, cast
 
 from workbench.authoring.form.tables import items_at
 from workbench.authoring.from_calls import case_expecting, case_with_mock
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.engine.arguments import usable
 from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
+from workbench.numbers import counted
 from workbench.providers.wire.assembly import read_arguments
 from workbench.providers.wire.repairs import DETAILS, repaired
-from workbench.suite.numerals import counted
+from workbench.suite.model import RepeatRule
 from workbench.suite.render import Table
 from workbench.suite.settings import Limits
-from workbench.suite.tables import RepeatRule
 from workbench.tools.answer import ToolAnswer
-from workbench.trajectory.events import CallFinished, Deviation, SourceScore
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import CallFinished, Deviation, JsonValue, Message, SourceScore, ToolCall, Usage
 
 # What an importer makes of a file: cases, the runs that were made of them, and what it could not take.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from workbench.dataclasses import json_text
 from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.conversations import (
     Calls,
@@ -22,8 +23,7 @@ from workbench.exchange.importers.conversations import (
     of_reference,
 )
 from workbench.exchange.importers.source_files import Node, Source
-from workbench.trajectory.messages import Message, ToolCall
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import Message, ToolCall
 
 _READ = {"input", "name", "expected_output", "expected_tools", "actual_output", "tools_called"}
 

@@ -34,19 +34,17 @@ from workbench.exchange.importers.source_files import RefusedError, Source, read
 from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_MILLISECONDS
+from workbench.numbers import counted
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.report_files import why_not_writable
 from workbench.reports.visible import one_line
 from workbench.suite.files import SavingError, save, state_of
-from workbench.suite.model import Case, derived_id
-from workbench.suite.numerals import counted
+from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.sameness import same
 from workbench.suite.suite_file import Excerpts, SuiteFile, load_suite, parse_suite
-from workbench.suite.tables import NEW_SUITES_FREE
 from workbench.tools.listings import definitions_for
-from workbench.trajectory.events import Event, EventPayload, FinishReason, ResponseFinished, RunFinished
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import Event, EventPayload, FinishReason, JsonValue, ResponseFinished, RunFinished
 from workbench.trajectory.recording import RecordingError, recordings_in
 from workbench.trajectory.trajectory import fold
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from workbench.dataclasses import json_text
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
@@ -19,9 +20,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
-from workbench.trajectory.events import SourceScore
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, SourceScore
 
 _ATTACHMENT = "attachment://"
 

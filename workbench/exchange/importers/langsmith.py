@@ -22,7 +22,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import conversation_of, is_message
 from workbench.exchange.importers.source_files import Node, Source
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 

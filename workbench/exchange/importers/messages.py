@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from workbench.dataclasses import json_text
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Calls,
@@ -23,9 +24,7 @@ from workbench.providers.wire.repairs import DETAILS, THOUGHTS
 from workbench.providers.wire.thoughts import parted
 from workbench.providers.wire.wire import UsageCount
 from workbench.suite.render import Table
-from workbench.trajectory.events import Deviation
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall, Usage
 
 _TEXTS = ("text", "input_text", "output_text", "refusal")
 _ROLES = {"system", "developer", "user", "human", "assistant", "ai", "tool", "function"}

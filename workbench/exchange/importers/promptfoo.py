@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from workbench.dataclasses import json_text, parsed_json
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
@@ -26,11 +27,9 @@ from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.promptfoo_asserts import Expectations
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, read_source
 from workbench.limits import MAX_INCLUDED_FILES, MAX_TEST_CASES
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.render import Table
-from workbench.trajectory.events import SourceScore
-from workbench.trajectory.messages import JsonValue, Message
-from workbench.trajectory.typed_json import json_text, parsed_json
+from workbench.trajectory.events import JsonValue, Message, SourceScore
 
 # The files that a configuration of promptfoo names: prompts, tests, tools, variables. Only data is read, and only
 # below the configuration's folder: code is never run, and what is read gets into a suite.

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from workbench.authoring.from_calls import case_expecting
+from workbench.dataclasses import parsed_json
 from workbench.exchange.importers.conversations import Mapped, Note
 from workbench.exchange.importers.source_files import Node, RefusedError
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import parsed_json
+from workbench.trajectory.events import JsonValue
 
 _NAME = r"output(?:\[0\])?(?:\.function)?\.name"
 _ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"

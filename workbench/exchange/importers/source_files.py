@@ -15,10 +15,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, parsed_json
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import parsed_json
+from workbench.trajectory.events import JsonValue
 
 # The limits of files that are imported, and the refusal of what is beyond them.
 

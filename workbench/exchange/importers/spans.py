@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from re import Match
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
@@ -23,8 +23,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_TOKENS
-from workbench.trajectory.messages import JsonValue, Usage
-from workbench.trajectory.typed_json import json_text, parsed_json
+from workbench.trajectory.events import JsonValue, Usage
 
 # The messages, tools and token counts that a span holds, in the attributes of the GenAI conventions and of those
 # who write others: OpenInference, OpenLLMetry, Logfire with Pydantic AI, and Vercel's AI SDK. Messages are

@@ -21,11 +21,10 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
-from workbench.trajectory.events import SourceScore
-from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
 
 _ROUNDING = 1e-6
 """How far a reward may be below 1 and count as success, as in both systems."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from workbench.config.models import Provider
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, json_text, parsed_json, reader_of
 from workbench.exchange.importers.conversations import (
     Conversation,
     Imported,
@@ -30,12 +30,10 @@ from workbench.exchange.importers.import_files import RULE_OF_NEW_SUITES, learn_
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, read_source
 from workbench.exchange.observed.wires import Answer, AnswerReading, body_node, messages_in, tools_in
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer, answer_of
-from workbench.trajectory.events import Deviation
-from workbench.trajectory.messages import JsonValue, Message, ToolCall
-from workbench.trajectory.typed_json import compact_json, json_text, parsed_json, reader_of
+from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall
 
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
 """What of a message is the same in every request that repeats it: role, text without blanks, calls, the call that a

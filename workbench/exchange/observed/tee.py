@@ -18,10 +18,10 @@ from types import FrameType
 
 from workbench.config.secrets import Secrets
 from workbench.config.typed_keys import KEY_OPTION, looks_like_key
+from workbench.dataclasses import json_text, parsed_json
 from workbench.exchange.importers.import_files import learn_keys
 from workbench.limits import MAX_PIPED_BYTES
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import json_text, parsed_json
+from workbench.trajectory.events import JsonValue
 
 _PIECE_BYTES = 64 * 1024
 _PASSED_ON = tuple(

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from workbench.config.models import ModelSpec, Provider
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.exchange.importers.conversations import Note
 from workbench.exchange.importers.messages import messages_of_items
 from workbench.exchange.importers.source_files import Node, RefusedError
@@ -26,14 +26,16 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Deviation,
+    JsonValue,
     ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
     TextWasReasoning,
+    ToolCall,
+    ToolDefinition,
+    Usage,
 )
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition, Usage
-from workbench.trajectory.typed_json import json_text, parsed_json
 
 _PATHS: Mapping[str, Provider] = {
     "/chat/completions": "openai",

@@ -17,8 +17,7 @@ from workbench.providers.model import AnswerFinished, TooMuchError
 from workbench.providers.wire.errors import NotJsonError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
-from workbench.trajectory.events import CallArgumentsDelta, ModelEvent, ReasoningDelta, TextDelta
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import CallArgumentsDelta, JsonValue, ModelEvent, ReasoningDelta, TextDelta
 
 if TYPE_CHECKING:
     import aiohttp

@@ -27,7 +27,7 @@ from workbench.providers.offline.language import (
 )
 from workbench.providers.offline.results import ToolResult
 from workbench.providers.offline.schemas import Parameter, Role, parameter_of, parameters_of
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 
 # Converts evidence to the value of a parameter.
 

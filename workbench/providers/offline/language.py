@@ -14,8 +14,8 @@ from typing import Literal
 from rapidfuzz import fuzz, process
 
 from workbench.dataclasses import dataclass
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

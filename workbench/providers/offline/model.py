@@ -30,11 +30,14 @@ from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
+    JsonValue,
+    Message,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    ToolCall,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
 
 # Decides what to do next in a conversation: which calls to make now, or what to answer.
 

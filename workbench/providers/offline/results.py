@@ -8,7 +8,7 @@ from functools import cached_property
 
 from workbench.dataclasses import dataclass
 from workbench.providers.offline.language import split_name
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
 _TELLING_KEYS = ("result", "value", "answer", "total", "output", "sum")

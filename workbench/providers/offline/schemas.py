@@ -8,6 +8,7 @@ from typing import Literal
 
 from workbench.dataclasses import dataclass
 from workbench.providers.offline.language import split_name, stem, word_set
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
@@ -20,7 +21,6 @@ from workbench.trajectory.json_schema import (
     type_names,
     type_of,
 )
-from workbench.trajectory.messages import JsonValue
 
 Role = Literal[
     "choice",

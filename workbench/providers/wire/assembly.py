@@ -8,14 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
 from workbench.providers.model import ModelRequest, TooMuchError
 from workbench.providers.wire.offer import ToolNames
 from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Deviation
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import parsed_json
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Deviation, JsonValue
 
 # Joins the surrogate pairs of characters that arrive in two pieces: servers may cut a text anywhere.
 

@@ -21,8 +21,15 @@ from workbench.providers.wire.offer import (
 )
 from workbench.providers.wire.thoughts import AnswerText
 from workbench.providers.wire.wire import SseEvent, UsageCount
-from workbench.trajectory.events import ModelEvent, PromptProgress, ReasoningDelta, StopReason
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+from workbench.trajectory.events import (
+    JsonValue,
+    Message,
+    ModelEvent,
+    PromptProgress,
+    ReasoningDelta,
+    StopReason,
+    ToolDefinition,
+)
 
 # OpenAI's Chat Completions API, and the many servers that approximate it: the answers.
 

@@ -9,12 +9,11 @@ from collections.abc import Sized
 from typing import Any
 
 from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_ANSWER_PARTS
 from workbench.providers.model import ModelError, TooMuchError
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue
 
 MAX_QUOTE_CHARS = 300
 _SHOWN_CHARACTERS = 80

@@ -32,8 +32,16 @@ from workbench.providers.wire.wire import (
     provider_state,
     text_part,
 )
-from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta, TextWasReasoning
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+from workbench.trajectory.events import (
+    JsonValue,
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    TextWasReasoning,
+    ToolDefinition,
+)
 
 # Anthropic's Messages API: the answers.
 

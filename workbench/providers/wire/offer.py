@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from workbench.config.models import ModelSpec
+from workbench.dataclasses import json_text
 from workbench.limits import MAX_TOOL_NAME_CHARS
 from workbench.providers.model import ModelError
 from workbench.providers.wire.repairs import unwrapped
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
-from workbench.trajectory.typed_json import json_text
+from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
 # Converts names to those that model APIs accept: ASCII letters, digits, `_` and `-`, at most 64 characters for a
 # tool.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from workbench.trajectory.typed_json import parsed_json
+from workbench.dataclasses import parsed_json
 
 CUMULATIVE, REPEATED = "cumulative arguments", "repeated arguments"
 ENCODED, FENCED, MARKED = "arguments encoded twice", "arguments in a code fence", "byte order mark"

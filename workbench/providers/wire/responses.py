@@ -24,8 +24,16 @@ from workbench.providers.wire.wire import (
     provider_state,
     text_part,
 )
-from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta, TextWasReasoning
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+from workbench.trajectory.events import (
+    JsonValue,
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    TextWasReasoning,
+    ToolDefinition,
+)
 
 # OpenAI's Responses API: the answers.
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_TOKENS
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.trajectory.events import ModelEvent
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, Usage
+from workbench.trajectory.events import JsonValue, Message, ModelEvent, ToolCall, Usage
 
 
 class SseEvent(NamedTuple):

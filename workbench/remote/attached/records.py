@@ -14,13 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from workbench.config.folders import Folders, history_option
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, parsed_json, reader_of
 from workbench.history.claims import claim_if_free, claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, ResumedBy
 from workbench.limits import MAX_SOCKET_PATH_BYTES
 from workbench.suite.trust import write_atomically
-from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
 PROTOCOL = 1
 """The version of what is said over the sockets."""

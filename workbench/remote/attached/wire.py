@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.dataclasses import compact_json, parsed_json, reader_of
 from workbench.engine.events import BatchEvent, JudgeAsked, RequestPutOff, RunDone, StartUp
 from workbench.history.packing import grading_text
 from workbench.remote.attached.records import PROTOCOL
 from workbench.trajectory.events import RetryScheduled
-from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 from workbench.version import __version__
 
 

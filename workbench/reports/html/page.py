@@ -16,12 +16,12 @@ from importlib.resources import files
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
+from workbench.dataclasses import json_text
 from workbench.reports.html.records import PageCase, PageFacts, PageHead, PageRun, page_run
 from workbench.reports.json_base import ReportModel
 from workbench.reports.json_writing import Records, Redactor
 from workbench.reports.runs_report import ShownRun
 from workbench.reports.visible import one_line
-from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
 
 Kind = Literal["head", "cases", "facts", "runs"]

@@ -17,7 +17,7 @@ from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument, RunReport, run_fields
 from workbench.reports.runs_report import ShownRun
 from workbench.suite.settings import Grading
-from workbench.trajectory.messages import Message
+from workbench.trajectory.events import Message
 from workbench.trajectory.trajectory import Round
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import compared
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.numbers import counted
 from workbench.reports.baseline import confirmation_lines
 from workbench.reports.batch_diff import counts_text
 from workbench.reports.comparison_json import ModelReport, pair_report
@@ -22,7 +23,6 @@ from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
 from workbench.reports.text import endpoint_text, not_made_text
 from workbench.suite.files import from_here
-from workbench.suite.numerals import counted
 
 
 def page_of_runs(report: RunsReport) -> Iterator[str]:

@@ -8,9 +8,9 @@ from html import escape
 
 from workbench.analysis.comparison import ModelTotals
 from workbench.analysis.side_by_side import Point, front, points_by_cost, points_by_latency
+from workbench.numbers import counted
 from workbench.reports.values import cost_text, milliseconds, score_text
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.numerals import counted
 
 _WIDTH, _HEIGHT = 360, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 30, 16, 46

@@ -14,8 +14,8 @@ from workbench.authoring.proposal import Proposal, accept_steps, proposal_withou
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
+from workbench.numbers import counted
 from workbench.suite.model import Case, Suite
-from workbench.suite.numerals import counted
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen

@@ -17,12 +17,12 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
+from workbench.numbers import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.capture import CapturedSuite, CaptureOutcome
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
 from workbench.suite.model import Case, Suite
-from workbench.suite.numerals import counted
 from workbench.tui.accepting.accept import pairings_of
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen

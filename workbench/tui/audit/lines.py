@@ -8,8 +8,8 @@ from pathlib import Path
 from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.problems import written
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.lines.glyphs import GLYPHS

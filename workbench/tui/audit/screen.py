@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from workbench.analysis.audit.audit import audit_suite, unsaid
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count

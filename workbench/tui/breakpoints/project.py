@@ -25,7 +25,7 @@ from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
     from workbench.tui.shell.workbench import Workbench
 
 

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from workbench.authoring.form.completions import Completion
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import BreakpointError, breakpoint_line, breakpoint_of
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.breakpoints.lines import completions_of, point_line, storage_lines, typing_lines, warned_lines
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action, Situation, action, key_for

@@ -14,8 +14,8 @@ from textual.message import Message as TextualMessage
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView

@@ -18,7 +18,7 @@ from workbench.authoring.known_tools import KnownTools, with_own_tools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import case_picture, step_line
 from workbench.tui.case.form.page import case_of_problem, form_source, why_no_form, with_table
 from workbench.tui.case.form.view import FormView

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from workbench.analysis.estimate import Estimate
+from workbench.numbers import counted
 from workbench.reports.values import estimate_text
-from workbench.suite.numerals import counted
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.lines.prose import with_margin

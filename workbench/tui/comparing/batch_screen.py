@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.history.records import HistoryError
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.comparing.sources import StoredRuns, changed_cases
 from workbench.tui.comparing.state import CompareState

@@ -13,10 +13,10 @@ from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.paired import Pair
 from workbench.history.records import HistoryError
+from workbench.numbers import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.again import AgainScreen
 from workbench.tui.comparing.lines import names_of

@@ -10,10 +10,10 @@ from rich.cells import cell_len
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.dataclasses import dataclass
 from workbench.grading.repeats import BROKEN_OFF, WORST_FIRST
+from workbench.numbers import counted
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.reports.values import milliseconds
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState, Row
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS

@@ -11,9 +11,9 @@ from textual.app import ComposeResult
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import p_text
+from workbench.numbers import counted
 from workbench.reports.compared_words import rules_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen

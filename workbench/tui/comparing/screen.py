@@ -13,8 +13,8 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from workbench.analysis.side_by_side import WhenLeft, compared
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.comparing.cells_screen import CellsScreen
 from workbench.tui.comparing.lines import Columns, cell_text
 from workbench.tui.comparing.sources import GOING, ComparedCase, LiveRuns, StoredRuns

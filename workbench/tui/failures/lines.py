@@ -10,9 +10,9 @@ from rich.cells import cell_len
 
 from workbench.analysis.causes import ADVICE
 from workbench.analysis.failures import CauseGroup, Confusion, FailedRun, Symptom
+from workbench.numbers import counted
 from workbench.reports.failures import NO_CALL, NOT_EXPECTED, often
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.failures.state import FailureList, FailureRow
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, heading, paragraph

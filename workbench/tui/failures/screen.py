@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.message import Message as TextualMessage
 
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.failures.lines import ConfusionTable, detail_lines, list_message, row_line
 from workbench.tui.failures.state import FailureList
 from workbench.tui.kit.actions import action

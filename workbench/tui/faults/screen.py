@@ -21,9 +21,9 @@ from workbench.lab.faults import (
     worst,
 )
 from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
+from workbench.numbers import counted
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState

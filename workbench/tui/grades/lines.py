@@ -8,9 +8,9 @@ from typing import NamedTuple
 from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
 from workbench.grading.grade import Grade, Metric, Status, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.numbers import counted
 from workbench.reports.grade_text import issue_text, metric_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines

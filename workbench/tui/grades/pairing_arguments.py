@@ -11,8 +11,8 @@ from workbench.checks.check import describe_whole
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.traits import GraderTraits
+from workbench.numbers import figure
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import figure
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import cut_json, json_line

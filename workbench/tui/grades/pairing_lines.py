@@ -14,11 +14,11 @@ from rich.cells import cell_len
 
 from workbench.checks.check import describe
 from workbench.grading.explanation import Account, Amount, in_numbers
-from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.numbers import figure
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import figure
 from workbench.tui.grades.pairing_arguments import (
     EARNED_CELLS,
     INDENT,

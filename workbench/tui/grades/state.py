@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
-from workbench.grading.step_rounds import rounds_of_steps
+from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.reports.visible import one_line
 from workbench.suite.model import AnyOrder, Case

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.grading.grade import StepGrade
+from workbench.numbers import counted, figure
 from workbench.reports.grade_text import issue_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted, figure
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.analysis.over_time import rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
+from workbench.numbers import counted
 from workbench.reports.history_list import called, merge_hint, rate_text, why_missing
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
-from workbench.suite.numerals import counted
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.history.batches import MAX_COUNTS_CELLS, HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph

@@ -17,9 +17,9 @@ from workbench.engine.recordings import export_recording
 from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.exchange.exporters.exported import exported_run
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numbers import counted
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_text
-from workbench.suite.numerals import counted
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.lines.glyphs import GLYPHS

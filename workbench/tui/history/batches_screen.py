@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
+from workbench.numbers import counted
 from workbench.reports.history_list import called
-from workbench.suite.numerals import counted
 from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.changes_screen import changes_screen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import CaseChange
 from workbench.config.folders import history_option
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
 from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
 from workbench.tui.history.timeline_screen import show_timeline

@@ -10,12 +10,12 @@ from itertools import pairwise
 from rich.cells import cell_len
 
 from workbench.history.records import RunRow
+from workbench.numbers import counted
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time_of_ms
-from workbench.suite.numerals import counted
 from workbench.tui.kit.rows import MarkedState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph

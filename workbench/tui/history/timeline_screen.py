@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.history.records import RunRow
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
 from workbench.tui.kit.actions import action

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Literal
 
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.lines.spans import Line, Role, Span, cut_line
 
 Sign = Literal["-", "+", " ", "@"]

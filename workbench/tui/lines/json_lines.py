@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import overload
 
 from workbench.reports.visible import one_line, visible
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.spans import Line, Role, Span, plain, row_ends
 
 _NARROWEST = 8

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
 
+from workbench.numbers import counted
 from workbench.reports.visible import visible
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from workbench.config.read_only import is_read_only
-from workbench.decimals import decimals
 from workbench.grading.grade import RunResult, StepGrade
+from workbench.numbers import counted, decimals
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.glyphs import GLYPHS
 
 

@@ -20,11 +20,11 @@ from workbench.exchange.importers.import_files import (
     run_of,
 )
 from workbench.exchange.importers.source_files import RefusedError
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option

@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.asking import AskScreen, _Naming
 from workbench.tui.kit.dialogs import Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput

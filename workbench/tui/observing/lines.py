@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from workbench.config.models import ANTHROPIC_URL, Provider
 from workbench.config.secrets import Secrets
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.events import Event
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines

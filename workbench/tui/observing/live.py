@@ -27,8 +27,7 @@ from workbench.exchange.observed.conversations import (
     StepEnded,
 )
 from workbench.exchange.observed.proxy import Listen, RecordingProxy
-from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunStarted
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import Event, EventPayload, JsonValue, RequestStarted, RunStarted, ToolDefinition
 
 _CLOSING_S = 5.0
 """How long the proxy may take to close before its thread is ended, in seconds."""

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.config.secrets import Secrets
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.side_screen import Varied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
 from workbench.tui.lines.glyphs import GLYPHS
 

@@ -15,11 +15,11 @@ from textual.widgets import Input
 from workbench.config.secrets import Secrets
 from workbench.engine.events import CostLimitReached
 from workbench.limits import MAX_REPEATS
+from workbench.numbers import counted
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line, visible
-from workbench.suite.numerals import counted
 from workbench.suite.trust import SuiteNeeds
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, keys_line
 from workbench.tui.kit.fields import SafeInput

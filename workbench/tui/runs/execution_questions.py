@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.config.secrets import Secrets
 from workbench.engine.events import CostLimitReached
+from workbench.numbers import counted
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import Question

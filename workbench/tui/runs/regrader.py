@@ -13,8 +13,8 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
 from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
-from workbench.grading.judgements import unjudged
-from workbench.suite.numerals import counted
+from workbench.grading.grade import unjudged
+from workbench.numbers import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.engine.judges import JudgementCache, RunJudge
     from workbench.grading.grade import RunResult
     from workbench.tools.python_code import FoundCode, PythonFunctions
-    from workbench.trajectory.messages import JsonValue
+    from workbench.trajectory.events import JsonValue
     from workbench.tui.shell.workbench import Workbench
 
 

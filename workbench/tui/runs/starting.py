@@ -21,7 +21,7 @@ from workbench.engine.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from textual.timer import Timer
 
+from workbench.numbers import counted
 from workbench.reports.progress import duration_text, starting_text
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread

@@ -12,8 +12,8 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from workbench.authoring.case_list import named_path
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput

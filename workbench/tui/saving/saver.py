@@ -13,8 +13,8 @@ from workbench.authoring.document import Document
 from workbench.authoring.merge import Conflict, Key, Merged, Side, merge, news
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites
+from workbench.numbers import counted
 from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tui.kit.actions import key_for

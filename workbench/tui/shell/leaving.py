@@ -22,8 +22,8 @@ from rich.text import Text
 
 from workbench.authoring.open_suite import InvalidText
 from workbench.config.logs import LOG_NAME
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Span

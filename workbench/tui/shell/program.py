@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.logs import LOG_NAME
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.tui.kit.actions import PANE_TITLES, PANES, MainActions, MainSituation, action
 from workbench.tui.lines.glyphs import GLYPHS
 

@@ -21,8 +21,8 @@ from workbench.authoring.workspace import OpenSuites
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.limits import MAX_FIELD_CHARS
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.kit.actions import MOVING, NO_EDITOR, NO_EDITOR_IN_BROWSER, Action, key_for, why_unavailable
 from workbench.tui.kit.fields import PasteChanged

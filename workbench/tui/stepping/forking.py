@@ -8,9 +8,9 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from workbench.numbers import counted
 from workbench.providers.built_in import OFFLINE
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.settings import models_named_by
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.text_editor import TextEditor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.trajectory.events import Paused
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord

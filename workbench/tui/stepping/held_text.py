@@ -10,14 +10,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
-from workbench.dataclasses import dataclass
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
+from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
 from workbench.reports.visible import one_line
 from workbench.suite.problems import Problem
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
-from workbench.trajectory.typed_json import json_text, parsed_json
 from workbench.tui.kit.actions import HeldKind
 from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS

@@ -10,14 +10,13 @@ from rich.cells import cell_len
 
 from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.authoring.form.typed import CellError, read_value, shown_value
-from workbench.checks.argument_schema import BrokenSchemaError, argument_problems
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.reports.visible import one_line
 from workbench.tools.by_hand import Executed
-from workbench.trajectory.events import ServerOutput
+from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines

@@ -16,13 +16,13 @@ from workbench.authoring.proposal import table_without_secrets
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import ServerOf
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.by_hand import Executed
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen

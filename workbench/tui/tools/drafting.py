@@ -13,9 +13,9 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import NotEditableError
 from workbench.config.models import ConfigError
 from workbench.evaluation.plan import PlanError
+from workbench.numbers import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Drafts
     from workbench.evaluation.plan import Plan
     from workbench.grading.grade import RunResult
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
     from workbench.tui.shell.workbench import Workbench
 
 

@@ -10,12 +10,12 @@ from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.analysis.tool_lint import LintFinding, tokens_of
+from workbench.numbers import counted
 from workbench.reports.tools import not_offered
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
-from workbench.suite.numerals import counted
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
-from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed

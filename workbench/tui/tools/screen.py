@@ -14,8 +14,8 @@ from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.server_calls import ServerOf
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus

@@ -16,8 +16,7 @@ from workbench.suite.model import Server
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
-from workbench.trajectory.events import ServerOutput
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.tui.kit.rows import ListState
 
 RowKind = Literal["suite", "shelf", "tool", "note"]

@@ -10,7 +10,7 @@ from workbench.grading.grade import ArgumentVerdict, Issue
 from workbench.grading.scoring import part_earned
 from workbench.reports.visible import one_line
 from workbench.suite.sameness import same
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import cut_json
 from workbench.tui.lines.json_lines import JsonLines, compact_json

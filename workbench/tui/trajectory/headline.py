@@ -7,11 +7,11 @@ from datetime import datetime
 
 from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
+from workbench.numbers import counted
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text, metric_text, why_passed
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import cost_text, tokens_text
-from workbench.suite.numerals import counted
 from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed

@@ -10,8 +10,7 @@ from rich.cells import cell_len
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.values import tokens_text, waited_text
 from workbench.reports.visible import one_line
-from workbench.trajectory.events import ResponseFinished
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue, ResponseFinished
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT

@@ -26,8 +26,8 @@ from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.form.row_changes import new_case
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import tie
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen

@@ -15,11 +15,11 @@ from textual.widgets import Input
 
 from workbench.evaluation.client_servers import ClientConfigError, ConfiguredServer, FoundServers, server_of_text
 from workbench.evaluation.first_suite import ServersToAsk
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from workbench.grading.grade import Status
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
 from workbench.reports.when import age
-from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread

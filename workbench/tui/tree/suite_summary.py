@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from workbench.analysis.causes import CAUSES
 from workbench.analysis.comparison import cells_of, model_totals
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.values import cost_text
 from workbench.reports.when import age
-from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import Role

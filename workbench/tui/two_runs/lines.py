@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from workbench.analysis.alignment import How, Kind, Part, Row
 from workbench.checks.values import json_equal
 from workbench.reports.visible import one_line
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import cut_json, json_line

@@ -12,8 +12,8 @@ from textual.widget import Widget
 
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.visible import one_line
-from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen

@@ -23,7 +23,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
 
 if TYPE_CHECKING:
-    from workbench.trajectory.messages import ToolDefinition
+    from workbench.trajectory.events import ToolDefinition
     from workbench.tui.shell.workbench import Workbench
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]

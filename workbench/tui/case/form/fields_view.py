@@ -19,7 +19,7 @@ from workbench.authoring.form.tables import place_in
 from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import CellId, CellKey, InvalidText
 from workbench.limits import MAX_FIELD_CHARS
-from workbench.suite.numerals import counted
+from workbench.numbers import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from workbench.authoring.form.cells import lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow
 from workbench.dataclasses import dataclass
+from workbench.numbers import counted
 from workbench.reports.visible import one_line, visible
-from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.laid_out import TAB

@@ -18,7 +18,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.lines import Opened, RowLines, Spot, lay_out
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line

@@ -16,8 +16,8 @@ from workbench.authoring.form.typed import read_text
 from workbench.dataclasses import dataclass
 from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
+from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import allowed_values
-from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place

@@ -13,7 +13,7 @@ from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
 from workbench.authoring.document import Document
-from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import CasePicture, CaseView
 from workbench.tui.case.toml.actions import TomlActions
 from workbench.tui.case.toml.completing import TomlCompleting

@@ -13,12 +13,14 @@ from workbench.reports.waiting import Awaited
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
+    JsonValue,
     ResponseFinished,
     ResultReceived,
     RetryScheduled,
     RunFinished,
+    ToolCall,
+    ToolDefinition,
 )
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.tui.lines.laid_out import GrowingText
 
 if TYPE_CHECKING:

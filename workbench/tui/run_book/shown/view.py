@@ -20,6 +20,7 @@ from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
     Forked,
+    Message,
     MessageAdded,
     Paused,
     PromptProgress,
@@ -38,7 +39,6 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.trajectory.messages import Message
 from workbench.tui.lines.laid_out import GrowingText
 from workbench.tui.run_book.shown.grade import PlacedCall, put_grade
 from workbench.tui.run_book.shown.item_list import RunItems
