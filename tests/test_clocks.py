@@ -18,7 +18,7 @@ import workbench
 from tests.api.conftest import CLOCK
 from workbench.engine.events import BatchEvent, RunDone, steady_clock_ms
 from workbench.history.history import History
-from workbench.reports.when import took_s
+from workbench.show.when import took_s
 
 ROOT = Path(__file__).parents[1] / "workbench"
 

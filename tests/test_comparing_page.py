@@ -88,7 +88,7 @@ def test_the_examples_are_computed_rightly() -> None:
     low, high = share_interval(3, 3)
     assert f"this one says {100 * low:.0f} to {100 * high:.0f} %" in TEXT
     low, high = share_interval(24, 30)
-    assert f"At 80 %, the interval of each rate is {100 * (high - low):.0f} points wide there" in TEXT
+    assert f"At 80%, the interval of each rate is {100 * (high - low):.0f} points wide there" in TEXT
     once, twice, *_ = passing([(3, 5)])
     said = f"pass@1 = pass^1 = {once.at_least_one:.1f}, pass@2 = {twice.at_least_one:.1f}"
     assert f"{said}, but pass^2 = {twice.all_of_them:.1f}" in TEXT
@@ -110,7 +110,7 @@ def _shares(cell: str) -> tuple[float, float]:
 
 
 def _percent(share: float) -> str:
-    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{100 * share:.0f} %"
+    return "<1%" if share < 0.005 else ">99%" if share > 0.995 else f"{100 * share:.0f} %"
 
 
 def _power(of: int, better: float, worse: float) -> float:

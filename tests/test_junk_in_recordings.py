@@ -18,8 +18,8 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.engine.recordings import result_of_recording, run_of_recording, suite_of_recording
 from workbench.exchange.exporters.export import FORMS, report_of, write_runs, write_table
 from workbench.exchange.exporters.exported import exported_run
+from workbench.show.spans import plain
 from workbench.trajectory.recording import Recording, RecordingError, read_recording
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.stored import recalled
 from workbench.tui.trajectory import headline
 from workbench.tui.trajectory.run_lines import RunLines

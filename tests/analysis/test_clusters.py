@@ -179,11 +179,11 @@ def test_the_question_that_decides_is_the_one_that_all_cases_name() -> None:
         cell_of([replace(run, grading=replace(run.grading, compare_by="score")) for run in c.runs]) for c in second
     ]
     status, score = paired(first, second).sentences("A", "B")
-    assert status.endswith("a real difference at the 5 % level") and score.endswith("a hint, which does not decide")
+    assert status.endswith("a real difference at the 5% level") and score.endswith("a hint, which does not decide")
     first_said, second_said = paired(first, by_score).sentences("A", "B")
-    assert first_said.startswith("B scores") and first_said.endswith("a real difference at the 5 % level")
+    assert first_said.startswith("B scores") and first_said.endswith("a real difference at the 5% level")
     assert second_said.startswith("B +33.3 points") and second_said.endswith("a hint, which does not decide")
     assert list(paired(first, second).sizes()) == [
-        "pass rate +33.3 points (95 %: +14.1 to +51.4)",
-        "mean score +0.333 (95 %: +0.134 to +0.522)",
+        "pass rate +33.3 points (95%: +14.1 to +51.4)",
+        "mean score +0.333 (95%: +0.134 to +0.522)",
     ]

@@ -15,9 +15,10 @@ from tests.analysis.cells import column, columns, ran
 from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
-from workbench.analysis.significance import LEVEL, mcnemar, p_text
+from workbench.analysis.significance import LEVEL, mcnemar
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import ToolArguments
+from workbench.numerals import p_text
 from workbench.suite.model import ComparedBy
 from workbench.suite.settings import Grading
 
@@ -103,37 +104,37 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
     [
         (
             compared(7, 2, both_good=30, both_bad=13),
-            "B +9.6 points (95 %: -2.0 to +22.3), better on 7, worse on 2 of 52, p = 0.18: not enough to tell; "
+            "B +9.6 points (95%: -2.0 to +22.3), better on 7, worse on 2 of 52, p = 0.18: not enough to tell; "
             "needs about 34 more cases like these",
         ),
         (
             compared(12, 1, 20, 19),
-            "B +21.2 points (95 %: +9.1 to +34.7), better on 12, worse on 1 of 52, p = 0.0034: "
-            "a real difference at the 5 % level",
+            "B +21.2 points (95%: +9.1 to +34.7), better on 12, worse on 1 of 52, p = 0.0034: "
+            "a real difference at the 5% level",
         ),
         (
             compared(0, 9),
-            "B -100.0 points (95 %: -100.0 to -40.2), better on 0, worse on 9 of 9, p = 0.0039: "
-            "a real difference at the 5 % level",
+            "B -100.0 points (95%: -100.0 to -40.2), better on 0, worse on 9 of 9, p = 0.0039: "
+            "a real difference at the 5% level",
         ),
         (
             compared(3, 3, 10),
-            "B +0.0 points (95 %: -31.0 to +31.0), better on 3, worse on 3 of 16, p = 1: not enough to tell; "
+            "B +0.0 points (95%: -31.0 to +31.0), better on 3, worse on 3 of 16, p = 1: not enough to tell; "
             "so many cases can show about 49 points",
         ),
         (
             compared(5, 0),
-            "B +100.0 points (95 %: +0.0 to +100.0), better on 5, worse on 0 of 5, p = 0.063: not enough to tell; "
+            "B +100.0 points (95%: +0.0 to +100.0), better on 5, worse on 0 of 5, p = 0.063: not enough to tell; "
             "needs about one more case like these",
         ),
         (
             compared(501, 500),
-            "B +0.1 points (95 %: -6.1 to +6.3), better on 501, worse on 500 of 1,001, p = 1: not enough to tell; "
+            "B +0.1 points (95%: -6.1 to +6.3), better on 501, worse on 500 of 1,001, p = 1: not enough to tell; "
             "10,000 more cases like these would not be enough either",
         ),
         (
             compared(0, 0, 10, 3),
-            "A and B agree on 13 cases, +0.0 points (95 %: -22.8 to +22.8): nothing tells them apart",
+            "A and B agree on 13 cases, +0.0 points (95%: -22.8 to +22.8): nothing tells them apart",
         ),
     ],
 )
@@ -149,8 +150,8 @@ def test_the_sentence_says_how_many_cases_were_left_out() -> None:
 
 def test_another_says_what_the_test_on_scores_found() -> None:
     alike, apart = column("a", "passed", "passed"), column("b", "passed", "passed", scores=[0.9, 0.95])
-    assert paired(alike, alike).score_sentence("A", "B").startswith("A and B score the same on 2 cases (95 %: ")
-    told = "B scores -0.075 (95 %: -1.000 to +1.000) on the mean of 2 cases, p = 0.5: not enough to tell"
+    assert paired(alike, alike).score_sentence("A", "B").startswith("A and B score the same on 2 cases (95%: ")
+    told = "B scores -0.075 (95%: -1.000 to +1.000) on the mean of 2 cases, p = 0.5: not enough to tell"
     assert paired(alike, apart).score_sentence("A", "B") == told
 
 
@@ -191,11 +192,11 @@ def test_several_comparisons_are_adjusted_for() -> None:
 def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> None:
     found = against_a_model_that_always_fails(b=8, c=6, d=0)
     assert found["b"].sentence("A", "B") == (
-        "B +100.0 points (95 % for all 3: +16.5 to +100.0), better on 8, worse on 0 of 8, p = 0.0078 (p = 0.023 for 3 "
-        "comparisons): a real difference at the 5 % level"
+        "B +100.0 points (95% for all 3: +16.5 to +100.0), better on 8, worse on 0 of 8, p = 0.0078 (p = 0.023 for 3 "
+        "comparisons): a real difference at the 5% level"
     )
     assert found["c"].sentence("A", "C") == (
-        "C +75.0 points (95 % for all 3: +0.0 to +94.4), better on 6, worse on 0 of 8, p = 0.031 (p = 0.094 for 3 "
+        "C +75.0 points (95% for all 3: +0.0 to +94.4), better on 6, worse on 0 of 8, p = 0.031 (p = 0.094 for 3 "
         "comparisons): not enough to tell among this many comparisons; needs about one more case like these"
     )
 
@@ -215,7 +216,7 @@ def test_a_model_without_a_verdict_does_not_count_among_the_comparisons() -> Non
 
 def test_an_adjusted_p_that_is_the_same_is_not_said_twice() -> None:
     found = against_a_model_that_always_fails(b=1, c=1)
-    assert found["b"].sentence("A", "B").startswith("B +12.5 points (95 % for all 2: ")
+    assert found["b"].sentence("A", "B").startswith("B +12.5 points (95% for all 2: ")
     assert "worse on 0 of 8, p = 1: not enough to tell" in found["b"].sentence("A", "B")
 
 
@@ -230,7 +231,7 @@ def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
     ("p", "said"), [(0.125, "0.13"), (0.0625, "0.063"), (0.051, "0.051"), (0.0504, "0.0504"), (1, "1")]
 )
 def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
-    assert p_text(p) == f"p = {said}"
+    assert p_text(p, LEVEL) == f"p = {said}"
 
 
 PASSED: Status = "passed"
@@ -269,7 +270,7 @@ Outcomes = tuple[tuple[bool, float], ...]
 OUTCOMES = st.tuples(st.booleans(), st.sampled_from((0.0, 0.3, 1.0)))
 CASES = st.lists(st.tuples(st.tuples(OUTCOMES, OUTCOMES, OUTCOMES), st.integers(0, 9)), min_size=1, max_size=30)
 LEADS = st.sampled_from([(0, 0, 0), (9, 0, 4), (3, 12, 0)])
-BOUNDS = re.compile(r"\(95 %[^:]*: (.+?) to (.+?)\)")
+BOUNDS = re.compile(r"\(95%[^:]*: (.+?) to (.+?)\)")
 
 
 def _columns_of(cases: list[tuple[Outcomes, int]], clustered: bool, by: ComparedBy) -> list[list[Cell]]:

@@ -127,7 +127,7 @@ def test_the_five_dimensions_are_reported_with_advice_from_what_failed() -> None
     ]
     summary = the_report(*runs).summary
     assert summary.headline == (
-        "1 of 3 passed (33.3 %), score 0.567, precision 1.0, recall 1.0, parameters 0.667, 10 ms"
+        "1 of 3 passed (33.3%), score 0.567, precision 1.0, recall 1.0, parameters 0.667, 10 ms"
     )
     assert summary.details == (
         "failed: b, c",

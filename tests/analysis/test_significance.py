@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis import significance
-from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, p_text, permutation
+from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, permutation
+from workbench.numerals import p_text
 
 COUNTS = st.tuples(st.integers(0, 80), st.integers(0, 80))
 TWELFTHS = st.integers(-12, 12).map(lambda twelfths: twelfths / 12)
@@ -167,9 +168,9 @@ def test_one_of_several_tests_is_adjusted_for_their_number() -> None:
     ],
 )
 def test_a_p_is_told_in_few_digits_and_on_its_side_of_the_level(p: float, text: str) -> None:
-    assert p_text(p) == text
+    assert p_text(p, LEVEL) == text
 
 
 @given(st.floats(0.001, 1) | st.floats(-1e-6, 1e-6).map(lambda apart: LEVEL + apart))
 def test_a_p_that_is_told_is_on_its_side_of_the_level(p: float) -> None:
-    assert (float(p_text(p).removeprefix("p = ")) <= LEVEL) == (p <= LEVEL)
+    assert (float(p_text(p, LEVEL).removeprefix("p = ")) <= LEVEL) == (p <= LEVEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -78,10 +79,10 @@ def test_two_models_stand_side_by_side_and_exit_with_0_whatever_fails(program: P
     assert rows["case"] == ["right", "lazy"]
     assert (rows["Right"][0], rows["Right"][4]) == ("✓", "✗")
     assert (rows["No call"][0], rows["No call"][4]) == ("✓", "✓")
-    assert "pass rate        100.0%          50.0%" in lines
-    assert "cost             $0.2430         $0.1620" in lines
+    assert ["pass", "rate", "100.0%", "50.0%"] in (line.split() for line in lines)
+    assert ["cost", "$0.2430", "$0.1620"] in (line.split() for line in lines)
     told = lines[lines.index("lazy against right") + 1]
-    assert told.startswith("  lazy -50.0 points (95 %: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not")
+    assert told.startswith("  lazy -50.0 points (95%: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not")
     assert lines[-1] == "batch 1 in the history"
 
 
@@ -152,7 +153,7 @@ def test_errors_are_told_apart_and_answered_with_3(program: Program) -> None:
             file.write(MODEL.format(name="broken", url=broken.url))
         done = program.run("compare", "weather.toml", "--trust", "--model", "right", "--model", "broken")
     assert done.returncode == 3
-    assert "graded cases     2 of 2          0 of 2" in done.stdout
+    assert re.search("graded cases +2 of 2 +0 of 2", done.stdout)
     assert "▲ broken, 2 runs: " in done.stdout
     assert "nothing to compare: no case was graded with both right and broken" in done.stdout
 

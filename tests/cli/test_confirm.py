@@ -50,7 +50,7 @@ def test_what_fails_by_chance_is_made_again_and_no_regression(program: Program) 
         announced = "1 case is made again until it is sure whether it broke, by 6 runs at most"
         assert done.stderr == f"{announced}: --confirm none makes none again\n"
         assert "· Room 3  not confirmed: passed 2 of 2 reruns\n" in done.stdout
-        assert "  all 6 cases: good runs -16.7 points (95 %: " in done.stdout
+        assert "  all 6 cases: good runs -16.7 points (95%: " in done.stdout
         verdict = "✓ no regression since the baseline #1 · 1 case failed and passed again · 2 extra runs"
         assert verdict in done.stdout
         assert "6 runs: 5 passed, 1 failed" in done.stdout, "reruns count in no rate"

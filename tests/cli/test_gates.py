@@ -34,9 +34,9 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
         missed = program.run(*BOTH, "--record", "runs")
         assert missed.returncode == 1, missed.stderr
         lines = missed.stdout.splitlines()
-        assert "gate of Weather with right: mean score 1.000, 0.6 required: met" in lines
-        assert "gate of Weather with lazy: mean score 0.500, 0.6 required: missed" in lines
-        assert "All of Weather with lazy: score, 2 runs: mean 0.500" in lines
+        assert "gate of Weather with right: mean score 1.00, 0.6 required: met" in lines
+        assert "gate of Weather with lazy: mean score 0.50, 0.6 required: missed" in lines
+        assert "All of Weather with lazy: score, 2 runs: mean 0.5" in lines
         assert program.run(*BOTH, "--min-score", "0.6").returncode == 1
         assert program.run(*BOTH, "--min-score", "0.5").returncode == 0
         again = program.run("grade", "runs", "--format", "json")
@@ -55,14 +55,14 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
         for words in (("weather.toml", "--trust", *BOTH[4:]), ("--resume", "1")):  # the second one reads the history
             reports = [program.run("compare", *words, "--format", form).stdout for form in ("text", "markdown", "json")]
             [row] = [line.split() for line in reports[0].splitlines() if line.startswith("gate: mean score 0.6 ")]
-            assert row[-4:] == ["1.000", "met", "0.500", "missed"]
-            assert "| gate: mean score 0.6 | 1.000 met | 0.500 missed |" in reports[1].splitlines()
+            assert row[-4:] == ["1.00", "met", "0.50", "missed"]
+            assert "| gate: mean score 0.6 | 1.00 met | 0.50 missed |" in reports[1].splitlines()
             totals = json.loads(reports[2])["totals"]
             assert [[gate["met"] for gate in each["gates"]] for each in totals] == [[True], [False]]
         suite.write_text(plain.replace("[[tools]]", GATED.format(per='per = "batch"'), 1), encoding="utf-8")
         met = program.run(*BOTH)
         assert met.returncode == 0
-        assert "gate of Weather with all models: mean score 0.750, 0.6 required: met" in met.stdout.splitlines()
+        assert "gate of Weather with all models: mean score 0.75, 0.6 required: met" in met.stdout.splitlines()
 
 
 def test_a_gate_is_not_green_over_failures_that_the_score_does_not_see(program: Program) -> None:

@@ -216,8 +216,8 @@ def test_gates_and_aggregates_decide_as_they_do_for_run(program: Program, by_fil
     assert program.run("run", "weather.toml", "--record", "out").returncode == 0
     words = ["grade", "out", *(["--suite", "weather.toml"] if by_file else [])]
     done = program.run(*words)
-    assert "gate of Weather: mean score 0.750, 0.7 required: met" in done.stdout
-    assert "Easy ones of Weather: score, tagged easy, 1 run: mean 1.000\n  mean 1.000, at least 1" in done.stdout
+    assert "gate of Weather: mean score 0.75, 0.7 required: met" in done.stdout
+    assert "Easy ones of Weather: score, tagged easy, 1 run: mean 1\n  mean 1.00, at least 1" in done.stdout
     assert done.returncode == 0
     missed = program.run(*words, "--min-score", "0.8")
     assert "required: missed" in missed.stdout
@@ -268,7 +268,7 @@ def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(r
     assert "✓ Weather › Right" in both.stdout
     assert "✗ ↳ fork Weather › Right" in both.stdout
     assert "1 run, 1 fork: the fork is not counted in the numbers below or in the exit code" in both.stdout
-    assert "1 run: 1 passed, 0 failed\n  mean score 1.000 · pass rate 100.0%" in both.stdout
+    assert "1 run: 1 passed, 0 failed\n  mean score 1.00 · pass rate 100.0%" in both.stdout
     assert "Failures by cause" not in both.stdout
     assert both.returncode == 0, both.stdout
     report = json.loads(recorded.run("grade", RIGHT, "fork.run.jsonl", "--format", "json").stdout)

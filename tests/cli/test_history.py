@@ -77,11 +77,11 @@ def test_an_empty_history_says_how_it_begins(tmp_path: Path) -> None:
 def test_batches_are_listed_the_newest_first_with_a_line_for_each_suite(program: Program) -> None:
     lines = said(program, "list").splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["#3", "#2", "#1"]
-    assert re.search(r"(now|\d+ min ago) +Weather +offline +✓4 +100\.0%$", lines[0])
-    assert re.search(r"Weather +offline +✓1 ✗1 +50\.0%$", lines[2])
+    assert re.search(r"(now|\d+ min) +Weather +offline \(baseline\) +✓4 +100\.0%$", lines[0])
+    assert re.search(r"Weather +offline \(baseline\) +✓1 ✗1 +50\.0%$", lines[2])
     assert lines[4:6] == [
         "pass rates of the latest whole batches, the oldest first",
-        "  Weather (weather.toml)  offline  ▄▄█  100.0%",
+        "Weather (weather.toml)  offline  ▄▄█  100.0%",
     ]
     assert lines[-1].startswith("3 batches, in ")
 
@@ -96,7 +96,7 @@ def test_the_list_can_be_cut_and_be_of_one_suite(program: Program) -> None:
 def test_a_batch_is_shown_with_what_failed_and_why(program: Program) -> None:
     shown = said(program, "show", "1")
     assert "offline: 2 cases: 1 passed, 1 failed" in shown
-    assert "pass rate 50.0% (95 %: 2.5 to 97.5) · mean score 0.750 (95 %: " in shown
+    assert "pass rate 50.0% (95%: 2.5% to 97.5%) · mean score 0.75 (95%: " in shown
     assert re.search(
         r"^2  ✗ Weather › Nowhere  offline +0\.50  wrong argument: get_weather.city: not equal$", shown, re.MULTILINE
     )
@@ -159,9 +159,7 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
     assert lines[0].startswith("#1 (") and "→ #3 (" in lines[0]
     counts = lines[1].split(" · ")  # a busy machine may be slower, too
     assert (counts[:3], counts[-1]) == (["0 broke", "1 fixed", "0 moved"], "1 as before")
-    assert re.match(
-        r"#3 \+50\.0 points \(95 %: .*\), better on 1, worse on 0 of 2, p = 1: not enough to tell", lines[2]
-    )
+    assert re.match(r"#3 \+50\.0 points \(95%: .*\), better on 1, worse on 0 of 2, p = 1: not enough to tell", lines[2])
     assert "changed between the batches: weather.toml" in lines
     fixed = lines.index("fixed")
     assert lines[fixed : fixed + 2] == [
@@ -175,9 +173,7 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
     as_json = json.loads(said(program, "diff", "1", "2", "--format", "json"))
     assert (as_json["changes"], as_json["compared"], as_json["tests"][0]["pairs"]) == ([], 2, 2)
     (test,) = as_json["tests"]
-    assert (
-        test["sentence"] == "#1 and #2 agree on 2 cases, +0.0 points (95 %: -65.8 to +65.8): nothing tells them apart"
-    )
+    assert test["sentence"] == "#1 and #2 agree on 2 cases, +0.0 points (95%: -65.8 to +65.8): nothing tells them apart"
     broke = json.loads(said(program, "diff", "3", "1", "--format", "json"))["changes"][0]
     assert (broke["kind"], broke["case_id"], broke["after"]["status"]) == ("broke", "nowhere", "failed")
 

@@ -43,8 +43,8 @@ def test_a_judge_given_with_the_command_needs_no_trust_and_its_reason_is_the_iss
     assert done.returncode == 1
     assert "(It gives an order; this alone fails the case)" in done.stdout
     assert f'judged by {judge_at(server)}: "is polite" does not hold: It gives an order.' in done.stdout
-    assert "  judging: 1 question · tokens: 11 in, 7 out\n" in done.stdout
-    assert "  tokens:" not in done.stdout
+    assert "  judging: 1 question · 11 tokens in, 7 out\n" in done.stdout
+    assert "tokens in" not in done.stdout.replace("11 tokens in", "")
     anew = ("--format", "json", "--no-judge-cache")
     report = json.loads(program.run("run", "weather.toml", "--judge", judge_at(server), *anew).stdout)
     [judgement] = report["runs"][0]["judgements"]

@@ -85,7 +85,7 @@ def test_the_report_names_survivors_and_what_would_notice_them(program: Program)
     assert "0 of 1 mutant noticed" in lines
     assert "◇ survives  parameter renamed: paint.colour: should be noticed by Red, Any, Listed" in lines
     assert any(
-        line.startswith("pass rate over the number of decoys, of cases that pass without: 1: 100%") for line in lines
+        line.startswith("pass rate over the number of decoys, of cases that pass without: 1: 100.0%") for line in lines
     )
     nothing = program.run("mutate", "suite.toml", "--tool", "gone", "--kind", "no enum")
     assert nothing.returncode == 2

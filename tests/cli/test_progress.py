@@ -16,8 +16,8 @@ from workbench.cli.live import PROGRESS_POLL_S, REDRAW_INTERVAL_S, ProgressBar
 from workbench.engine.events import RequestPutOff, RunEvent, StartUp
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.progress import BatchProgress
-from workbench.reports.paint import Paint
 from workbench.reports.progress import Progress, progress_line, starting_text
+from workbench.show.text import Paint
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     Event,
@@ -140,7 +140,7 @@ def test_runs_that_wait_to_ask_again_are_said() -> None:
     progress.take(RequestPutOff(runs[2].run_id, 8.0), 0.0)
     progress.take(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))), 0.0)
     ProgressBar(progress, terminal, {"NO_COLOR": "1"}).draw()
-    assert " · 3 running, 2 of them waiting · " in terminal.getvalue()
+    assert "3 running, 2 of them waiting · " in terminal.getvalue()
 
 
 def test_what_starts_up_is_named_until_it_has_started() -> None:

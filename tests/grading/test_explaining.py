@@ -33,7 +33,7 @@ from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.grade import Grade, GradingError, reason_of
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
-from workbench.numbers import figure
+from workbench.numerals import figure
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory

@@ -23,8 +23,8 @@ from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.packed import InCommon, PackedResult
 from workbench.grading.run_summary import summary_of
 from workbench.reports.json_report import report_records
-from workbench.reports.paint import Paint
 from workbench.reports.text import text_report
+from workbench.show.text import Paint
 from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.events import Event, ToolDefinition
 from workbench.trajectory.trajectory import fold

@@ -121,7 +121,7 @@ def test_each_case_with_each_model_is_a_test(project: Path, workers: tuple[str, 
     assert ran.code == 1 and ran.outcomes == {"failed": 1, "passed": 4}, ran.output
     assert "quantity: 1 call expected, 0 made\n" in ran.output
     assert "missing call: get_time" in ran.output and "Traceback" not in ran.output
-    assert "offline: 1 of 2 graded runs passed, mean score 0.50" in ran.output
+    assert "offline: pass rate 50.0% of 2 graded runs, mean score 0.50" in ran.output
     cases = ElementTree.parse(project / "junit.xml").iter("testcase")
     by_name = {case.attrib["name"]: case for case in cases}
     assert {"time-in-bergen[offline]", "small-talk[offline]", "test_agent", "test_one_case", "test_settings"} == set(
@@ -175,7 +175,7 @@ def test_the_gate_of_a_suite_decides_and_not_each_case(tmp_path: Path, rate: str
     ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q")
     assert ran.outcomes == outcomes, ran.output
     if "failed" in outcomes:
-        assert "missed: pass rate of offline is 0.5, demanded is at least 0.9" in ran.output
+        assert "missed: pass rate of offline is 0.50, demanded is at least 0.9" in ran.output
 
 
 def test_a_failing_case_of_a_gated_suite_fails_where_the_gate_is_not_selected(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from workbench.analysis.batch_diff import CaseChange, CaseSide
 from workbench.grading.grade import Status
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import change_lines
-from workbench.reports.paint import Paint
+from workbench.show.text import Paint
 
 SUITE = SuiteRef(1, "/there", "support.toml", "0" * 64, "Customer support assistant: routing of requests", 2)
 BROKE = "passed 1.00 → failed 0.50"

@@ -8,8 +8,8 @@ from tests.results import result
 from workbench.analysis.gates import quality_of
 from workbench.grading.grade import Grade, RunResult
 from workbench.reports.cases import CaseReport, case_fields, deciders_line, grades_line
-from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
+from workbench.show.text import Paint
 from workbench.suite.settings import Grading
 
 

@@ -26,8 +26,8 @@ from workbench.grading.run_summary import RunSummary
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import comparison_markdown, markdown_of
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import RepeatRule
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "compare.schema.json"
@@ -211,9 +211,9 @@ def test_the_sentence_stands_over_the_cases_on_which_two_models_differ() -> None
     lines = text(*OSLO, *ROME)
     place = lines.index("b against a")
     assert lines[place + 1].startswith(
-        "  b -50.0 points (95 %: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not"
+        "  b -50.0 points (95%: -90.5 to +48.6), better on 0, worse on 1 of 2, p = 1: not"
     )
-    assert lines[place + 3].startswith("  b scores -0.250 (95 %: -1.000 to +1.000) on the mean of 2 cases, p = 1: not")
+    assert lines[place + 3].startswith("  b scores -0.250 (95%: -1.000 to +1.000) on the mean of 2 cases, p = 1: not")
     assert lines[place + 4 : place + 6] == ["  ✓ → ✗  oslo", ""]
 
 
@@ -312,7 +312,7 @@ def test_markdown_has_the_matrix_the_totals_and_the_sentences() -> None:
         ["rome", "✓ 1.00 · 100 ms", "✓ 1.00 · 100 ms"],
     ]
     assert ["pass rate", "100.0%", "50.0%"] in totals
-    assert "**`b` against `a`:** `b` -50.0 points (95 %: " in markdown
+    assert "**`b` against `a`:** `b` -50.0 points (95%: " in markdown
     assert "- ✓ → ✗ oslo" in markdown
 
 
@@ -396,7 +396,7 @@ def test_a_value_that_does_not_rest_on_all_cases_says_on_how_many() -> None:
     values = {name: found for name, *found in (re.split(r"\s{2,}", line.strip()) for line in lines)}
     assert values["graded cases"] == ["3 of 3", "1 of 3"]
     assert values["pass rate"] == ["33.3%", "100.0% of 1"]
-    assert values["mean score"] == ["0.333", "1.000 (1 case)"]
+    assert values["mean score"] == ["0.33", "1.00 (1 case)"]
     assert values["latency p50"] == ["900 ms", "100 ms (1 case)"]
     assert values["input tokens"] == ["30", "10 (1 case)"]
     assert values["cost"] == ["$1.50", "$0.2500 (1 case)"]

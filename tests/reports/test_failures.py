@@ -6,7 +6,7 @@ from tests.analysis.runs import called
 from tests.grading.cases import call, case_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.reports.failures import failure_lines, failures_report, failures_text
-from workbench.reports.paint import Paint
+from workbench.show.text import Paint
 
 WEATHER = case_of(call("weather", {"city": "Oslo"}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.history.records import RunRow, SuiteRef
 from workbench.reports.history_batch import runs_lines
-from workbench.reports.paint import Paint
+from workbench.show.text import Paint
 
 SUITE = SuiteRef(1, "/there", "weather.toml", "0" * 64, "Weather", 1)
 

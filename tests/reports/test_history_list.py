@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -12,10 +13,12 @@ from rich.cells import cell_len
 
 from workbench.analysis.over_time import is_whole, trends_of
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, MergedShards, SuiteRef
-from workbench.reports.history_list import batch_lines, trend_lines
-from workbench.reports.paint import Paint
-from workbench.reports.signs import sparkline
-from workbench.reports.when import ago, local_time, took_s
+from workbench.show.csv import table_rows
+from workbench.show.markdown import document_table
+from workbench.show.signs import sparkline
+from workbench.show.text import Paint, table_lines
+from workbench.show.views.batch_list import batch_table, facts_of, trend_table
+from workbench.show.when import ago, local_time, took_s
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 PLAIN = Paint(False)
@@ -71,16 +74,15 @@ TEXTS = st.text(st.sampled_from("aé木🐍\n\x1b "), min_size=1, max_size=60)
     st.integers(80, 200),
 )
 def test_no_line_is_wider_than_the_terminal(batches: list[BatchRow], width: int) -> None:
-    lines = list(batch_lines(batches, {1: 2}, {2}, now=NOW, width=width, paint=PLAIN))
+    lines = [*table_lines(batch_table(facts_of(batches, {1: 2}, {2}), NOW), width, PLAIN)]
     suites = [suite for each in batches for suite in each.suites]
-    lines += trend_lines(suites, trends_of(batches), width, PLAIN)
+    lines += table_lines(trend_table(suites, trends_of(batches)), width, PLAIN)
     assert [line for line in lines if cell_len(line) > width or not line.isprintable()] == []
 
 
 @pytest.mark.parametrize(
     ("of", "going", "note"),
     [
-        (batch(name="good"), False, "good"),
         (batch(failed=0), False, "1 of 4 runs missing: stopped"),
         (batch(failed=0, ended=False), False, "1 of 4 runs missing: interrupted"),
         (batch(failed=0, ended=False), True, "running: 3 of 4 runs finished"),
@@ -97,7 +99,7 @@ def test_no_line_is_wider_than_the_terminal(batches: list[BatchRow], width: int)
     ],
 )
 def test_what_a_batch_is_beside_its_numbers_has_a_line_of_its_own(of: BatchRow, going: bool, note: str) -> None:
-    _, line = batch_lines([of], {}, {1} if going else (), now=NOW, width=100, paint=PLAIN)
+    _, line = table_lines(batch_table(facts_of([of], going={1} if going else ()), NOW), 100, PLAIN)
     assert line.strip() == note
 
 
@@ -117,7 +119,7 @@ def test_only_whole_batches_of_all_cases_are_a_trend() -> None:
 def test_suites_of_two_projects_at_the_same_path_have_a_trend_each() -> None:
     batches = [batch(1, project="/of/me"), batch(2, project="/of/you", passed=0, failed=4)]
     suites = [suite for each in batches for suite in each.suites]
-    _, *lines = trend_lines(suites, trends_of(batches), 100, PLAIN)
+    lines = table_lines(trend_table(suites, trends_of(batches)), 100, PLAIN)
     assert [line.split()[:3] for line in lines] == [
         ["Weather", "(me/weather.toml)", "offline"],
         ["Weather", "(you/weather.toml)", "offline"],
@@ -146,3 +148,26 @@ def test_how_long_ago_is_said_where_it_is_short(before: timedelta, said: str) ->
 
 def test_a_time_that_is_none_is_left_as_it_is() -> None:
     assert (local_time("yesterday"), ago("yesterday", NOW), took_s("yesterday", "today")) == ("yesterday", "", None)
+
+
+def test_the_same_columns_are_in_text_markdown_and_csv() -> None:
+    facts = facts_of([batch(12, name="good", failed=0, error=1), batch(2, kind="reruns")], {12: 1}, {2})
+    table, began = batch_table(facts, NOW), local_time(facts[0].batch.started_at)
+    assert [" ".join(line.split()) for line in table_lines(table, 120, PLAIN)] == [
+        f"#12 good {began} 3 h Weather offline (baseline) as it ran ✓3 ▲1 100.0%",
+        "regraded 1 time",
+        f"#2 {began} 3 h Weather offline (baseline) … 4 of 4 ↻ reruns of #None ✓3 ✗1 75.0%",
+        "running: 4 of 4 runs finished",
+    ]
+    head, _, first, _ = document_table(table).splitlines()
+    assert head == "| batch | started | suite | model | state | results | pass rate | note |"
+    assert first.split(" | ")[3:] == ["offline (baseline)", "as it ran", "✓3 ▲1", "100.0%", "regraded 1 time |"]
+    titles, *rows = csv.reader("".join(table_rows(table)).splitlines())
+    named = dict(zip(titles, rows[1], strict=True))
+    assert (named["batch"], named["name"], named["pass_rate"], named["failed"]) == ("2", "", "0.75", "1")
+
+
+@pytest.mark.parametrize(("width", "has"), [(100, "3 h"), (99, "✓3 ✗1"), (63, "75.0%")])
+def test_a_column_gives_way_where_there_is_no_room(width: int, has: str) -> None:
+    (line,), (narrow,) = (table_lines(batch_table(facts_of([batch()]), NOW), cells, PLAIN) for cells in (width, 63))
+    assert has in line and (width == 63) == (has in narrow)

@@ -14,9 +14,8 @@ import workbench
 from tests.reports.browser import CHROMIUM, Browser
 from tests.reports.html_page import HOSTILE, evaluated
 from workbench.evaluation.plan import FinishedRun
-from workbench.numbers import decimals
-from workbench.reports.values import cost_text, milliseconds, reached_text
-from workbench.reports.visible import one_line
+from workbench.numerals import cost_text, decimals, duration_text, rate_text, reached_text
+from workbench.show.visible import one_line
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to open the report in")
 
@@ -72,7 +71,7 @@ def test_the_verdict_comes_first_and_every_model_has_its_totals(browser: Browser
     ]
     browser.until("document.querySelectorAll('.chart svg[role=img]').length === 3")
     labels = browser.run("[...document.querySelectorAll('.chart svg')].map((each) => each.getAttribute('aria-label'))")
-    assert labels[0] == "Pass rates: careful 100 %, hasty <i> 0 %"
+    assert labels[0] == "Pass rates: careful 100.0%, hasty <i> 0.0%"
 
 
 def test_the_matrix_is_filtered_and_the_address_knows_it(browser: Browser, address: str) -> None:
@@ -147,7 +146,10 @@ def test_it_writes_numbers_and_texts_as_the_other_reports_do(browser: Browser, a
             assert browser.run(f"decimals({number})") == decimals(number), number
             assert browser.run(f"decimals({number}, 3)") == decimals(number, 3), number
             assert browser.run(f"dollars({number})").replace(",", "") == cost_text(number).replace(",", ""), number
-            assert browser.run(f"milliseconds({number})") == milliseconds(number), number
+            assert browser.run(f"milliseconds({number})") == duration_text(number), number
+            assert browser.run(f"milliseconds({number * 1000})") == duration_text(number * 1000), number
+        if 0 <= number <= 1:
+            assert browser.run(f"percent({number})") == rate_text(number), number
     for reached, demanded in ((0.8999, 0.9), (0.9, 0.9), (0.89999999, 0.9), (0.5, 0.9)):
         assert browser.run(f"reached({reached}, {demanded})") == reached_text(reached, demanded)
     assert browser.run(f"oneLine({json.dumps(HOSTILE)})") == one_line(HOSTILE)

@@ -23,7 +23,7 @@ from workbench.reports.html.page import page_pieces
 from workbench.reports.html.records import PageHead, PageRun
 from workbench.reports.html.runs import page_of_runs, verdict_of
 from workbench.reports.json_report import RunReport
-from workbench.reports.visible import ACTED_ON
+from workbench.show.visible import ACTED_ON
 
 _PARTS = {
     part.name: part.read_text(encoding="utf-8")

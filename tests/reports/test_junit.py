@@ -16,7 +16,7 @@ from tests.reports.hostile import HOSTILE, hostile_run, report_on, texts
 from tests.results import result
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.junit import junit_pieces
-from workbench.reports.visible import visible
+from workbench.show.visible import visible
 from workbench.suite.settings import Grading
 
 

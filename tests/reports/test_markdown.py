@@ -11,8 +11,8 @@ from tests.reports.markdown import tables
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, CaseSide
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import markdown_lines
-from workbench.reports.markdown import code, table, text, text_table
-from workbench.reports.visible import one_line
+from workbench.show.markdown import code, table, text, text_table
+from workbench.show.visible import one_line
 
 NAMES = st.text(st.characters() | st.sampled_from("|`\\*_[](){}<>#~&$!@:/.-+ \n"), min_size=1)
 LIVE = "![a](https://example.org/b.png) <img src=x> @alice #12 a|b"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from workbench.grading.grade import Status
-from workbench.reports.paint import Paint
-from workbench.reports.progress import Progress, duration_text, progress_line
+from workbench.numerals import estimate_time_text
+from workbench.reports.progress import Progress, progress_line
+from workbench.show.text import Paint
 
 PLAIN = Paint(False)
 
@@ -122,4 +123,4 @@ def test_what_was_over_before_counts_as_done_and_says_nothing_of_the_speed() -> 
     ],
 )
 def test_a_guess_has_few_digits(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
+    assert estimate_time_text(seconds) == text

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.results import result
-from workbench.reports.paint import Paint
 from workbench.reports.published import published_lines, published_summaries
+from workbench.show.text import Paint
 
 RUNS = [result("passed", 1.0), result("failed", 0.5, case="other")]
 

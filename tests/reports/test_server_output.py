@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.reports.paint import Paint
 from workbench.reports.server_output import ToldOutputs
+from workbench.show.text import Paint
 from workbench.trajectory.events import ServerOutput
 
 OUTPUT = ServerOutput("shop", ("ready", "\x1b[31mno database\x1b[0m"), 4, "/logs/shop.log")

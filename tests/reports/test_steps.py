@@ -8,9 +8,9 @@ import pytest
 
 from tests.trajectory.scripts import stamped
 from workbench.reports.by_hand import changes_by_hand
-from workbench.reports.paint import Paint
 from workbench.reports.steps import StepLines
 from workbench.reports.values import result_text
+from workbench.show.text import Paint
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -68,8 +68,8 @@ def test_words_come_before_the_calls_they_announce() -> None:
         "« Let me look.",
         '→ get_weather(city="Oslo")',
         '→ send broken arguments (it ends too early): {"to": ',
-        '← server home 3.2 ms  { "rain": true }',
-        "← default 0.0 ms  error no JSON⏎object",
+        '← server home 3 ms  { "rain": true }',
+        "← default 0 ms  error no JSON⏎object",
     ]
 
 
@@ -114,7 +114,7 @@ def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose()
         ExecutionProgress("a", 3.0, 10.0, "reading\x1b"),
         ResultReceived("a", "done", False, "server", 3.25),
     ]
-    brief = ["→ send()", "‖ held: may send be executed?", "‖ continues after 3.2 s", "← server home 3.2 ms  done"]
+    brief = ["→ send()", "‖ held: may send be executed?", "‖ continues after 3.2 s", "← server home 3 ms  done"]
     assert lines(run) == brief
     assert lines(run, verbose=True) == [*brief[:3], "· send: 3 of 10  reading␛", brief[3]]
 
@@ -158,7 +158,7 @@ def test_what_a_person_does_is_said_where_it_is_done() -> None:
         "‖ held before dim: breakpoint: tool dim",
         "✎ edited: dim(to=20)",
         "‖ continues after 3.2 s",
-        "← suite mock 3.2 ms  ok",
+        "← suite mock 3 ms  ok",
         "‖ held after the result of dim: step by step",
         "✎ edited result: error broken",
         "‖ continues after 1.0 s",

@@ -15,7 +15,7 @@ from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.reports.csv_table import rows_of_runs
 from workbench.reports.record_lines import lines_of_runs
-from workbench.reports.visible import visible
+from workbench.show.visible import visible
 
 
 def rows(report: Report) -> list[dict[str, Any]]:

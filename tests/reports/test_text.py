@@ -10,8 +10,8 @@ from tests.results import result
 from tests.trajectory.scripts import stamped
 from workbench.analysis.gates import quality_of
 from workbench.grading.grade import Grade, Issue, RunResult, Status, StepGrade
-from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
+from workbench.show.text import Paint
 from workbench.suite.model import Gate
 from workbench.suite.settings import DimensionsOptions, Grading
 from workbench.trajectory.events import (
@@ -60,7 +60,7 @@ def test_the_latency_of_a_run_is_the_time_that_its_limit_is_about() -> None:
     by_wall = replace(slow, grading=Grading(by="dimensions"))
     by_model = replace(slow, grading=Grading(by="dimensions", dimensions=DimensionsOptions(latency="model")))
     shown = [lines_of([run])[1].split()[-3:-1] for run in (slow, by_wall, by_model)]
-    assert shown == [["2.0", "ms"], ["1.7", "s"], ["2.0", "ms"]]
+    assert shown == [["2", "ms"], ["1.7", "s"], ["2", "ms"]]
 
 
 def test_forks_are_marked_and_count_apart_unless_all_are_forks() -> None:
@@ -165,8 +165,8 @@ def test_infrastructure_errors_and_skip_reasons_are_said_in_words() -> None:
 
 def test_gates_say_what_was_demanded_and_reached() -> None:
     lines = lines_of([failed()], gate=Gate(min_score=0.85, min_pass_rate=0.5))
-    assert "gate of Weather: mean score 0.250, 0.85 required: missed" in lines
-    assert "gate of Weather: pass rate 0.000 of 1 graded run, 0.5 required: missed" in lines
+    assert "gate of Weather: mean score 0.25, 0.85 required: missed" in lines
+    assert "gate of Weather: pass rate 0.00 of 1 graded run, 0.5 required: missed" in lines
 
 
 def test_several_models_have_totals_of_their_own() -> None:
@@ -197,7 +197,7 @@ def test_what_runs_cost_is_in_the_table_and_in_the_totals_of_each_model() -> Non
             result("passed", 1.0, model="b"),
         ]
     )
-    assert [line.split()[-1] for line in lines[:4]] == ["cost", "$0.000012", "$12.50", "–"]
+    assert [line.split()[-1] for line in lines[:4]] == ["cost", "$0.000012", "$12.50", "unknown"]
     assert [line for line in lines if line.startswith("  cost: ")] == [
         "  cost: $12.50",
         "  cost: $12.50, without 1 run of unknown cost",
@@ -248,7 +248,7 @@ def test_retries_executions_and_special_tokens_are_in_the_totals_and_each_notice
     )
     lines = lines_of([result("error", error="401", trajectory=run), result("error", case="b", trajectory=run)])
     assert "▲ seed is not sent (2 runs)" in lines
-    assert "  tokens: 2,400 in (2,000 cached), 80 out (60 reasoning)" in lines
+    assert "  2,400 tokens in (2,000 cached), 80 out (60 reasoning)" in lines
     assert "  requests retried: 2 · calls executed: 2" in lines
 
 
@@ -259,7 +259,7 @@ def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_dema
 
 
 def test_a_rate_that_counts_warned_runs_says_so() -> None:
-    assert "  mean score 0.880 · pass rate 100.0% with the warned of 1 graded run" in lines_of([result("warned", 0.88)])
+    assert "  mean score 0.88 · pass rate 100.0% with the warned of 1 graded run" in lines_of([result("warned", 0.88)])
 
 
 def test_repeats_are_joined_under_the_last_one_that_is_shown_also_where_its_secrets_are_left_out() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.reports.visible import fit, one_line, shortened, visible
+from workbench.show.visible import fit, one_line, shortened, visible
 
 
 @pytest.mark.parametrize(

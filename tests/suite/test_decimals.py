@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.numbers import decimals
+from workbench.numerals import decimals
 
 
 @pytest.mark.parametrize(

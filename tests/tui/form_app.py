@@ -17,6 +17,7 @@ from workbench.authoring.document import HEAD, Document
 from workbench.authoring.known_tools import tools_of_suite
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.folders import bundled
+from workbench.show.spans import Role
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
@@ -26,7 +27,6 @@ from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormView
 from workbench.tui.kit.actions import actions_of
 from workbench.tui.kit.painting import PaintedApp
-from workbench.tui.lines.spans import Role
 from workbench.tui.terminal.theming import Palette, load_themes, textual_theme
 
 KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}

@@ -34,7 +34,7 @@ from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
 from workbench.history.records import SameSuites
-from workbench.numbers import decimals
+from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading
 
@@ -341,26 +341,23 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
     if kind == "slower":
         assert before.latency_ms is not None and after.latency_ms is not None
         times = after.latency_ms / before.latency_ms
-        return f"{before.latency_ms:,.0f} ms → {after.latency_ms:,.0f} ms, {times:.1f} times as long"
+        return f"{duration_text(before.latency_ms)} → {duration_text(after.latency_ms)}, {times_text(times)} as long"
     why = f", before{_because(before)}" if kind == "fixed" and before.reason else _because(after)
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:
         # They look the same, but only one of them failed for a reason besides the score.
         then, now = (
-            f"{said}, counts {_score_text(each.counted_score)}" for said, each in ((then, before), (now, after))
+            f"{said}, counts {score_text(each.counted_score, 'nothing')}"
+            for said, each in ((then, before), (now, after))
         )
     return f"{then} → {now}{why}"
 
 
 def came_to(cell: Cell | CaseSide) -> str:
     """Returns status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
-    score = f" {decimals(cell.score)}" if cell.score is not None else ""
+    score = f" {score_text(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
     return f"{cell.status}{score}{share}"
-
-
-def _score_text(score: float | None) -> str:
-    return "nothing" if score is None else decimals(score)
 
 
 def _because(cell: CaseSide) -> str:

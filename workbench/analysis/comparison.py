@@ -146,12 +146,12 @@ class ModelTotals:
     runs: int
     runs_in_error: int
     interval: Interval | None
-    """Of the pass rate, 95 %, over cases, wider where these depend on each other; `None` where runs were stopped early,
+    """Of the pass rate, 95%, over cases, wider where these depend on each other; `None` where runs were stopped early,
     for which it does not hold."""
     mean_score: float | None
     """Over the cases that have a score, 0..1."""
     score_interval: Interval | None
-    """Of the mean score, 95 %; `None` where a score is above 1, too."""
+    """Of the mean score, 95%; `None` where a score is above 1, too."""
     latency: Latency | None
     """Of the graded runs."""
     first_token: Latency | None

@@ -3,7 +3,7 @@ repeats that it has decide.
 
 The evidence that a case passes less than a share p of its runs begins at 1. A rerun that fails multiplies it by
 (1 - p/4) / (1 - p), a good one by 1/4. While the case passes p of its runs or more, the evidence ever reaches 40 · B
-with a probability of at most 1 / (40 · B) (Ville 1939): 2.5 % for B cases together, whatever their number.
+with a probability of at most 1 / (40 · B) (Ville 1939): 2.5% for B cases together, whatever their number.
 """
 
 from __future__ import annotations

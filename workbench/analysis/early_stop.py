@@ -111,7 +111,7 @@ class _Pairs:
 
     def _level(self, look: int, looks: int) -> float:
         """The level of a look. Those of O'Brien and Fleming hold for one comparison. Divided among several, they need
-        not add up to 5 % as before: then the sum of the levels is what is kept to it."""
+        not add up to 5% as before: then the sum of the levels is what is kept to it."""
         level = level_of_look(look, looks)
         if len(self.pairs) > 1:
             level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))

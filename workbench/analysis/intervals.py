@@ -14,7 +14,7 @@ from typing import NamedTuple
 from workbench.grading.scoring import ROUNDING_SLACK, mean
 
 BEYOND = 0.05
-"""An interval of 95 % lacks the true value so often."""
+"""An interval of 95% lacks the true value so often."""
 
 _BISECTIONS = 50
 
@@ -30,7 +30,7 @@ class Interval(NamedTuple):
 
 
 def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Returns the 95 % interval of the mean behind values in 0..1; `None` without values, or with one beyond.
+    """Returns the 95% interval of the mean behind values in 0..1; `None` without values, or with one beyond.
 
     It is that of Clopper and Pearson (1934), by mid-p (Lancaster 1961), for scores: the values and one more, 0 or 1,
     are weighed at random (Dirichlet), the mean and variance of their weighted mean are those of a beta distribution,
@@ -158,7 +158,7 @@ def paired_shares_interval(
 ) -> Interval:
     """Returns the interval of the difference of two shares of the same cases, from the pairs that are good on one side
     alone: Tango's score interval (1998). It contains the differences from which the observed one is at most `z`
-    standard errors away, with standard errors under that difference; 95 % unless `z` says otherwise. Pairs that depend
+    standard errors away, with standard errors under that difference; 95% unless `z` says otherwise. Pairs that depend
     on each other tell as much as `pairs / effect` that do not."""
     b, c, n = better / effect, worse / effect, pairs / effect
     reach = z_of(BEYOND) if z is None else z

@@ -93,7 +93,7 @@ class StoredStatus:
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
     """A case with a model that is flaky since a batch. `good` of its `runs` passed or were warned; `interval` is that
-    of the share, 95 %. `course` has its batches, the oldest first, each with how many runs were good, and of
+    of the share, 95%. `course` has its batches, the oldest first, each with how many runs were good, and of
     how many.
     """
 

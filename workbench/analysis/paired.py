@@ -23,10 +23,10 @@ from workbench.analysis.intervals import (
     student,
     z_of,
 )
-from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, p_text, permutation
+from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, permutation
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
-from workbench.numbers import counted, decimals
+from workbench.numerals import counted, decimals, difference_text, p_text, points_text
 from workbench.suite.model import ComparedBy
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Paired:
 
     @property
     def rate_interval(self) -> Interval | None:
-        """The interval of `rate_difference` at 95 % for all comparisons `among` which this is one, which agrees with
+        """The interval of `rate_difference` at 95% for all comparisons `among` which this is one, which agrees with
         the test about 0; `None` without pairs, with a single cluster, or where runs may have stopped early, for which
         it does not hold. So for the others."""
         if self.rate_difference is None or self.clusters == 1 or self.watched is not None:
@@ -308,9 +308,9 @@ class Paired:
         """The result of the test on good runs in one plain sentence; `None` where there is none."""
         if self.share_difference is None or self.p_shares is None:
             return None
-        bounds = _bounds(self.shares_interval, _points, self.adjusted_shares, len(self._all_shares))
+        bounds = _bounds(self.shares_interval, points_text, self.adjusted_shares, len(self._all_shares))
         told = _told(self.p_shares, len(self._all_shares), decides=True)
-        return f"all {_cases(self.share_count)}: good runs {_points(self.share_difference)} points{bounds}, {told}"
+        return f"all {_cases(self.share_count)}: good runs {points_text(self.share_difference)} points{bounds}, {told}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
         """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
@@ -319,7 +319,9 @@ class Paired:
             return None
         told = _told(self.p_arguments, len(self._all_arguments), decides=False)
         over = _cases(len(differences))
-        return f"valid arguments of {name_b} against {name_a}: {_points(apart)} points on the mean of {over}, {told}"
+        return (
+            f"valid arguments of {name_b} against {name_a}: {points_text(apart)} points on the mean of {over}, {told}"
+        )
 
     @cached_property
     def more_cases(self) -> int | None:
@@ -359,17 +361,17 @@ class Paired:
     def sizes(self) -> Iterator[str]:
         """Yields how large the differences are, in a sentence each."""
         if self.rate_difference is not None and self.rate_interval is not None:
-            yield f"pass rate {_points(self.rate_difference)} points{self._rate_bounds}"
+            yield f"pass rate {points_text(self.rate_difference)} points{self._rate_bounds}"
         if self.mean_difference is not None and self.score_interval is not None:
-            yield f"mean score {_signed(self.mean_difference)}{self._score_bounds}"
+            yield f"mean score {difference_text(self.mean_difference)}{self._score_bounds}"
 
     @property
     def _rate_bounds(self) -> str:
-        return _bounds(self.rate_interval, _points, self.adjusted_status, len(self._all_status))
+        return _bounds(self.rate_interval, points_text, self.adjusted_status, len(self._all_status))
 
     @property
     def _score_bounds(self) -> str:
-        return _bounds(self.score_interval, _signed, self.adjusted_score, len(self._all_score))
+        return _bounds(self.score_interval, difference_text, self.adjusted_score, len(self._all_score))
 
     def sentence(self, name_a: str, name_b: str) -> str:
         """What is known of pass and fail, in one plain sentence: the difference with its interval, the cases it rests
@@ -388,7 +390,7 @@ class Paired:
         decides = self.primary == "status"
         told = _told(self.p_status, len(self._all_status), decides=decides)
         needed = self._needed_status() if decides and not _is_real(self.adjusted_status) else ""
-        apart = f"{_points(self.rate_difference)} points{self._rate_bounds}"
+        apart = f"{points_text(self.rate_difference)} points{self._rate_bounds}"
         return f"{name_b} {apart}, {counts}, {told}{needed}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
@@ -406,8 +408,8 @@ class Paired:
         needed = ""
         if decides and not _is_real(self.adjusted_score) and seen is not None and seen > abs(self.mean_difference):
             needed = f"; so many cases can show about {decimals(seen, 3)}"
-        apart = decimals(self.mean_difference, 3)
-        size = f"{float(apart):+.3f}" if float(apart) else "about the same"
+        apart = difference_text(self.mean_difference)
+        size = apart if float(apart) else "about the same"
         return f"{name_b} scores {size}{self._score_bounds} on the mean of {over}, {told}{needed}"
 
     def _needed_status(self) -> str:
@@ -420,7 +422,7 @@ class Paired:
         seen = self.detectable_rate
         if seen is None or seen <= abs(self.rate_difference or 0.0):
             return ""
-        return f"; so many cases can show about {100 * seen:.0f} points"
+        return f"; so many cases can show about {decimals(100 * seen, 0)} points"
 
 
 def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
@@ -471,7 +473,7 @@ def together(comparisons: Iterable[Paired]) -> list[Paired]:
 
 
 def _level(among: Sequence[float]) -> float:
-    """Returns the level of each of several comparisons, at which 5 % hold for all of them (Bonferroni)."""
+    """Returns the level of each of several comparisons, at which 5% hold for all of them (Bonferroni)."""
     return LEVEL / max(1, len(among))
 
 
@@ -480,11 +482,11 @@ def _is_real(adjusted: float | None) -> bool:
 
 
 def _told(p: float, comparisons: int, *, decides: bool) -> str:
-    shown, adjusted = p_text(p), bonferroni(p, comparisons)
-    if p_text(adjusted) != shown:
-        shown += f" ({p_text(adjusted)} for {comparisons} comparisons)"
+    shown, adjusted = p_text(p, LEVEL), bonferroni(p, comparisons)
+    if p_text(adjusted, LEVEL) != shown:
+        shown += f" ({p_text(adjusted, LEVEL)} for {comparisons} comparisons)"
     if _is_real(adjusted):
-        return f"{shown}: {'a real difference at the 5 % level' if decides else 'a hint, which does not decide'}"
+        return f"{shown}: {'a real difference at the 5% level' if decides else 'a hint, which does not decide'}"
     return f"{shown}: not enough to tell" + (" among this many comparisons" if p <= LEVEL else "")
 
 
@@ -497,11 +499,11 @@ def _bounds(found: Interval | None, text: Callable[[float], str], adjusted: floa
     if _is_real(adjusted):
         low = "above 0" if found.low >= 0 and not float(low) else low
         high = "below 0" if found.high <= 0 and not float(high) else high
-    return f" (95 %{f' for all {comparisons}' if comparisons > 1 else ''}: {low} to {high})"
+    return f" (95%{f' for all {comparisons}' if comparisons > 1 else ''}: {low} to {high})"
 
 
 def _cases(count: int) -> str:
-    return "one case" if count == 1 else f"{count:,} cases"
+    return "one case" if count == 1 else counted(count, "case")
 
 
 def _difference(pair: Pair) -> float | None:
@@ -516,14 +518,6 @@ def _clusters(pairs: Iterable[Pair]) -> list[Hashable] | None:
     """Returns the cluster of each pair, as the later of the two says, else the earlier; `None` where each is one."""
     found = [b.cluster if b.cluster[1] is not None else a.cluster for a, b in pairs]
     return [*found] if any(written is not None for _, written, _ in found) else None
-
-
-def _points(share: float) -> str:
-    return _signed(100 * share, 1, full=100)
-
-
-def _signed(number: float, digits: int = 3, full: float = 1.0) -> str:
-    return f"{float(decimals(number, digits, full=full)) + 0.0:+.{digits}f}"
 
 
 def _rounded(some: int, of: int) -> int:

@@ -10,8 +10,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Final, Literal
 
-from workbench.numbers import decimals
-
 LEVEL = 0.05
 """The largest p that counts as a difference."""
 
@@ -82,19 +80,6 @@ def bonferroni(p: float, comparisons: int) -> float:
     return min(1.0, p * max(comparisons, 1))
 
 
-def p_text(p: float) -> str:
-    """Returns a p for a person, such as `p = 0.18`, with as many digits as it takes to show on which side of the level
-    it is."""
-    if p < 0.001:
-        return "p < 0.001"
-    digits = 1 - math.floor(math.log10(p))
-    text = decimals(p, digits)
-    while (float(text) <= LEVEL) != (p <= LEVEL):
-        digits += 1
-        text = f"{p:.{digits}f}"  # at the latest with all digits, it is on its side
-    return f"p = {text.rstrip('0').rstrip('.') if '.' in text else text}"
-
-
 def _enumerated(sizes: Sequence[int], light: int) -> int:
     """Returns how many choices weigh at most `light`, by weighing all of them."""
     sums = [0]
@@ -141,7 +126,7 @@ ENOUGH: Final = 1 / LEVEL
 MAX_LOOKS: Final = 10
 
 _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072, 2.080, 2.087)
-"""The constants for 1 to 10 looks, two-sided at 5 % (Jennison and Turnbull 2000, table 2.3)."""
+"""The constants for 1 to 10 looks, two-sided at 5% (Jennison and Turnbull 2000, table 2.3)."""
 
 
 def e_value(one: int, other: int) -> float:
@@ -149,7 +134,7 @@ def e_value(one: int, other: int) -> float:
 
     It is how much likelier these pairs are if a pair falls to one side with an unknown probability, for which all are
     weighed by Beta(1/2, 1/2), than if both sides get it alike: B(one + 1/2, other + 1/2) / B(1/2, 1/2) * 2^n. If the
-    sides are alike, the probability that it ever reaches 20 is at most 5 %, however often one looks (Ville 1939;
+    sides are alike, the probability that it ever reaches 20 is at most 5%, however often one looks (Ville 1939;
     Grünwald, de Heide and Koolen 2024). Infinite where it is too large for a number.
     """
     of = one + other
@@ -164,7 +149,7 @@ def anytime_p(greatest: float) -> float:
 
 
 def level_of_look(look: int, looks: int) -> float:
-    """Return the level of one of several looks, each after as many further cases, at which 5 % hold for all together.
+    """Return the level of one of several looks, each after as many further cases, at which 5% hold for all together.
 
     By O'Brien and Fleming (1979): the early looks decide only what is very clear, and the last one is nearly a usual
     test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
@@ -192,7 +177,7 @@ class GateEvidence:
     A unit is a case, or a cluster of cases, with the share of its runs that are good: the mean of these shares is the
     rate, however runs depend on each other. One player bets that it is above `worse`, another that it is below the
     `gate`, each in several ways at once (Wald 1945; Waudby-Smith and Ramdas 2024). One who is wrong ever has twenty
-    times the stake with a probability of at most 5 % (Ville 1939). Raises ValueError unless 0 < worse < gate < 1.
+    times the stake with a probability of at most 5% (Ville 1939). Raises ValueError unless 0 < worse < gate < 1.
     """
 
     def __init__(self, gate: float, worse: float) -> None:

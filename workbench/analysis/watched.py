@@ -7,9 +7,9 @@ from itertools import repeat
 from typing import Final, Literal
 
 from workbench.analysis.intervals import Interval
-from workbench.analysis.significance import MAX_LOOKS, Decided, fewest_that_reach, p_text
+from workbench.analysis.significance import LEVEL, MAX_LOOKS, Decided, fewest_that_reach
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted, decimals
+from workbench.numerals import counted, decimals, p_text
 from workbench.trajectory.events import JsonValue
 
 Rule = Literal["e-value", "looks", "gate"]
@@ -92,14 +92,14 @@ class PairWatched:
         counts = f"{name_b} better on {self.better:,}, worse on {self.worse:,}"
         among = f" for {self.comparisons} comparisons" if self.comparisons > 1 else ""
         if self.e_value is not None:
-            found = f"e-value {_e_text(self.e_value)}, anytime {p_text(self.p)}{among}"
+            found = f"e-value {_e_text(self.e_value)}, anytime {p_text(self.p, LEVEL)}{among}"
         elif self.look:
             at = f"at look {self.look} of {self.looks}" if self.looks and self.looks > 1 else "at the only look"
-            found = f"{p_text(self.p)}{among} {at}, which asks for {decimals(self.level, 5).rstrip('0')}"
+            found = f"{p_text(self.p, LEVEL)}{among} {at}, which asks for {decimals(self.level, 5).rstrip('0')}"
         else:
             found = f"no look yet, of {self.looks}"
         if self.decided:
-            return f"decided after {seen}: {counts}, a real difference at the 5 % level ({found})"
+            return f"decided after {seen}: {counts}, a real difference at the 5% level ({found})"
         return f"not decided after {seen}: {counts}, not enough to tell ({found})"
 
     @property
@@ -114,7 +114,7 @@ class PairWatched:
 
 
 def _e_text(value: float) -> str:
-    return f"{value:,.0f}" if 100 <= value < 1e6 else decimals(value, 2) if value < 100 else "beyond a million"
+    return "beyond a million" if value >= 1e6 else f"{int(value):,}" if value >= 100 else decimals(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, rounds_of_steps
 from workbench.grading.run import grade_run
 from workbench.grading.traits import TRAITS
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.capture import CapturedCase, CapturedSuite
 from workbench.suite.files import from_here
 from workbench.suite.model import Case, Suite, tool_text

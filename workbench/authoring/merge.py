@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from workbench.authoring.document import Document
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

@@ -27,7 +27,7 @@ from workbench.grading.critics import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, Case, Step, derived_id, tool_text
 from workbench.suite.problems import Place
 from workbench.suite.problems import written as written_place

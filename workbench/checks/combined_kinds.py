@@ -40,7 +40,7 @@ from workbench.checks.check import (
 from workbench.checks.patterns import CheckError
 from workbench.checks.references import file_name_fault, is_function_reference
 from workbench.checks.values import describe_value
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.trajectory.json_schema import Schema
 
 Say = Callable[[JsonValue], str]
@@ -327,7 +327,7 @@ class PythonCheck(CheckBase):
         holds = bool(score) if holds is None else holds
         needed = "" if self.at_least is None else f", at least {self.at_least:g} needed"
         words = " ".join(reason.split()) if isinstance(reason, str) else ""
-        return CheckVerdict(float(score), holds, words or f"the function returned {decimals(float(score))}{needed}")
+        return CheckVerdict(float(score), holds, words or f"the function returned {score_text(float(score))}{needed}")
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:

@@ -48,7 +48,7 @@ from workbench.checks.values import (
     similarity,
     timestamp_credit,
 )
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.trajectory.json_schema import Schema, type_of
 
 Say = Callable[[JsonValue], str]
@@ -110,7 +110,7 @@ class Similar(CheckBase):
         score = min(similarity(self.similar, as_text(value), self.metric), 1.0)
         if score == 1.0:
             return HOLDS
-        note = f"similarity {decimals(score)}, {self.threshold:g} needed"
+        note = f"similarity {score_text(score)}, {self.threshold:g} needed"
         return CheckVerdict(score, score >= self.threshold, note)
 
     @classmethod

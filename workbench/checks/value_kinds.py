@@ -38,7 +38,7 @@ from workbench.checks.check import (
     with_texts,
 )
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.trajectory.json_schema import Schema, is_number
 
 Say = Callable[[JsonValue], str]
@@ -375,7 +375,7 @@ class Near(CheckBase):
             return _NO_NUMBER
         holds = credit >= (self.match_threshold if self.value_range is not None else 1.0)
         kept = min(max(credit, 0.0), 1.0)
-        return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {decimals(kept)}")
+        return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {score_text(kept)}")
 
     def arcade_verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         """Return the verdict with the score of Arcade's critic, which is negative outside `value_range`."""

@@ -31,11 +31,11 @@ from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.stored_runs import result_of_row, stored_report
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.remote.attached.records import AttachError, Detached, Found, found, is_running, record_of
 from workbench.remote.attached.viewer import Ended, GoneError, Said, Seen, Viewing
 from workbench.reports.forms import forms_of
-from workbench.reports.history_list import called
+from workbench.show.views.batch_list import called
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -39,11 +39,10 @@ from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
-from workbench.numbers import counted
-from workbench.reports.paint import paint_for
+from workbench.numerals import cost_text, counted
 from workbench.reports.tools import SuiteTools
-from workbench.reports.values import cost_text
-from workbench.reports.visible import one_line, visible
+from workbench.show.text import paint_for
+from workbench.show.visible import one_line, visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import model_of
 from workbench.tools.answer import ToolsError

@@ -20,12 +20,12 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.remote.attached.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
 from workbench.remote.attached.viewer import Connection, GoneError
-from workbench.reports.history_list import batch_lines, called
-from workbench.reports.paint import paint_for
-from workbench.reports.visible import one_line
+from workbench.show.text import paint_for, table_lines
+from workbench.show.views.batch_list import batch_table, called, facts_of
+from workbench.show.visible import one_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,13 +116,13 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
     paint, width, now = paint_for(sys.stdout, os.environ), report_width(sys.stdout), datetime.now(UTC)
     for each in running:
         number, option = each.batch.number, history_option(each.history)
-        yield from batch_lines([each.batch], {}, {number}, now=now, width=width, paint=paint)
+        yield from table_lines(batch_table(facts_of([each.batch], going={number}), now), width, paint)
         gap = " " * (len(f"#{number}") + 2)
         if each.found is not None and each.found.known is not None:
             how = f"process {each.found.known.pid}: workbench attach {number}{option}"
         else:
             how = "in another program, which shows it"
-        yield gap + paint(one_line(how), "quiet")
+        yield gap + paint(one_line(how), "muted")
 
 
 def stop(which: str, history: Path) -> int:

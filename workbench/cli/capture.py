@@ -20,7 +20,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan, trust_store
 from workbench.grading.grade import RunResult
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.capture import (
     CapturedSuite,
     json_of_capture,
@@ -28,7 +28,7 @@ from workbench.reports.capture import (
     text_of_capture,
     toml_of_capture,
 )
-from workbench.reports.paint import paint_for
+from workbench.show.text import paint_for
 from workbench.suite.files import FileState, SavingError, save
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, parse_suite

@@ -22,7 +22,6 @@ from workbench.cli.batch_command import (
     show_notices,
     way_to_go_on,
 )
-from workbench.cli.history_list import batches_text
 from workbench.cli.live import Live, Show
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
@@ -49,11 +48,12 @@ from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
 from workbench.evaluation.resume import complete_batch
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
+from workbench.numerals import counted
 from workbench.reports.comparison import summary_lines
 from workbench.reports.forms import endings_of, forms_of, pieces_of
-from workbench.reports.history_list import called
-from workbench.reports.markdown import cut_markdown
-from workbench.reports.paint import Paint, paint_for
+from workbench.show.markdown import cut_markdown
+from workbench.show.text import Paint, paint_for
+from workbench.show.views.batch_list import called
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -214,7 +214,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
             warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
         if (more := len(unfinished) - _MAX_NAMED) > 0:
             names_all = f"'workbench history list{history_option(history)}' lists all"
-            warn(f"runs are also missing in {batches_text(more)}: {names_all}", program.secrets)
+            warn(f"runs are also missing in {counted(more, 'batch')}: {names_all}", program.secrets)
 
 
 def _opens_app(output: Output) -> bool:
@@ -345,7 +345,7 @@ def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], ou
         case None | "text":
             lines = [*batch.lines(width=output.width, paint=output.paint)]
             if (recorded_as := batch.outcome.recorded_as) is not None and not output.quiet:
-                lines.append(output.paint(recorded_as, "quiet"))
+                lines.append(output.paint(recorded_as, "muted"))
             return (redacted("\n".join(lines) + "\n"),)
         case form:
             return pieces_of(form, "compare", without_secrets(batch.document()))

@@ -23,7 +23,7 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.remote.attached.records import AttachError, own_folder, socket_folder
 from workbench.reports.forms import forms_of
 from workbench.tools.watched_start import MARK

@@ -14,9 +14,9 @@ from workbench.engine.known_secrets import learn_secrets
 from workbench.evaluation.report import Report
 from workbench.exchange.exporters.export import FORMS, ExportError, write_runs, write_table
 from workbench.exchange.exporters.exported import ExportedRun, exported_run, suite_in
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.http.errors import shown_url
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
 

@@ -21,7 +21,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.options import RunOptions
 from workbench.lab.faults import FaultMatrix, FaultOptions, plan_faults
 from workbench.lab.faults_report import json_of_faults, text_of_faults
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.forms import endings_of, forms_of
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")

@@ -37,9 +37,9 @@ from workbench.exchange.exporters.export import FORMS
 from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.forms import Command, forms_of
-from workbench.reports.paint import Paint, paint_for
+from workbench.show.text import Paint, paint_for
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=natural, default=20, metavar="N", help="the maximum number of batches (default %(default)s)"
     )
-    _format(parser)
+    _format(parser, "text", "json", "markdown", "csv")
 
 
 def _flaky(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,7 @@ from workbench.suite.model import GraderName
 
 if TYPE_CHECKING:
     from workbench.evaluation.report import Report
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return lines_redacted(lines)
         if output.form == "text":
             paint = output.paint
-            quiet = (paint(note, "quiet") for note in notes)
+            quiet = (paint(note, "muted") for note in notes)
             changes = change_lines(diff.changes, suites, output.cut_at, paint, with_model=with_model)
             return lines_redacted((paint(title, "strong"), counts_text(diff, paint), *tests_text, *quiet, *changes))
         if output.form == "html":

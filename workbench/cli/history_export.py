@@ -21,10 +21,10 @@ from workbench.exchange.exporters.exported import exported_run
 from workbench.grading.lazy import Chosen
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.forms import any_form_of_file, why_too_many
-from workbench.reports.history_list import called
-from workbench.reports.visible import one_line
+from workbench.show.views.batch_list import called
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)

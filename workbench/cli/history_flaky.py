@@ -7,14 +7,14 @@ from itertools import islice
 
 from workbench.analysis.over_time import FlakyCase, StoredStatus, flaky_cases
 from workbench.cli.history import HistoryCommand
-from workbench.cli.history_list import batches_text, is_suite, suites_called
+from workbench.cli.history_list import is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
 from workbench.history.history import Contents, History
-from workbench.numbers import counted
+from workbench.numerals import counted, rates_text
 from workbench.reports.history_json import FlakyBatch, FlakyCaseReport, FlakyReport
-from workbench.reports.visible import one_line
-from workbench.reports.when import local_time
+from workbench.show.visible import one_line
+from workbench.show.when import local_time
 
 _BATCHES_SHOWN = 12
 
@@ -68,15 +68,15 @@ def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) ->
     paint = command.paint
     for flaky in found:
         low, high = flaky.interval
-        share = f"{flaky.good} of {counted(flaky.runs, 'run')} good ({low:.0%} to {high:.0%})"
+        share = f"{flaky.good} of {counted(flaky.runs, 'run')} good ({rates_text(low, high)})"
         title = f"{one_line(flaky.suite_name)} › {one_line(flaky.case_name)}"
-        yield f"{paint('◇', 'warn')} {title}  {one_line(flaky.model)}"
+        yield f"{paint('◇', 'warned')} {title}  {one_line(flaky.model)}"
         yield f"    {share}, flaky since batch {flaky.since_batch} of {local_time(flaky.since)}"
         course = " ".join(f"#{batch} {good}/{of}" for batch, good, of in flaky.course[-_BATCHES_SHOWN:])
-        yield paint(f"    {'… ' if len(flaky.course) > _BATCHES_SHOWN else ''}{course}", "quiet")
+        yield paint(f"    {'… ' if len(flaky.course) > _BATCHES_SHOWN else ''}{course}", "muted")
     if found:
         yield ""
-    yield paint(f"{counted(len(found), 'flaky case')} in the last {batches_text(batches)}", "quiet")
+    yield paint(f"{counted(len(found), 'flaky case')} in the last {counted(batches, 'batch')}", "muted")
 
 
 def _document(found: Sequence[FlakyCase], batches: int) -> FlakyReport:

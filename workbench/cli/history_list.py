@@ -17,8 +17,12 @@ from workbench.evaluation.exit_codes import OK
 from workbench.history.database import bytes_on_disk
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, SuiteRef
-from workbench.reports.history_list import batch_lines, trend_lines
-from workbench.reports.visible import one_line
+from workbench.numerals import bytes_text, counted
+from workbench.show.csv import table_rows
+from workbench.show.markdown import document_table
+from workbench.show.text import table_lines
+from workbench.show.views.batch_list import BatchFacts, batch_table, facts_of, trend_table
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,19 @@ def execute(options: Options, command: HistoryCommand) -> int:
         up_to = runs[0].number if runs else 0
         trends = stored_trends(history, ((part.suite.key, part.model) for part in parts), up_to)
     command.learn_secrets(*runs, *forks)
-    if options.format == "json":
-        from workbench.reports.history_reports import list_report
+    going = frozenset(batch.number for batch in (*runs, *forks) if command.is_going(batch))
+    listed = _Listed(facts_of(runs, regraded, going), facts_of(forks, regraded, going), count, fork_count, trends)
+    match options.format:
+        case "json":
+            from workbench.reports.history_reports import list_report
 
-        command.write_json(list_report(command.file, shown, trends, regraded))
-    else:
-        command.write(_lines(_Listed(runs, forks, count, fork_count, regraded, trends), command))
+            command.write_json(list_report(command.file, shown, trends, regraded))
+        case "text":
+            command.write(_lines(listed, command))
+        case "csv":
+            command.write(["".join(table_rows(batch_table([*listed.runs, *listed.forks]))).rstrip()])
+        case _:
+            command.write([document_table(batch_table([*listed.runs, *listed.forks]))])
     return OK
 
 
@@ -79,11 +90,10 @@ class _Listed:
     """The newest batches of runs, and of forks and reruns; how many batches there are, and how many of them are forks
     or reruns."""
 
-    runs: Sequence[BatchRow]
-    forks: Sequence[BatchRow]
+    runs: Sequence[BatchFacts]
+    forks: Sequence[BatchFacts]
     count: int
     fork_count: int
-    regraded: Mapping[int, int]
     trends: Mapping[TrendKey, Sequence[tuple[int, float]]]
 
 
@@ -93,20 +103,21 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
         keeps_one = f"'workbench run PATH{history_option(command.file)}' stores one"
         yield one_line(f"there is no batch in {command.file} yet: {keeps_one}, and so does the app")
         return
-    runs, forks, regraded = listed.runs, listed.forks, listed.regraded
-    going = frozenset(batch.number for batch in (*runs, *forks) if command.is_going(batch))
-    yield from batch_lines(runs, regraded, going, now=now, width=command.width, paint=command.paint)
+    runs, forks = listed.runs, listed.forks
+    yield from table_lines(batch_table(runs, now), command.width, command.paint)
     if forks:
         yield ""
-        yield f"{_kinds_of(forks)}, which count for no case"
-        yield from batch_lines(forks, regraded, going, now=now, width=command.width, paint=command.paint)
-    suites = tuple(dict.fromkeys(suite for batch in runs for suite in batch.suites))
-    trends = list(trend_lines(suites, listed.trends, command.width, command.paint))
-    yield from ("", *trends) if trends else ()
+        yield f"{_kinds_of(each.batch for each in forks)}, which count for no case"
+        yield from table_lines(batch_table(forks, now), command.width, command.paint)
+    suites = tuple(dict.fromkeys(suite for each in runs for suite in each.batch.suites))
+    trends = trend_table(suites, listed.trends)
+    if trends.rows:
+        yield from ("", "pass rates of the latest whole batches, the oldest first")
+        yield from table_lines(trends, command.width, command.paint)
     yield ""
     hidden = listed.count - len(runs) - len(forks)
     more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
-    yield command.paint(f"{batches_text(listed.count)}{more}, in {_file(command.file)}", "quiet")
+    yield command.paint(f"{counted(listed.count, 'batch')}{more}, in {_file(command.file)}", "muted")
 
 
 def _kinds_of(batches: Iterable[BatchRow]) -> str:
@@ -119,15 +130,3 @@ def _file(file: Path) -> str:
     with suppress(OSError):
         size = f" ({bytes_text(bytes_on_disk(file))})"
     return f"{one_line(str(file))}{size}"
-
-
-def batches_text(number: int) -> str:
-    """`1 batch`, `20 batches`."""
-    return f"{number:,} batch{'' if number == 1 else 'es'}"
-
-
-def bytes_text(number: int) -> str:
-    """A size in a unit that a person reads at a glance."""
-    if number < 1_000_000:
-        return f"{number / 1_000:.0f} kB"
-    return f"{number / 1_000_000:.1f} MB" if number < 1_000_000_000 else f"{number / 1_000_000_000:.1f} GB"

@@ -22,11 +22,11 @@ from workbench.history.edits import check_name, name_batch
 from workbench.history.history import History
 from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.baseline import Confirm, FailOn
 from workbench.reports.history_batch import shard_lines
-from workbench.reports.history_list import merge_hint
-from workbench.reports.visible import one_line
+from workbench.show.views.batch_list import merge_hint
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from workbench.cli.history import HistoryCommand
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK
 from workbench.history.edits import name_batch
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)

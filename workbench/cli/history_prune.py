@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from workbench.cli.history import HistoryCommand
-from workbench.cli.history_list import batches_text, bytes_text
 from workbench.cli.redaction import ask
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
@@ -15,8 +14,10 @@ from workbench.history.database import bytes_on_disk
 from workbench.history.edits import remove_batches
 from workbench.history.history import History
 from workbench.history.records import BatchRow
-from workbench.reports.history_list import batch_lines
-from workbench.reports.when import took_s
+from workbench.numerals import bytes_text, counted
+from workbench.show.text import table_lines
+from workbench.show.views.batch_list import batch_table, facts_of
+from workbench.show.when import took_s
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.write(["there is nothing to remove"])
         return code
     command.learn_secrets(*chosen)
-    command.write(batch_lines(chosen, regraded, (), now=now, width=command.width, paint=command.paint))
-    what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
+    command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
+    what = f"{counted(len(chosen), 'batch')}, about {bytes_text(size)}"
     if not (options.yes or _confirmed(f"Remove {what} permanently?")):
         command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
@@ -63,7 +64,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
     reused = f", and {bytes_text(free)} in it are free for the next batches" if free else ""
-    command.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller{reused}"])
+    command.write([f"removed {counted(len(chosen), 'batch')}; the history is {bytes_text(freed)} smaller{reused}"])
     return code
 
 

@@ -24,13 +24,13 @@ from workbench.evaluation.regrade import (
     store_grades,
 )
 from workbench.history.records import BatchRow, HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.forms import why_too_many
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
-from workbench.reports.history_list import called
 from workbench.reports.history_run import MovedRuns
 from workbench.reports.move_kinds import Move
 from workbench.reports.moves import VerdictReport
+from workbench.show.views.batch_list import called
 from workbench.suite.model import GraderName
 from workbench.suite.suite_file import SuiteFile, load_suite
 

@@ -29,9 +29,9 @@ from workbench.reports.history_batch import (
     runs_lines,
     totals_lines,
 )
-from workbench.reports.history_list import called
 from workbench.reports.history_run import titled_case_lines, told_lines
-from workbench.reports.visible import one_line
+from workbench.show.views.batch_list import called
+from workbench.show.visible import one_line
 from workbench.trajectory.recording import event_to_line
 
 if TYPE_CHECKING:
@@ -98,15 +98,15 @@ def _show_batch(
         paint, option = output.paint, history_option(command.file)
         resuming = f"{models_again(batch.settings)}{option}"
         yield from head_lines(batch, gradings, grading, runs, resuming, going=going, width=output.width, paint=paint)
-        yield from (paint(f"  {line}", "warn") for line in later_runs(batch, grading, runs, option))
+        yield from (paint(f"  {line}", "warned") for line in later_runs(batch, grading, runs, option))
         yield from ("", *totals_lines(batch, runs, paint))
         if (repaired := repaired_line_of(run.figures for run in runs if run.figures is not None)) is not None:
-            yield paint(f"▲ {repaired}", "warn")
+            yield paint(f"▲ {repaired}", "warned")
         names = {str(suite.file): suite.name for suite in batch.suites}
         yield from (*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), "")
         yield from runs_lines(runs, output.cut_at, paint, every=options.verbose)
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
-        yield from ("", paint(one_line(shows_run), "quiet"))
+        yield from ("", paint(one_line(shows_run), "muted"))
 
     @cache
     def report() -> Report:

@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.exchange.importers.import_files import ImportOptions, import_file, is_code, must_be_free
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.exchange.importers.tables import fields_of
-    from workbench.reports.visible import one_line
+    from workbench.show.visible import one_line
 
     program = begin_program()
     try:
@@ -103,7 +103,7 @@ def _executed(file: Path, python: str | None, program: Program, *, trusted: bool
     from workbench.cli.redaction import ask, warn
     from workbench.exchange.importers.arcade import executed
     from workbench.exchange.importers.source_files import RefusedError
-    from workbench.reports.visible import one_line
+    from workbench.show.visible import one_line
 
     try:
         code = file.read_bytes()

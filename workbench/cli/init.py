@@ -54,10 +54,10 @@ from workbench.evaluation.first_suite import (
 from workbench.evaluation.plan import Plan, PlanError, trust_store
 from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
-from workbench.numbers import counted
-from workbench.reports.paint import Paint
+from workbench.numerals import counted
 from workbench.reports.server_output import output_lines
-from workbench.reports.visible import one_line, visible
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, visible
 from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
 from workbench.suite.model import GraderName, Suite
 from workbench.suite.problems import did_you_mean

@@ -42,13 +42,12 @@ from workbench.evaluation.run import Outcome
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_not_needed
-from workbench.numbers import counted
+from workbench.numerals import counted, duration_text
 from workbench.reports.grade_text import result_text, step_lines
-from workbench.reports.paint import Paint, paint_for
 from workbench.reports.progress import Progress, progress_line, starting_text
 from workbench.reports.steps import StepLines
-from workbench.reports.values import seconds
-from workbench.reports.visible import fit, one_line
+from workbench.show.text import Paint, paint_for
+from workbench.show.visible import fit, one_line
 from workbench.trajectory.recording import event_to_line
 
 # What is shown of the runs of a batch while they go on: their steps for a person, or their events as JSON lines.
@@ -98,7 +97,7 @@ class StepPrinter:
     def start_up(self, event: StartUp) -> None:
         """One line where something starts up. A run that needs what failed says so itself."""
         if self._show.steps and event.took_ms is None:
-            line = self._show.paint(starting_text((event.what,)), "quiet")
+            line = self._show.paint(starting_text((event.what,)), "muted")
             write(f"{line}\n", self._show.stream)
 
     def judging(self, asked: JudgeAsked) -> None:
@@ -107,15 +106,17 @@ class StepPrinter:
         judge = f"the judge {one_line(asked.judge)}"
         if asked.again is not None:
             failed = f"{judge}: {one_line(asked.again.reason)}"
-            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {seconds(asked.again.wait_ms)}"]
+            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {duration_text(asked.again.wait_ms)}"]
         else:
-            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
+            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "muted")]
         for line in lines:
             self._print(asked.run_id, line)
 
     def put_off(self, event: RequestPutOff) -> None:
         if self._show.steps:
-            self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint asked another run to wait")
+            self._print(
+                event.run_id, f"↻ waits {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
+            )
 
     def done(self, result: RunResult) -> None:
         steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)
@@ -130,7 +131,7 @@ class StepPrinter:
         self._print(result.run_id, self._show.paint(result_text(result), result.status))
 
     def _print(self, run_id: str, line: str) -> None:
-        title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
+        title = self._show.paint(fit(self._titles[run_id], self._title_width), "muted")
         write(f"{title}  {line}\n", self._show.stream)
 
 

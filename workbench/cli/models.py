@@ -25,8 +25,8 @@ from workbench.evaluation.model_list import (
     untrusted,
 )
 from workbench.providers.built_in import built_in_models
-from workbench.reports.paint import Paint, Tone, paint_for
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint, Tone, paint_for
+from workbench.show.visible import one_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +81,7 @@ _NOT_USED = {
 }
 """Variables that the vendors' SDKs would follow, and what to do instead."""
 
-_TONES: Mapping[str, Tone] = {"works": "good", "repaired": "warn", "wrong": "bad", "unclear": "warn"}
+_TONES: Mapping[str, Tone] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 
 
 @dataclass(frozen=True)
@@ -166,15 +166,15 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
         yield ""
         yield f"{paint(one_line(spec.name), 'strong')}  {spec.provider}: {one_line(spec.description)}{set_}"
         for fact in listed.facts:
-            yield paint(f"  {one_line(fact)}", "quiet")
+            yield paint(f"  {one_line(fact)}", "muted")
         if listed.check is not None:
             checked = f"{listed.check.mark} {one_line(listed.check.sentence)}"
-            yield "  " + paint(checked, "good" if listed.check.ok else "warn" if listed.check.answers else "bad")
+            yield "  " + paint(checked, "passed" if listed.check.ok else "warned" if listed.check.answers else "failed")
         yield from _probe_lines(listed, paint)
     if notes:
         yield ""
     for note in notes:
-        yield paint(f"▲ {note}", "warn")
+        yield paint(f"▲ {note}", "warned")
 
 
 def _probe_lines(listed: ListedModel, paint: Paint) -> Iterator[str]:
@@ -185,7 +185,7 @@ def _probe_lines(listed: ListedModel, paint: Paint) -> Iterator[str]:
         head = f"{result.sign} {result.probe:<{width}}"
         yield f"  {paint(head, _TONES[result.state])}  {one_line(result.finding)}"
     for advice in advice_of(listed.probes):
-        yield "  " + paint(f"→ {one_line(advice)}", "quiet")
+        yield "  " + paint(f"→ {one_line(advice)}", "muted")
 
 
 def _as_json(models: Sequence[ListedModel], notes: Sequence[str]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
     from workbench.evaluation.model_list import KnownEndpoint
-    from workbench.reports.paint import Paint
+    from workbench.show.text import Paint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, warn, write, write_json
     from workbench.config.models import PRESETS
     from workbench.evaluation.model_list import known_endpoints, with_all_models
-    from workbench.reports.paint import paint_for
+    from workbench.show.text import paint_for
 
     program = begin_program()
     paths = [Path(path) for path in arguments.paths or ["."]]
@@ -56,7 +56,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
     from workbench.evaluation.model_list import names_to_run
     from workbench.providers.built_in import REPLAY, built_in_models
-    from workbench.reports.visible import one_line
+    from workbench.show.visible import one_line
 
     for info in built_in_models():
         if not info.name.startswith(REPLAY):
@@ -68,17 +68,17 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
         yield ""
         yield f"{paint(preset.title, 'strong')}  {endpoint.state}"
         if endpoint.problem:
-            yield paint(f"  ✗ {one_line(endpoint.problem)}", "bad")
+            yield paint(f"  ✗ {one_line(endpoint.problem)}", "failed")
         names = list(names_to_run(endpoint))
         for model, name in names:
             yield f"  {one_line(name or model)}"
         if any(name is None for _, name in names):
-            yield paint(f"  to run one: workbench models add NAME --preset {preset.name} --model MODEL", "quiet")
+            yield paint(f"  to run one: workbench models add NAME --preset {preset.name} --model MODEL", "muted")
     others = [endpoint for endpoint in endpoints if not endpoint.is_reachable]
     if others:
         yield ""
     for endpoint in others:
-        yield paint(f"{endpoint.preset.title}  {one_line(_why_not(endpoint))}", "quiet")
+        yield paint(f"{endpoint.preset.title}  {one_line(_why_not(endpoint))}", "muted")
 
 
 def _why_not(endpoint: KnownEndpoint) -> str:

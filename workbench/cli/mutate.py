@@ -20,7 +20,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.options import RunOptions
 from workbench.lab.mutation import Mutation, MutationOptions
 from workbench.lab.mutation_report import json_of_mutation, text_of_mutation
-from workbench.reports.paint import paint_for
+from workbench.show.text import paint_for
 
 KINDS = (
     "no description",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.parser import AS_WRITTEN
 from workbench.evaluation.exit_codes import OK, USAGE
+from workbench.numerals import duration_text
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
@@ -113,7 +114,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
         save_observed,
     )
     from workbench.exchange.observed.proxy import ListenError
-    from workbench.reports.visible import one_line
+    from workbench.show.visible import one_line
 
     destination = Destination(arguments.suite, arguments.recordings, arguments.force)
     keeper = Keeper(destination.kept, program.secrets, warn)
@@ -190,5 +191,7 @@ class _Lines:
                 return
             answer = seen.answer
             said = ", ".join(call.tool for call in answer.calls) or "answered"
-            what = f"not recorded: {answer.problem}" if answer.problem else f"{said}, {answer.latency_ms:,.0f} ms"
+            what = (
+                f"not recorded: {answer.problem}" if answer.problem else f"{said}, {duration_text(answer.latency_ms)}"
+            )
             warn(f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}: {what}")

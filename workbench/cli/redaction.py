@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 from workbench.config.secrets import NO_SECRETS, Pieces, Secrets
 from workbench.config.typed_keys import without_keys
 from workbench.dataclasses import json_text
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.project import Search
 
 if TYPE_CHECKING:

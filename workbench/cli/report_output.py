@@ -28,9 +28,9 @@ from workbench.reports.report_files import why_not_writable, write_report
 from workbench.suite.files import resolved
 
 if TYPE_CHECKING:
-    from workbench.reports.paint import Paint
     from workbench.reports.static_findings import StaticFinding
     from workbench.reports.text import Amount
+    from workbench.show.text import Paint
 
 
 def report_width(stream: TextIO) -> int:
@@ -77,7 +77,7 @@ class Output:
     @property
     def paint(self) -> Paint:
         """How the report is coloured."""
-        from workbench.reports.paint import Paint, paint_for  # on use: not every report is a text
+        from workbench.show.text import Paint, paint_for  # on use: not every report is a text
 
         return Paint(False) if self.file is not None else paint_for(sys.stdout, os.environ)
 

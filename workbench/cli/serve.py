@@ -139,7 +139,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.config.program import program_in
     from workbench.engine.known_secrets import learn_secrets, written_out
     from workbench.history.records import HistoryError
-    from workbench.numbers import counted
+    from workbench.numerals import counted
     from workbench.remote.attached.records import AttachError
 
     program = program_in(user_folders(), os.environ, models)

@@ -28,11 +28,11 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
 from workbench.history.records import HistoryError
 from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
-from workbench.numbers import counted
+from workbench.numerals import counted, figure
 from workbench.providers.built_in import is_built_in
 from workbench.reports.report_files import why_not_writable, write_report
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line, visible
+from workbench.show.visible import one_line, visible
 from workbench.suite.model import Case
 from workbench.suite.render import suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -168,7 +168,7 @@ class _Shrinking:
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
             warn(
                 f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
-                f"and at least {OFTEN_ENOUGH:.0%} have to"
+                f"and at least {figure(100 * OFTEN_ENOUGH)}% have to"
             )
             return INFRASTRUCTURE if others["error"] else QUALITY_MISSED
         cell = "", case.id, model

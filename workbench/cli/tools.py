@@ -38,11 +38,11 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
 from workbench.reports.forms import forms_of, pieces_of
-from workbench.reports.paint import Paint, paint_for
 from workbench.reports.server_output import output_lines
 from workbench.reports.tools import SuiteTools, finding_lines, tool_lines, tools_json
 from workbench.reports.values import progress_text
-from workbench.reports.visible import visible
+from workbench.show.text import Paint, paint_for
+from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import OnProgress, ServerError, ToolsError
 from workbench.tools.by_hand import CALL_ID, execute_by_hand

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from workbench.analysis.audit.finding import AuditFinding
     from workbench.cli.report_output import Output
     from workbench.config.program import Program
-    from workbench.reports.paint import Paint
     from workbench.reports.static_findings import StaticFinding
+    from workbench.show.text import Paint
     from workbench.suite.suite_file import SuiteFile
 
 
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
-    from workbench.numbers import counted
+    from workbench.numerals import counted
     from workbench.reports.forms import pieces_of
     from workbench.suite.project import is_settings
 
@@ -154,7 +154,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield which suites leave surplus calls to the rule of their grader, a line for each such rule."""
-    from workbench.numbers import counted
+    from workbench.numerals import counted
     from workbench.suite.model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
 

@@ -29,10 +29,10 @@ from workbench.history.records import (
     same_suites,
 )
 from workbench.history.run_table import RunTable
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.reports.history_batch import later_runs
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.trajectory.events import ToolDefinition

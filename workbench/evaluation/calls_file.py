@@ -27,7 +27,7 @@ from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_FILE_BYTES
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import definitions_for

@@ -25,10 +25,10 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.planner import plan
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.grade_text import issue_text
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text

@@ -26,7 +26,7 @@ from workbench.evaluation.reruns import Rerun, Reruns, executed_write
 from workbench.grading.grade import GRADED, RunResult
 from workbench.history.history import Contents, History
 from workbench.history.records import HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.built_in import REPLAY, is_built_in
 from workbench.reports.baseline import AgainstBaseline
 from workbench.suite.variants import model_of

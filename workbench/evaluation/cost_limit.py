@@ -21,8 +21,7 @@ from workbench.grading.grade import RunResult, Status
 from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean
 from workbench.history.history import History
-from workbench.numbers import counted
-from workbench.reports.values import cost_text
+from workbench.numerals import cost_text, counted
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 from workbench.tools.listings import Listings, definitions_for

@@ -16,7 +16,7 @@ from workbench.config.environment import Environment
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite

@@ -20,8 +20,8 @@ from workbench.reports.baseline import AgainstBaseline, baseline_lines
 from workbench.reports.comparison import comparison_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import markdown_of
-from workbench.reports.paint import Paint
 from workbench.reports.text import not_made_text
+from workbench.show.text import Paint
 from workbench.suite.model import Gate
 from workbench.version import __version__
 
@@ -128,6 +128,6 @@ class ModelComparison:
         if self.against is not None:
             yield from baseline_lines(self.against, width, paint)
         if self.not_made:
-            yield paint(not_made_text(self.not_made), "bad")
+            yield paint(not_made_text(self.not_made), "failed")
         if self.nothing_graded is not None:
-            yield paint(self.nothing_graded, "warn")
+            yield paint(self.nothing_graded, "warned")

@@ -14,12 +14,12 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.project import Search, find_suites
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile, load_suite

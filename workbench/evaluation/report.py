@@ -28,14 +28,14 @@ from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.failures import failure_lines
 from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
-from workbench.reports.paint import Paint
 from workbench.reports.report_files import write_report
 from workbench.reports.text import Amount, runs_table, text_report
 from workbench.reports.timing import Timing, timing_line
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
@@ -379,13 +379,13 @@ class Report:
 
             lines += move_lines(self.regraded, paint)
         if self.nothing_graded is not None:
-            lines.append(paint(self.nothing_graded, "warn"))
+            lines.append(paint(self.nothing_graded, "warned"))
         if self.shard is not None:
-            lines.append(paint(shard_line(self.shard, len(self.runs)), "quiet"))
+            lines.append(paint(shard_line(self.shard, len(self.runs)), "muted"))
         if self.timing is not None:
-            lines.append(paint(timing_line(self.timing), "quiet"))
+            lines.append(paint(timing_line(self.timing), "muted"))
         if self.recorded_as is not None:
-            lines.append(paint(self.recorded_as, "quiet"))
+            lines.append(paint(self.recorded_as, "muted"))
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:

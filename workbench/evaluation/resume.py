@@ -39,8 +39,8 @@ from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef
-from workbench.reports.history_list import called
-from workbench.reports.when import ago, local_time
+from workbench.show.views.batch_list import called
+from workbench.show.when import ago, local_time
 from workbench.suite.model import Gate
 from workbench.suite.project import Search, find_suites
 from workbench.suite.suite_file import SuiteFile, parse_suite

@@ -17,11 +17,11 @@ from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.model_list import ListedModel, ProbeResult
 from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
 from workbench.grading.pairing import describe_call
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_facts, issue_note
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite.model import Case
 from workbench.suite.suite_file import load_suite
 from workbench.tools.pool import ServerPool

@@ -32,7 +32,7 @@ from workbench.grading.pairing import (
     sure_pairs,
 )
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.suite.tool_names import ToolRegistry, normalised_name, same_tool

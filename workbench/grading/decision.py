@@ -15,7 +15,7 @@ from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_pytho
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.pairing import findings, rounds_of_steps
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
@@ -197,7 +197,7 @@ def _reason(items: list[CallPairing]) -> str:
         if item.expected_call is None and item.call is None:
             return "no call expected, none made"
         worst_first = sorted(item.parts.items(), key=lambda part: part[1])
-        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {decimals(amount)}" for part, amount in worst_first)
+        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {score_text(amount)}" for part, amount in worst_first)
     counts = Counter([item.outcome for item in items])
     wrong_first = sorted(counts.items(), key=lambda found: found[0] in _AS_EXPECTED)
     return f"{len(items)} decisions: " + "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)

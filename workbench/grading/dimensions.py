@@ -35,7 +35,7 @@ from workbench.grading.pairing import (
 )
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.events import JsonValue
@@ -95,7 +95,7 @@ def grade_dimensions(
     score = sum([SHARES[name] * amount for name, amount in amounts.items()])
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
     worst_first = sorted(amounts.items(), key=lambda each: each[1])
-    reason = ", ".join(f"{name} {decimals(amount)}" for name, amount in worst_first)
+    reason = ", ".join(f"{name} {score_text(amount)}" for name, amount in worst_first)
     if missing:
         reason = f"not called: {', '.join(missing)}; {reason}"
     if not surely_best:

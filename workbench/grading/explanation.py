@@ -16,7 +16,7 @@ from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.grade import CallPairing, Grade, Issue, Status, disagree
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
 from workbench.grading.traits import TRAITS
-from workbench.numbers import figure
+from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
 # Formulas as terms: evaluated, written in words, and written with the numbers of one run.

@@ -12,7 +12,7 @@ from workbench.checks.values import canonical_text, cut, describe_value, spelled
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -616,7 +616,7 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
     kind: IssueKind
     shown = bool(verdict.holds) or verdict.given or verdict.got is not None
     if verdict.holds:
-        kind, why = "partial credit", f"holds, but earns {decimals(verdict.score)} of {decimals(verdict.weight)}"
+        kind, why = "partial credit", f"holds, but earns {score_text(verdict.score)} of {score_text(verdict.weight)}"
     else:
         kind, why = "wrong argument" if shown else "missing argument", verdict.why
         if verdict.counted and (part := part_earned(verdict.score, verdict.weight)):

@@ -38,7 +38,7 @@ from workbench.grading.valid_arguments import (
     error_issues,
     unfinished,
 )
-from workbench.numbers import counted
+from workbench.numerals import counted, duration_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, InvalidArguments, WholeNumbers
 from workbench.suite.settings import Grading, Limits
 from workbench.suite.tool_names import is_meant, is_offered
@@ -415,8 +415,8 @@ def latency_issue(limits: Limits, latency_ms: float) -> Issue:
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
-        expected=f"at most {limits.max_latency_ms:g} ms",
-        got=f"{latency_ms:.0f} ms",
+        expected=f"at most {duration_text(limits.max_latency_ms)}",
+        got=duration_text(latency_ms),
     )
 
 

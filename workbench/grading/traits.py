@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade
 from workbench.grading.scoring import PASS_SCORE
-from workbench.numbers import figure
+from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
 

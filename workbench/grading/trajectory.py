@@ -34,7 +34,7 @@ from workbench.grading.pairing import (
 )
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
 from workbench.grading.scoring import unlisted_arguments
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue

@@ -15,7 +15,7 @@ from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violatio
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Issue
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.model import InvalidArguments
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

@@ -24,7 +24,7 @@ from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, count_name, what_is_asked
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
-from workbench.numbers import counted
+from workbench.numerals import counted, score_text
 from workbench.trajectory.events import JsonValue
 
 # The shards in histories: batches that have some runs of a plan, which `merging` puts together.
@@ -479,5 +479,5 @@ def _ids(text: str) -> list[int]:
 
 
 def _verdict(figures: Mapping[str, Any]) -> str:
-    score = f" {figures['score']:.3g}" if isinstance(figures["score"], float) else ""
+    score = f" {score_text(figures['score'])}" if isinstance(figures["score"], float) else ""
     return f"{figures['status']}{score}"

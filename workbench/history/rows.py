@@ -355,7 +355,7 @@ class StoredRows:
             except ValueError:  # its suites are damaged
                 continue
             paths = (key, key.removeprefix(project).removeprefix("/"))
-            found += self._stored(f"{_SUITE} WHERE project = ? AND path IN (?, ?)", (stored, *paths))
+            found += self._stored(f"{_SUITE} WHERE project = ? AND path IN (?, ?)", (written, *paths))
         self._take_suites(found)
         return [row[0] for row in found if row[0] in self._suites and self._suites[row[0]].key == key]
 

@@ -9,10 +9,10 @@ from html import escape
 from itertools import groupby
 
 from workbench.lab.faults import OK_VERDICTS, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.html.page import begin_page, line, part
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.visible import one_line, shortened, visible
+from workbench.show.text import Paint, Tone
+from workbench.show.visible import one_line, shortened, visible
 from workbench.suite.files import from_here
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
@@ -36,21 +36,21 @@ def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
     for each in weak:
         after = f" after {each.fault} of {each.tool}" + (" for good" if each.lasts == "for good" else "")
         said = f": {shortened(one_line(each.answer), _ANSWER_MAX)}" if each.answer else ""
-        yield f"{paint('✗', 'bad')} {one_line(each.model)} · {one_line(each.case_name)}: {each.shown}"
+        yield f"{paint('✗', 'failed')} {one_line(each.model)} · {one_line(each.case_name)}: {each.shown}"
         yield f"{one_line(after)}: {one_line(each.why)}{said}\n"
     untried = [each for each in matrix.tried if each.verdict == "not tried"]
     if untried:
         yield "\n"
     for each in untried:
         what = f"{each.fault} of {each.tool} was not tried" if each.tool else "nothing was tried"
-        yield paint(f"- {one_line(each.model)} · {one_line(each.case_name)}: {one_line(what)}: ", "quiet")
-        yield paint(f"{one_line(each.why)}\n", "quiet")
+        yield paint(f"- {one_line(each.model)} · {one_line(each.case_name)}: {one_line(what)}: ", "muted")
+        yield paint(f"{one_line(each.why)}\n", "muted")
     yield "\n"
     for model in matrix.models:
         yield f"{one_line(ok_words(matrix, model))}\n"
     shown = [verdict for verdict in VERDICT_WORDS if any(each.verdict == verdict for each in matrix.tried)]
     for verdict in shown:
-        yield paint(f"  {VERDICT_WORDS[verdict].shown}: {VERDICT_WORDS[verdict].about}\n", "quiet")
+        yield paint(f"  {VERDICT_WORDS[verdict].shown}: {VERDICT_WORDS[verdict].about}\n", "muted")
 
 
 def _row_text(row: tuple[str, str, str]) -> str:
@@ -80,8 +80,8 @@ def _cell_text(tried: tuple[Tried, ...], width: int, paint: Paint) -> str:
 
 def _tone(verdict: Verdict | None) -> Tone:
     if verdict is None or verdict == "not tried":
-        return "quiet"
-    return "good" if verdict in OK_VERDICTS else "bad"
+        return "muted"
+    return "passed" if verdict in OK_VERDICTS else "failed"
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.lab.mutation import MutantResult, MutationReport
-from workbench.numbers import counted
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.numerals import counted, rate_text
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue
 
 _MAX_NAMED = 5
@@ -26,13 +26,13 @@ def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
             share = f"{len(tried) - len(survivors)} of {counted(len(tried), 'mutant')} noticed"
             yield f"  {share}\n"
         for result in survivors:
-            yield f"  {paint('◇', 'warn')} survives  {_name(result, several=several)}: {_should(result)}\n"
+            yield f"  {paint('◇', 'warned')} survives  {_name(result, several=several)}: {_should(result)}\n"
         for result in mine:
             if result.unclear:
                 yield f"  - {_name(result, several=several)}: in error on {_names(result.unclear)}\n"
         curve = report.curve(model)
         if curve:
-            points = " · ".join(f"{decoys}: {rate:.0%}" for decoys, rate in curve)
+            points = " · ".join(f"{decoys}: {rate_text(rate)}" for decoys, rate in curve)
             yield f"  pass rate over the number of decoys, of cases that pass without: {points}\n"
         blind = report.blind(model)
         if blind:
@@ -40,9 +40,9 @@ def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
     if report.left_out:
         yield "\n"
     for title, why in report.left_out.items():
-        yield paint(f"- {one_line(title)}: left out, {one_line(why)}\n", "quiet")
+        yield paint(f"- {one_line(title)}: left out, {one_line(why)}\n", "muted")
     if report.spared:
-        yield paint(f"\n{counted(report.spared, 'run')} saved: a mutant was noticed before\n", "quiet")
+        yield paint(f"\n{counted(report.spared, 'run')} saved: a mutant was noticed before\n", "muted")
 
 
 def _name(result: MutantResult, *, several: bool) -> str:

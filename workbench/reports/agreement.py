@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.grading.agreement import Agreement
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 
 _ROWS_MAX = 50
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import ValidArguments
 from workbench.grading.valid_arguments import why_unchecked
-from workbench.numbers import counted, decimals
-from workbench.reports.visible import one_line, shortened
+from workbench.numerals import counted, rate_text
+from workbench.show.visible import one_line, shortened
 
 _WHY_MAX = 300
 
 
-def rate_text(valid: int, checked: int) -> str:
+def checked_text(valid: int, checked: int) -> str:
     """Returns a rate with the number of calls that it rests on: `97.5% of 40`; less than all is never shown as all."""
-    return f"{decimals(100 * valid / checked, 1, full=100)}% of {checked:,}" if checked else "unknown"
+    return f"{rate_text(valid / checked)} of {checked:,}" if checked else "unknown"
 
 
 def valid_arguments_text(found: ValidArguments) -> str:
@@ -27,7 +27,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
         return "valid arguments unknown"
     bad = [tool for tool in found.tools if tool.valid < tool.checked]
     of_tools = ", ".join(f"{one_line(tool.tool)} {tool.valid:,} of {tool.checked:,}" for tool in bad)
-    rate = f"valid arguments {decimals(100 * found.valid / found.checked, 1, full=100)}%"
+    rate = f"valid arguments {rate_text(found.valid / found.checked)}"
     return f"{rate} of {counted(found.checked, 'call')} ({of_tools})" if bad else rate
 
 

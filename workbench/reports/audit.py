@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from workbench.analysis.audit.audit import Coverage
 from workbench.analysis.audit.finding import AuditFinding
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line, shortened
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 from workbench.suite.suite_file import SuiteFile
 
 LISTED_MAX = 400
@@ -25,7 +25,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
     for what, share in coverage.shares:
         if share.missing:
             yield paint(
-                shortened(f"  no case covers these {what}: {one_line('; '.join(share.missing))}", LISTED_MAX), "quiet"
+                shortened(f"  no case covers these {what}: {one_line('; '.join(share.missing))}", LISTED_MAX), "muted"
             )
 
 
@@ -33,5 +33,5 @@ def _finding_line(file: SuiteFile, finding: AuditFinding, paint: Paint) -> str:
     line = file.positions.line(finding.place)
     case = f" {one_line(finding.case)}:" if finding.case is not None else ""
     hint = f" ({one_line(finding.hint)})" if finding.hint else ""
-    kind = paint(finding.kind, "warn" if finding.weight == "warning" else "quiet")
+    kind = paint(finding.kind, "warned" if finding.weight == "warning" else "muted")
     return f"{one_line(str(file.path))}:{line}: {kind}:{case} {one_line(finding.message)}{hint}"

@@ -17,16 +17,16 @@ from workbench.analysis.paired import Paired
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.batch_diff import change_lines, changes_table, counts_text, notes_of, test_lines
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
 from workbench.reports.forms import LINES_MAX
-from workbench.reports.history_list import called
 from workbench.reports.json_base import ReportModel, SuitePath
-from workbench.reports.markdown import text
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.visible import one_line
-from workbench.reports.when import local_time
+from workbench.show.markdown import text
+from workbench.show.text import Paint, Tone
+from workbench.show.views.batch_list import called
+from workbench.show.visible import one_line
+from workbench.show.when import local_time
 
 FailOn = Literal["regression"]
 Confirm = Literal["reruns", "repeats", "none"]
@@ -154,7 +154,7 @@ def baseline_lines(
     for sentence in test_lines(against.diff.tests, *_NAMES):
         yield from (f"  {line}" for line in _wrapped(sentence, width))
     for note in (*notes_of(diff, *_NAMES, against.suites), *against.notes):
-        yield from (paint(f"  {line}", "quiet") for line in _wrapped(note, width))
+        yield from (paint(f"  {line}", "muted") for line in _wrapped(note, width))
     with_model = len(diff.models) > 1
     yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
     if changes:
@@ -164,17 +164,17 @@ def baseline_lines(
         for at, part in enumerate(_wrapped(line, width)):
             yield f"{paint(*sign) if sign is not None and not at else ' '} {part}"
     for change in against.suite_changes:
-        yield from (paint(f"  {line}", "quiet") for line in _wrapped(change, width))
+        yield from (paint(f"  {line}", "muted") for line in _wrapped(change, width))
     if against.is_empty:
-        yield paint(f"▲ {against.verdict}", "warn")
+        yield paint(f"▲ {against.verdict}", "warned")
         return
-    yield paint(f"✗ {against.verdict}", "bad") if against.regressed else paint(f"✓ {against.verdict}", "good")
+    yield paint(f"✗ {against.verdict}", "failed") if against.regressed else paint(f"✓ {against.verdict}", "passed")
 
 
 _SIGNS: Mapping[Confirmation | None, tuple[str, Tone] | None] = {
-    "confirmed": ("✗", "bad"),
-    "recovered": ("·", "quiet"),
-    "perhaps by chance": ("▲", "warn"),
+    "confirmed": ("✗", "failed"),
+    "recovered": ("·", "muted"),
+    "perhaps by chance": ("▲", "warned"),
     None: None,
 }
 
@@ -248,7 +248,7 @@ class GoodRunsReport(ReportModel):
     model: str
     cases: int
     difference: float = Field(description="the later share minus that of the baseline, the mean over the cases")
-    low: float | None = Field(description="lower end of its 95 % interval, for the tests of all models")
+    low: float | None = Field(description="lower end of its 95% interval, for the tests of all models")
     high: float | None
     p: float = Field(description="of the permutation test, adjusted for the tests of all models")
     worse: bool = Field(description="whether there are fewer good runs, by more than chance")

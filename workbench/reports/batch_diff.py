@@ -11,15 +11,15 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.paired import Paired
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_batch import later_runs
-from workbench.reports.history_list import called
-from workbench.reports.markdown import code, table, text
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.visible import fit, one_line
-from workbench.reports.when import local_time
+from workbench.show.markdown import code, table, text
+from workbench.show.text import Paint, Tone
+from workbench.show.views.batch_list import called
+from workbench.show.visible import fit, one_line
+from workbench.show.when import local_time
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24
@@ -28,8 +28,8 @@ TONES: dict[ChangeKind, Tone] = {
     "broke": "failed",
     "fixed": "passed",
     "moved": "warned",
-    "new": "plain",
-    "gone": "plain",
+    "new": "text",
+    "gone": "text",
     "missing": "failed",
     "slower": "warned",
     "errored": "error",
@@ -55,7 +55,7 @@ def counts_text(diff: BatchDiff, paint: Paint) -> str:
 
 
 def _count(number: int, kind: ChangeKind, paint: Paint) -> str:
-    return paint(f"{number:,} {kind}", TONES[kind] if number else "quiet")
+    return paint(f"{number:,} {kind}", TONES[kind] if number else "muted")
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
@@ -181,7 +181,7 @@ def change_lines(
             yield paint(kind, TONES[kind])
         lead = f"  {title}"
         if with_model:
-            lead += f"  {paint(fit(one_line(change.model), model), 'quiet')}"
+            lead += f"  {paint(fit(one_line(change.model), model), 'muted')}"
         room = width - taken - cell_len(title) if width is not None else None
         yield f"{lead}  {cut_what(change.sentence, room)}"
     if more > 0:

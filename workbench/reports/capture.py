@@ -7,10 +7,10 @@ from difflib import unified_diff
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.markdown import block, code, table, text
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.visible import one_line, visible
+from workbench.numerals import counted
+from workbench.show.markdown import block, code, table, text
+from workbench.show.text import Paint, Tone
+from workbench.show.visible import one_line, visible
 from workbench.suite.model import EXPECTATIONS
 from workbench.suite.render import Table
 from workbench.version import __version__
@@ -20,13 +20,13 @@ CaptureOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skip
 runs`: none of them ended as a run should."""
 
 _SIGNS: dict[CaptureOutcome, tuple[str, Tone]] = {
-    "proposed": ("+", "good"),
+    "proposed": ("+", "passed"),
     "unchanged": ("✓", "passed"),
     "not agreed": ("✗", "failed"),
     "no runs": ("▲", "error"),
-    "skipped": ("-", "quiet"),
+    "skipped": ("-", "muted"),
 }
-_TONES: dict[str, Tone] = {"+": "good", "-": "bad", "@": "quiet"}
+_TONES: dict[str, Tone] = {"+": "passed", "-": "failed", "@": "muted"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +78,11 @@ def text_of_capture(suites: Iterable[CapturedSuite], paint: Paint) -> Iterator[s
             sign, tone = _SIGNS[case.outcome]
             yield f"  {paint(sign, tone)} {one_line(case.case_id)}: {one_line(case.said)}\n"
             for why in case.left_out:
-                yield f"    {paint(one_line(f'left out: {why}'), 'quiet')}\n"
+                yield f"    {paint(one_line(f'left out: {why}'), 'muted')}\n"
         if difference := suite.difference:
             yield "\n"
             for line in difference:
-                yield f"{paint(visible(line), _TONES.get(line[:1], 'plain'))}\n"
+                yield f"{paint(visible(line), _TONES.get(line[:1], 'text'))}\n"
         yield "\n"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
-from workbench.reports.visible import ELLIPSIS, one_line, shortened
+from workbench.show.visible import ELLIPSIS, one_line, shortened
 
 _BETWEEN = " › "
 _COLUMN_MAX = 80

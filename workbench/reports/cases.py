@@ -12,12 +12,11 @@ from pydantic import Field
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.traits import TRAITS
-from workbench.numbers import counted, decimals
+from workbench.numerals import counted, score_text
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
-from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import score_text
-from workbench.reports.visible import one_line
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import RepeatRule
 
 DISAGREE = "≠"
@@ -80,16 +79,16 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     if case.is_flaky:
         parts.append("flaky")
     if case.score is not None and case.deviation is not None:
-        parts.append(f"mean {decimals(case.score)} ± {decimals(case.deviation)}")
+        parts.append(f"mean {score_text(case.score)} ± {score_text(case.deviation)}")
     if graded < len(case.runs):
         parts.append(f"{len(case.runs) - graded} not graded")
     yield f"    {paint(' · '.join(parts), case.status)}"
     if with_arguments and case.arguments:
-        yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "quiet")
+        yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "muted")
 
 
 def _argument_text(statistics: ArgumentStatistics) -> str:
-    mean, deviation = decimals(statistics.mean_normalised), decimals(statistics.normalised_deviation)
+    mean, deviation = score_text(statistics.mean_normalised), score_text(statistics.normalised_deviation)
     return one_line(f"{statistics.argument} {mean} ± {deviation}")
 
 
@@ -125,4 +124,4 @@ def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
     )
     differing = sum(result.graders_disagree for result in results)
     others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
-    return paint(f"  {one_line(f'graded by {values}{others}')}", "quiet")
+    return paint(f"  {one_line(f'graded by {values}{others}')}", "muted")

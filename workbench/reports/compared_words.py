@@ -10,15 +10,25 @@ from workbench.analysis.gates import GateResult
 from workbench.analysis.side_by_side import Comparison, front, points_by_cost, points_by_latency
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted, decimals
-from workbench.reports.argument_words import rate_text
+from workbench.numerals import (
+    NOTHING,
+    cost_text,
+    counted,
+    duration_text,
+    mean_text,
+    pace_text,
+    rate_text,
+    rates_text,
+    reached_text,
+    score_text,
+    scores_text,
+)
+from workbench.reports.argument_words import checked_text
 from workbench.reports.case_titles import Title
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, milliseconds, pace_text, reached_text, score_text
-from workbench.reports.visible import one_line, shortened
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
 
-NOTHING = "–"
 UNKNOWN = "unknown"
 _SUITE_MAX = 16
 _TOOL_MAX = 24
@@ -45,9 +55,9 @@ def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
     """Returns the words of a cell; `with_repeats` tells that some cell of the comparison has several runs."""
     if not cell.is_graded:
         return CellWords(STATUS_SIGNS[cell.status], "", "", cell.status, "", "")
-    latency = milliseconds(cell.latency_ms) if cell.latency_ms is not None else NOTHING
+    latency = duration_text(cell.latency_ms)
     share = f"{cell.good}/{cell.graded}" if with_repeats else ""
-    spread = f"±{decimals(cell.spread)}" if with_repeats and cell.spread is not None else ""
+    spread = f"±{score_text(cell.spread)}" if with_repeats and cell.spread is not None else ""
     broke_off = STATUS_SIGNS[cell.broke_off] if cell.broke_off is not None else ""
     return CellWords(STATUS_SIGNS[cell.status], share, broke_off, score_text(cell.score), spread, latency)
 
@@ -109,11 +119,6 @@ def left_out_line(left_out: int) -> str:
     return f"left out: {counted(left_out, 'case')} on which the models agree" if left_out else "every case differs"
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Returns a share as `66.7%`; less than all is never shown as all."""
-    return f"{decimals(100 * share, digits, full=100)}%"
-
-
 def totals_rows(
     totals: Sequence[ModelTotals],
     suite_names: Mapping[str, str],
@@ -141,16 +146,16 @@ def totals_rows(
     yield (
         "mean score",
         [
-            NOTHING if each.mean_score is None else decimals(each.mean_score, 3) + _on(each.graded, all_cases)
+            NOTHING if each.mean_score is None else mean_text(each.mean_score) + _on(each.graded, all_cases)
             for each in totals
         ],
     )
     if any(each.score_interval is not None for each in totals):
         bounds = [each.score_interval for each in totals]
-        yield "95% of mean", [NOTHING if each is None else " – ".join(decimals(x, 3) for x in each) for each in bounds]
+        yield "95% of mean", [NOTHING if each is None else scores_text(*each) for each in bounds]
     for name in dict.fromkeys(name for each in totals for name in each.metrics):
         found = [each.metrics.get(name) for each in totals]
-        yield one_line(f"response.{name}"), [NOTHING if value is None else decimals(value, 3) for value in found]
+        yield one_line(f"response.{name}"), [mean_text(value) for value in found]
     yield from _arguments(totals)
     yield from _gates(totals, suite_names)
     yield from _tries(totals)
@@ -162,7 +167,7 @@ def totals_rows(
     yield from _front(on_same_cases or (), all_cases)
     yield (
         "cases a minute",
-        [NOTHING if each.cases_a_minute is None else pace_text(each.cases_a_minute) for each in totals],
+        [pace_text(each.cases_a_minute) for each in totals],
     )
 
 
@@ -171,11 +176,11 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]
     found = [each.valid_arguments for each in totals]
     if not any(each.tools for each in found):
         return
-    yield "valid arguments", [NOTHING if not each.tools else rate_text(each.valid, each.checked) for each in found]
+    yield "valid arguments", [NOTHING if not each.tools else checked_text(each.valid, each.checked) for each in found]
     by_tool = [{tool.tool: tool for tool in each.tools} for each in found]
     for name in dict.fromkeys(tool.tool for each in found for tool in each.tools if tool.valid < tool.checked):
         of_tool = [tools.get(name) for tools in by_tool]
-        rates = [NOTHING if each is None else rate_text(each.valid, each.checked) for each in of_tool]
+        rates = [NOTHING if each is None else checked_text(each.valid, each.checked) for each in of_tool]
         yield f"· {shortened(one_line(name), _TOOL_MAX)}", rates
 
 
@@ -212,7 +217,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
     """Returns the pass rate, with the number of cases that it rests on where these are not all."""
     if totals.pass_rate is None:
         return NOTHING
-    return f"{percent(totals.pass_rate)}{f' of {totals.graded:,}' if totals.graded < cases else ''}"
+    return f"{rate_text(totals.pass_rate)}{f' of {totals.graded:,}' if totals.graded < cases else ''}"
 
 
 def _on(rests_on: int, cases: int) -> str:
@@ -224,7 +229,7 @@ def _times(name: str, latencies: Sequence[tuple[Latency | None, str]]) -> Iterat
     for which, time in _TIMES:
         yield (
             f"{name} {which}",
-            [NOTHING if each is None else f"{milliseconds(time(each))}{on}" for each, on in latencies],
+            [NOTHING if each is None else f"{duration_text(time(each))}{on}" for each, on in latencies],
         )
 
 
@@ -243,7 +248,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
 def _try(totals: ModelTotals, k: int, share: float) -> str:
     """Returns the share with the number of cases that have this many graded runs, where others have fewer."""
     cases = totals.passing[k - 1].cases
-    return percent(share) if cases == totals.graded else f"{percent(share)} of {cases:,}"
+    return rate_text(share) if cases == totals.graded else f"{rate_text(share)} of {cases:,}"
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
@@ -269,7 +274,7 @@ def _met(gate: GateResult) -> str:
 def _interval(totals: ModelTotals) -> str:
     if totals.interval is None:
         return NOTHING
-    return f"{percent(totals.interval.low)} – {percent(totals.interval.high)}"
+    return rates_text(totals.interval.low, totals.interval.high)
 
 
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:

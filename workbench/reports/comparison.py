@@ -13,7 +13,7 @@ from workbench.analysis.causes import BASELINE
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
     CellWords,
@@ -26,9 +26,9 @@ from workbench.reports.compared_words import (
     totals_rows,
     troubles,
 )
-from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.visible import ELLIPSIS, fit, one_line, shortened
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import ELLIPSIS, fit, one_line, shortened
 
 TITLE_WIDTH_MIN = 12
 MODEL_WIDTH_MAX = 28
@@ -51,7 +51,7 @@ def comparison_lines(
         yield from _table_lines(matrix, block, comparison, paint)
         yield ""
     if only_differences:
-        yield paint(left_out_line(len(comparison.rows) - len(rows)), "quiet")
+        yield paint(left_out_line(len(comparison.rows) - len(rows)), "muted")
         yield ""
     yield from summary_lines(comparison, width=width, paint=paint, interrupted=interrupted)
 
@@ -66,14 +66,14 @@ def summary_lines(comparison: Comparison, *, width: int, paint: Paint, interrupt
         yield paint(interrupted_line(comparison), "strong")
         yield ""
     if rule := rule_line(comparison.repeat_rules):
-        yield from (paint(line, "quiet") for line in _wrapped(rule, width))
+        yield from (paint(line, "muted") for line in _wrapped(rule, width))
         yield ""
     yield from _trouble_lines(troubles(comparison), width, paint)
     titles = titles_of(comparison) if comparison.pairs else {}
     for pair in comparison.pairs:
         yield from _pair_lines(pair, titles, width, paint)
     if BASELINE in comparison.models:
-        yield paint(f"{BASELINE} is a baseline, not a language model", "quiet")
+        yield paint(f"{BASELINE} is a baseline, not a language model", "muted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _trouble_lines(found: Sequence[Trouble], width: int, paint: Paint) -> Iterat
         yield f"{paint(STATUS_SIGNS['error'], 'error')} {first}"
         yield from (f"  {line}" for line in others)
     if len(found) > SHOWN_MAX:
-        yield paint(f"  … and {counted(len(found) - SHOWN_MAX, 'other error')}", "quiet")
+        yield paint(f"  … and {counted(len(found) - SHOWN_MAX, 'other error')}", "muted")
     yield ""
 
 
@@ -203,7 +203,7 @@ def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], Title], width: int,
         signs = " → ".join(paint(STATUS_SIGNS[cell.status], cell.status) for cell in (before, after))
         yield f"  {signs}  {titles[after.suite, after.case_id].cut(max(width - 9, TITLE_WIDTH_MIN))}"
     if len(discordant) > SHOWN_MAX:
-        yield paint(f"  … and {counted(len(discordant) - SHOWN_MAX, 'other case')}", "quiet")
+        yield paint(f"  … and {counted(len(discordant) - SHOWN_MAX, 'other case')}", "muted")
     yield ""
 
 

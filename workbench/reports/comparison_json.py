@@ -75,10 +75,10 @@ class ModelReport(ReportModel):
     runs: int
     runs_in_error: int
     pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")
-    interval: IntervalReport | None = Field(description="of the pass rate, 95 %; null where runs were stopped early")
+    interval: IntervalReport | None = Field(description="of the pass rate, 95%; null where runs were stopped early")
     mean_score: Finite | None = Field(description="over the cases that have a score")
     score_interval: IntervalReport | None = Field(
-        description="of the mean score, 95 %; null where a score is above 1, too"
+        description="of the mean score, 95%; null where a score is above 1, too"
     )
     latency: LatencyReport | None
     first_token: LatencyReport | None = Field(description="time to the first token of the first answer of a run")

@@ -8,7 +8,7 @@ from workbench.analysis.comparison import Cell, CellKey
 from workbench.analysis.side_by_side import Comparison, Pair, compared
 from workbench.analysis.watched import PairWatched
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.baseline import AgainstBaseline, baseline_markdown
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
@@ -20,8 +20,8 @@ from workbench.reports.compared_words import (
     totals_rows,
     troubles,
 )
-from workbench.reports.markdown import code, table, text
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.show.markdown import code, table, text
+from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.model import Gate
 
 

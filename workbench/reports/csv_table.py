@@ -1,14 +1,8 @@
-"""CSV (RFC 4180), whose columns are named like the keys of the JSON reports.
-
-A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break for a formula, also where it is
-quoted: such a text begins with an apostrophe here.
-"""
+"""Runs, compared cases and changes as rows of CSV, whose columns are named like the keys of the JSON reports."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping
-from io import StringIO
+from collections.abc import Iterator
 from typing import Any
 
 from workbench.dataclasses import compact_json
@@ -20,14 +14,8 @@ from workbench.reports.history_json import DiffReport
 from workbench.reports.json_base import bounded
 from workbench.reports.record_lines import cells_of
 from workbench.reports.runs_report import RunsReport
-from workbench.reports.visible import visible
+from workbench.show.csv import csv_rows
 from workbench.suite.files import from_here
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a text begins that a spreadsheet takes for a formula."""
-_CELL_MAX = 32_767
-"""Characters of a cell that spreadsheets keep."""
-CUT = " … (cut)"
 
 
 def rows_of_runs(report: RunsReport) -> Iterator[str]:
@@ -85,26 +73,3 @@ def _change(change: dict[str, Any]) -> dict[str, Any]:
         for name, cell in sides
         for key in ("status", "score", "good", "graded", "latency_ms")
     }
-
-
-def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the lines of a table, the names of the columns first; nothing without records."""
-    text = StringIO()
-    writer = csv.writer(text)
-    for number, record in enumerate(records):
-        if number == 0:
-            writer.writerow(record)
-        writer.writerow(map(_cell, record.values()))
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-
-
-def _cell(value: Any) -> str | int | float | None:
-    if value is None or isinstance(value, int | float):
-        return str(value).lower() if isinstance(value, bool) else value
-    plain = "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    shown = visible(plain)
-    if shown.startswith(_FORMULA):
-        shown = f"'{shown}"
-    return shown if len(shown) <= _CELL_MAX else shown[: _CELL_MAX - len(CUT)] + CUT

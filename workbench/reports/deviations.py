@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.visible import one_line
 from workbench.trajectory.events import Deviation
 
 

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from workbench.analysis.causes import ADVICE, Cause
 from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Pair, Symptom
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.json_base import ReportModel
-from workbench.reports.paint import Paint
 from workbench.reports.text import run_title
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 
 MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary names."""
@@ -31,9 +31,9 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
     yield paint(f"Failures by cause: {failures.failed:,} of {counted(failures.graded, 'graded run')}", "strong")
     for group in failures.groups:
         concerned = f"  {concerned_text(group, 1)}" if group.subjects else ""
-        yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'bad')}  {often(group)}{one_line(concerned)}"
+        yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'failed')}  {often(group)}{one_line(concerned)}"
         if with_advice:
-            yield paint(f"      → {one_line(group.advice)}", "quiet")
+            yield paint(f"      → {one_line(group.advice)}", "muted")
     if mixed_up := failures.confusion.mixed_up:
         pairs = ", ".join(f"{pair_text(pair)} {count:,}×" for pair, count in mixed_up[:MIXED_UP_MAX])
         more = len(mixed_up) - MIXED_UP_MAX

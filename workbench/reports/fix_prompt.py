@@ -13,11 +13,11 @@ from workbench.analysis.causes import ADVICE, advice_about
 from workbench.analysis.expectations import forbidden_others
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
-from workbench.numbers import decimals
+from workbench.numerals import score_text
 from workbench.reports.failures import symptom_text
 from workbench.reports.grade_text import issue_text
-from workbench.reports.markdown import block, code
 from workbench.reports.run_words import as_written, expected_lines, told_steps
+from workbench.show.markdown import block, code
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.tool_names import same_tool
 from workbench.suite.variants import model_of, variant_name_of
@@ -56,7 +56,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     tools = start.tools if start is not None else ()
     yield from ("# A failing tool call to fix", "", _INTRODUCTION, "")
     yield f"- suite: {code(suite)}, case {code(case.id)}"
-    score = f" with a score of {decimals(result.score)}" if result.score is not None else ""
+    score = f" with a score of {score_text(result.score)}" if result.score is not None else ""
     yield f"- model: {code(result.model)}; failed{score}{f' by {code(grade.grader)}' if grade is not None else ''}"
     system = start.system if start is not None else case.system
     yield from _section("System prompt", system.splitlines() if system else (), "There is none.")

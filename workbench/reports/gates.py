@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from workbench.analysis.gates import AggregateGate, AggregateResult, GateResult
-from workbench.numbers import counted, decimals
+from workbench.numerals import (
+    NOTHING,
+    cost_text,
+    counted,
+    figure,
+    rate_text,
+    rates_text,
+    reached_text,
+    setting_text,
+)
 from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
-from workbench.reports.paint import Paint
-from workbench.reports.values import reached_text
-from workbench.reports.visible import one_line
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.model import Statistic
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ class GateWatchedReport(ReportModel):
     of_cases: int = Field(description="number of cases that were planned")
     clusters: int | None = Field(description="number of clusters that these cases are in; null where each is one")
     rate: float | None = Field(description="mean over these cases of the share of good runs, 0..1")
-    interval: IntervalReport | None = Field(description="of `rate`, 95 %; null where runs were stopped early")
+    interval: IntervalReport | None = Field(description="of `rate`, 95%; null where runs were stopped early")
 
 
 class GateReport(ReportModel):
@@ -102,8 +110,8 @@ def gate_lines(
         )
         rests = f" of {counted(gate.graded, 'graded run')}" if gate.measure == "pass rate" and gate.graded else ""
         zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
-        verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-        yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {gate.minimum:.12g} required: {verdict}"
+        verdict = paint("met", "passed") if gate.met else paint("missed", "failed")
+        yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {setting_text(gate.minimum)} required: {verdict}"
         if gate.watched is not None:
             yield f"  {watched_text(gate.watched)}"
 
@@ -113,19 +121,18 @@ def watched_text(gate: GateWatched) -> str:
     clusters = f" in {counted(gate.clusters, 'cluster')}" if gate.clusters is not None else ""
     runs = f", {counted(gate.runs, 'run')}" if gate.runs != gate.cases else ""
     if gate.verdict is None:
-        after = f"not decided against {gate.worse:.12g} after {counted(gate.cases, 'case')}{clusters}{runs}"
+        after = f"not decided against {setting_text(gate.worse)} after {counted(gate.cases, 'case')}{clusters}{runs}"
         return f"{after}: {_rate_text(gate)}; the rate itself counts, without a bound on errors"
     of = f"{gate.cases:,} of {counted(gate.of_cases, 'case')}{clusters}{runs}"
-    why = "at least the gate" if gate.verdict == "reached" else f"no better than {gate.worse:.12g}"
+    why = "at least the gate" if gate.verdict == "reached" else f"no better than {setting_text(gate.worse)}"
     biased = "; the rate of runs that were stopped is biased" if gate.saved else ""
-    return f"decided after {of}: {why} (errors of 5 % either way); {counted(gate.saved, 'run')} saved{biased}"
+    return f"decided after {of}: {why} (errors of 5% either way); {counted(gate.saved, 'run')} saved{biased}"
 
 
 def _rate_text(gate: GateWatched) -> str:
     if gate.rate is None or gate.interval is None:
         return "nothing was graded"
-    low, high = (decimals(100 * bound, 1) for bound in gate.interval)
-    return f"{decimals(100 * gate.rate, 1, full=100)} % (95 %: {low} to {high})"
+    return f"{rate_text(gate.rate)} (95%: {rates_text(*gate.interval)})"
 
 
 def aggregate_lines(
@@ -148,8 +155,8 @@ def _gate_line(gate: AggregateGate, count: int, paint: Paint) -> str:
         reached = f"unknown, because there was {'only one value' if count == 1 else 'no value'}"
     else:
         reached = reached_text(gate.reached, gate.threshold)
-    verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-    return f"  {gate.statistic} {reached}, {gate.demand} {gate.threshold:.12g} required: {verdict}"
+    verdict = paint("met", "passed") if gate.met else paint("missed", "failed")
+    return f"  {gate.statistic} {reached}, {gate.demand} {setting_text(gate.threshold)} required: {verdict}"
 
 
 def _whose(model: str | None) -> str:
@@ -161,4 +168,4 @@ def _zeros_text(runs: int) -> str:
 
 
 def _number(value: float | None, of: str) -> str:
-    return "–" if value is None else decimals(value, 6 if of == "cost_usd" else 3)
+    return cost_text(value) if of == "cost_usd" and value is not None else NOTHING if value is None else figure(value)

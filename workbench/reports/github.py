@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.run_words import cut, issue_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
-from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
+from workbench.show.visible import one_line
 from workbench.suite.files import from_repository
 
 ANNOTATIONS_MAX = 9

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
 from workbench.grading.traits import TRAITS
-from workbench.numbers import counted, decimals
-from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, score_text, tokens_text
-from workbench.reports.visible import one_line, shortened
+from workbench.numerals import cost_text, counted, score_text
+from workbench.reports.values import usage_text
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 
 
 def issue_text(issue: Issue) -> str:
@@ -99,7 +99,7 @@ def why_passed(result: RunResult) -> str:
     low, high = TRAITS[grade.grader].thresholds(result.grading)
     met = high if grade.verdict == "passed" else low
     short = f", not {high:g}" if met != high else ""
-    return f"{result.status}: score {decimals(grade.score)} meets the threshold {met:g}{short}"
+    return f"{result.status}: score {score_text(grade.score)} meets the threshold {met:g}{short}"
 
 
 NOT_REACHED = "–"
@@ -134,15 +134,15 @@ def metric_text(metric: Metric) -> str:
     """Returns a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`. The issue of a check
     that does not hold says the rest."""
     if metric.about is not None:
-        return one_line(f"{metric.name} {decimals(metric.value)} ({metric.about})")
+        return one_line(f"{metric.name} {score_text(metric.value)} ({metric.about})")
     given = "" if metric.number is None or metric.scale is None else f" ({_on_scale(metric.number, metric.scale)})"
-    value = f"{metric.name} {decimals(metric.value)}{given}"
+    value = f"{metric.name} {score_text(metric.value)}{given}"
     why = f": {metric.why}" if metric.why else ""
     return one_line(f"{value}, expected {metric.expected}{why}" if metric.holds else value)
 
 
 def judging_text(use: JudgeUse) -> str:
     """Returns how often judges were asked, their tokens and their cost, where that is known."""
-    tokens = [f"tokens: {tokens_text(use.usage)}"] if use.usage is not None else []
+    tokens = [f"{usage_text(use.usage)}"] if use.usage is not None else []
     cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
     return " · ".join((counted(use.asked, "question"), *tokens, *cost))

@@ -17,17 +17,27 @@ from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
 from workbench.dataclasses import json_text
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
-from workbench.numbers import counted, decimals
+from workbench.numerals import (
+    cost_text,
+    counted,
+    duration_text,
+    mean_text,
+    rate_text,
+    rates_text,
+    score_text,
+    scores_text,
+    tokens_text,
+)
 from workbench.reports.argument_words import valid_arguments_text
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
-from workbench.reports.history_list import called, merge_hint, missing_text, shards_text
-from workbench.reports.paint import Paint
-from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.text import endpoint_text
-from workbench.reports.values import cost_text, milliseconds, score_text, seconds
-from workbench.reports.visible import fit, one_line, shortened
-from workbench.reports.when import epoch_ms, local_time, took_s
+from workbench.reports.values import percentiles_text
+from workbench.show.signs import FORK, STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.views.batch_list import called, merge_hint, missing_text, shards_text
+from workbench.show.visible import fit, one_line, shortened
+from workbench.show.when import epoch_ms, local_time, took_s
 from workbench.suite.model import Gate
 from workbench.trajectory.events import JsonValue
 
@@ -49,7 +59,7 @@ def head_lines(
     """Yields what a batch is, and its settings. `shown` is the regrade that is used, as in its `runs`, `options` are
     those that resuming it needs, `going` is whether some program is running it now."""
     took = took_s(batch.started_at, batch.ended_at)
-    took_text = f", took {seconds(took * 1000)}" if took is not None else ""
+    took_text = f", took {duration_text(took * 1000)}" if took is not None else ""
     yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
         either = ", or" if merge_hint(batch) else ";"
@@ -58,7 +68,7 @@ def head_lines(
             if going or batch.kind == "reruns"
             else f"{either} 'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"
         )
-        yield paint(f"  {missing}{one_line(resume)}", "warn")
+        yield paint(f"  {missing}{one_line(resume)}", "warned")
     if batch.kind == "fork":
         yield f"  {FORK}: an experiment that counts for no case"
     if batch.kind == "reruns":
@@ -67,7 +77,7 @@ def head_lines(
         this = ", which this is" if each is shown else ""
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
     for line in (*_graded_by(runs), *settings_lines(batch)):
-        yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "quiet")
+        yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
@@ -146,7 +156,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
         if run.figures is not None:
             parts.setdefault((run.suite, run.model), array("L")).append(index)
     for suite in batch.suites:
-        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         for part in batch.parts:
             if part.suite != suite:
                 continue
@@ -205,34 +215,32 @@ def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
         yield f"    {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
     if totals.pass_rate is not None and totals.interval is not None:
-        low, high = (decimals(100 * share, 1) for share in (totals.interval.low, totals.interval.high))
-        facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}% (95 %: {low} to {high})")
+        bounds = rates_text(totals.interval.low, totals.interval.high)
+        facts.append(f"pass rate {rate_text(totals.pass_rate)} (95%: {bounds})")
     if totals.mean_score is not None:
         found = totals.score_interval
-        bounds = f" (95 %: {decimals(found.low, 3)} to {decimals(found.high, 3)})" if found is not None else ""
-        facts.append(f"mean score {decimals(totals.mean_score, 3)}{bounds}")
+        bounds = f" (95%: {scores_text(found.low, found.high)})" if found is not None else ""
+        facts.append(f"mean score {mean_text(totals.mean_score)}{bounds}")
     if arguments := valid_arguments_text(totals.valid_arguments):
         facts.append(arguments)
     if facts:
-        yield paint(f"    {' · '.join(facts)}", "quiet")
+        yield paint(f"    {' · '.join(facts)}", "muted")
     facts = [
         text
         for title, times in (("latency", totals.latency), ("first token", totals.first_token))
         if (text := _latency(title, times))
     ]
     if totals.input_tokens is not None or totals.output_tokens is not None:
-        facts.append(f"{totals.input_tokens or 0:,} tokens in, {totals.output_tokens or 0:,} out")
+        facts.append(tokens_text(totals.input_tokens or 0, totals.output_tokens or 0))
     if totals.cost_usd:
         unknown = totals.runs_of_unknown_cost
         facts.append(cost_text(totals.cost_usd) + (f" without {counted(unknown, 'run')}" if unknown else ""))
     if facts:
-        yield paint(f"    {' · '.join(facts)}", "quiet")
+        yield paint(f"    {' · '.join(facts)}", "muted")
 
 
 def _latency(title: str, times: Latency | None) -> str:
-    if times is None:
-        return ""
-    return f"{title} p50 {milliseconds(times.p50_ms)}, p95 {milliseconds(times.p95_ms)}"
+    return f"{title} {percentiles_text(times)}" if times is not None else ""
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
@@ -250,7 +258,7 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
     titles = cut_titles(list(map(_title, shown)), max(width // 3, _TITLE_MIN) if width is not None else None)
     for run, title in zip(shown, titles, strict=True):
         figures = run.figures
-        sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "quiet")
+        sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "muted")
         score = score_text(figures.score) if figures is not None and figures.score is not None else ""
         what = f"{title}  {fit(one_line(run.model), model)}"
         lead = f"{run.place + 1:>{place},}  {sign} {what}  {score:>4}"

@@ -267,7 +267,7 @@ class FlakyCaseReport(ReportModel):
     since: str = Field(description="when that began, ISO 8601, UTC")
     good: int
     runs: int
-    low: float = Field(description="lower bound of the share that is good, 95 %")
+    low: float = Field(description="lower bound of the share that is good, 95%")
     high: float = Field(description="upper bound")
     batches: tuple[FlakyBatch, ...] = Field(description="the oldest first")
 

@@ -13,18 +13,17 @@ from workbench.analysis.over_time import MAX_TREND
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
-from workbench.numbers import counted
+from workbench.numerals import counted, score_text
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.grade_text import issue_text, result_text, step_lines, why_passed
 from workbench.reports.history_batch import run_title
-from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, MovesFold, graded_text
-from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.steps import StepLines
-from workbench.reports.values import score_text
-from workbench.reports.visible import fit, one_line, shortened
-from workbench.reports.when import local_time
+from workbench.show.signs import STATUS_SIGNS, sparkline
+from workbench.show.text import Paint
+from workbench.show.views.batch_list import called
+from workbench.show.visible import fit, one_line, shortened
+from workbench.show.when import local_time
 from workbench.trajectory.events import Event
 
 _MODEL_MAX = 24
@@ -64,7 +63,7 @@ def titled_case_lines(
 ) -> Iterator[str]:
     """Yields the title of the case of these runs, and its results over time."""
     title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
-    yield f"{title}  {paint(one_line(runs[0].suite.path), 'quiet')}"
+    yield f"{title}  {paint(one_line(runs[0].suite.path), 'muted')}"
     if cells := over_time(runs):
         yield from case_lines(cells, runs, batches, width, paint)
     else:
@@ -100,7 +99,7 @@ def case_lines(
         yield f"{lead}  {sign} {shortened(f'{came_to(cell)}{why}', room)}"
         older = rows[at + 1][0] if at + 1 < len(rows) else batch
         if hashes[older] != hashes[batch]:
-            yield paint(f"{'':>{number}}  - the suite changed here -", "quiet")
+            yield paint(f"{'':>{number}}  - the suite changed here -", "muted")
 
 
 def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:

@@ -16,14 +16,13 @@ from xml.sax.saxutils import escape
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import CaseResult
 from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
-from workbench.numbers import counted
+from workbench.numerals import counted, score_text
 from workbench.reports.grade_text import doubts
-from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, issue_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.server_output import output_lines
-from workbench.reports.values import score_text
-from workbench.reports.visible import visible
+from workbench.show.text import Paint
+from workbench.show.visible import visible
 from workbench.suite.files import from_repository
 from workbench.version import __version__
 

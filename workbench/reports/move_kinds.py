@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.numbers import counted
-from workbench.reports.values import score_text
+from workbench.numerals import counted, score_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument
 from workbench.reports.json_writing import Records, Redactor, document_pieces
 from workbench.reports.move_kinds import Move, graded_text, moves_text
-from workbench.reports.paint import Paint
-from workbench.reports.signs import FORK
-from workbench.reports.visible import one_line
+from workbench.show.signs import FORK
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class WatchedReport(ReportModel):
 
 class PairedReport(ReportModel):
     """The paired tests of a first and a second column: `better` and `worse` tell how the second does against the first.
-    Pass and fail is one question, scores are another; the level of 5 % applies to each by itself."""
+    Pass and fail is one question, scores are another; the level of 5% applies to each by itself."""
 
     pairs: int = Field(description="number of cases graded with both")
     better: int = Field(description="number of cases that are good only with the second")
@@ -65,7 +65,7 @@ class PairedReport(ReportModel):
     )
     rate_difference: float | None = Field(description="of the pass rates on the pairs, second minus first")
     rate_interval: IntervalReport | None = Field(
-        description="of `rate_difference`, 95 % for all comparisons of this report together; a bound of 0 is outside"
+        description="of `rate_difference`, 95% for all comparisons of this report together; a bound of 0 is outside"
         " where `holm_status` is at most 0.05"
     )
     score_interval: IntervalReport | None = Field(

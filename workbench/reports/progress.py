@@ -11,12 +11,11 @@ from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
-from workbench.numbers import counted
-from workbench.reports.paint import Paint, Tone
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text
-from workbench.reports.visible import fit, one_line
+from workbench.numerals import cost_text, counted, estimate_time_text
 from workbench.reports.waiting import Awaited
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint, Tone
+from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0
@@ -160,32 +159,32 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     """Returns the line, in at most `width` cells: less important parts are left out where there is no room."""
     done, planned = progress.done, progress.planned
     left = progress.left_s(now_s)
-    parts: list[tuple[int, list[tuple[str, Tone]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "plain")])]
+    parts: list[tuple[int, list[tuple[str, Tone]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "text")])]
     parts.append((0, [(f"{done:,}/{planned:,}", "strong")]))
     parts.append((1, _ends(progress, only_ascii)))
     waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
-    parts.append((2, [(f"{progress.running:,} running{waiting}", "plain")] if progress.running else []))
-    parts.append((2, [(starting_text(progress.starting.values()), "plain")] if progress.starting else []))
+    parts.append((2, [(f"{progress.running:,} running{waiting}", "text")] if progress.running else []))
+    parts.append((2, [(starting_text(progress.starting.values()), "text")] if progress.starting else []))
     parts.append((5, _awaited(progress, now_s)))
-    parts.append((4, [(f"{planned - done:,} left", "plain")] if done < planned else []))
-    parts.append((3, [(f"about {duration_text(left)}", "plain")] if left is not None else []))
+    parts.append((4, [(f"{planned - done:,} left", "text")] if done < planned else []))
+    parts.append((3, [(f"about {estimate_time_text(left)}", "text")] if left is not None else []))
     unknown = " + ?" if progress.cost_unknown else ""
-    parts.append((6, [(cost_text(progress.cost_usd) + unknown, "plain")] if progress.cost_usd else []))
+    parts.append((6, [(cost_text(progress.cost_usd) + unknown, "text")] if progress.cost_usd else []))
     if len(progress.by_model) > 1:
         for number, (name, (over, of_all)) in enumerate(progress.by_model.items()):
             shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
-            parts.append((7 + number, [(f"{shown} {over:,}/{of_all:,}", "quiet")]))
+            parts.append((7 + number, [(f"{shown} {over:,}/{of_all:,}", "muted")]))
     parts = [part for part in parts if part[1]]
     gap = " | " if only_ascii else " · "
     while len(parts) > 1 and _width(parts, gap) > width:
         last = max(parts, key=lambda part: part[0])
         if last[0] == _BAR and cell_len(last[1][0][0]) > SHORT_BAR_WIDTH:
-            parts[0] = (_BAR, [(_bar(done, planned, SHORT_BAR_WIDTH, only_ascii), "plain")])
+            parts[0] = (_BAR, [(_bar(done, planned, SHORT_BAR_WIDTH, only_ascii), "text")])
         else:
             parts.remove(last)
     if _width(parts, gap) > width:
         return fit(f"{done:,}/{planned:,}", width).rstrip()
-    return paint(gap, "quiet").join(" ".join(paint(text, tone) for text, tone in words) for _, words in parts)
+    return paint(gap, "muted").join(" ".join(paint(text, tone) for text, tone in words) for _, words in parts)
 
 
 def starting_text(what: Iterable[str]) -> str:
@@ -193,17 +192,6 @@ def starting_text(what: Iterable[str]) -> str:
     first, *others = what
     more = f" and {counted(len(others), 'other')}" if others else ""
     return f"starting {one_line(first)}{more}"
-
-
-def duration_text(seconds: float) -> str:
-    """Returns an estimated time in one or two units: `8 s`, `3 min`, `2 h 10 min`."""
-    if seconds < 60:
-        return f"{max(round(seconds), 1)} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    return f"{hours:,} h {rest} min" if rest and hours < 10 else f"{hours:,} h"
 
 
 def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
@@ -225,7 +213,7 @@ def _awaited(progress: Progress, now_s: float) -> list[tuple[str, Tone]]:
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
         return []
-    return [(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}", "plain")]
+    return [(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}", "text")]
 
 
 def _width(parts: list[tuple[int, list[tuple[str, Tone]]]], gap: str) -> int:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from workbench.checks.check import Check
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.valid_arguments import cut_off_where
+from workbench.numerals import duration_text
 from workbench.reports.deviations import deviation_lines
 from workbench.reports.grade_text import issue_text, why_passed
-from workbench.reports.values import call_text, milliseconds, result_text, shown_json
-from workbench.reports.visible import one_line
+from workbench.reports.values import call_text, result_text, shown_json
+from workbench.show.visible import one_line
 from workbench.suite.model import Case
 from workbench.trajectory.trajectory import Trajectory
 
@@ -68,7 +69,7 @@ def told_steps(trajectory: Trajectory) -> Iterator[str]:
             if call.result is not None:
                 error = "error " if call.result.is_error else ""
                 who = f"server {call.server}" if call.server is not None else call.result.source
-                time = milliseconds(call.result.latency_ms)
+                time = duration_text(call.result.latency_ms)
                 yield f"← {one_line(str(who))} {time}  {error}{result_text(call.result.content)}"
         if round_.text.strip():
             yield f"« {one_line(round_.text.strip())}"

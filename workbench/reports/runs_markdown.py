@@ -10,22 +10,21 @@ from itertools import islice
 from workbench.analysis.totals import Totals
 from workbench.grading.grade import Status
 from workbench.grading.repeats import CaseResult
-from workbench.numbers import counted, decimals
-from workbench.reports.argument_words import rate_text, unchecked_lines
+from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
+from workbench.reports.argument_words import checked_text, unchecked_lines
 from workbench.reports.baseline import baseline_markdown
 from workbench.reports.cases import repeats_lines
 from workbench.reports.deviations import repaired_line
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.grade_text import doubts, metric_text
-from workbench.reports.markdown import block, code, table, text
-from workbench.reports.paint import Paint
 from workbench.reports.run_words import cut, expected_lines, issue_lines, made_lines, told_steps
 from workbench.reports.runs_report import RunsReport, ShownCase
-from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.text import endpoint_text, not_made_text
 from workbench.reports.timing import timing_line
-from workbench.reports.values import cost_text, milliseconds, score_text
-from workbench.reports.visible import one_line
+from workbench.show.markdown import block, code, table, text
+from workbench.show.signs import STATUS_SIGNS
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
@@ -91,7 +90,7 @@ def _head(report: RunsReport) -> Iterator[str]:
     if models:
         yield "\n" + _lines(table(_TITLES, (_model_row(model, totals, report) for model, totals in models.items())))
     if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
-        tools = (f"{one_line(tool.tool)}: calls valid {rate_text(tool.valid, tool.checked)}" for tool in invalid)
+        tools = (f"{one_line(tool.tool)}: calls valid {checked_text(tool.valid, tool.checked)}" for tool in invalid)
         yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
     if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
         yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)
@@ -140,11 +139,11 @@ def _model_row(model: str, totals: Totals, report: RunsReport) -> tuple[str, ...
     return (
         code(report.secrets.redact(model)),
         *(f"{number:,}" for number in numbers),
-        f"{decimals(100 * totals.pass_rate, 1, full=100)} %" if totals.pass_rate is not None else "–",
-        rate_text(arguments.valid, arguments.checked) if arguments.tools else "–",
-        decimals(totals.mean_score, 3) if totals.mean_score is not None else "–",
-        milliseconds(totals.latency.p50_ms) if totals.latency is not None else "–",
-        cost_text(totals.cost_usd) if totals.cost_usd is not None else "unknown",
+        rate_text(totals.pass_rate),
+        checked_text(arguments.valid, arguments.checked) if arguments.tools else "–",
+        mean_text(totals.mean_score),
+        duration_text(totals.latency.p50_ms if totals.latency is not None else None),
+        cost_text(totals.cost_usd),
     )
 
 

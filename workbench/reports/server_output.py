@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.grading.grade import RunResult
-from workbench.numbers import counted
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.text import Paint
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ServerOutput
 
 
@@ -24,7 +24,7 @@ def output_title(output: ServerOutput) -> str:
 def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[str]:
     """Yields the title and the lines, with control characters made visible. No line is cut."""
     blank = " " * indent
-    yield paint(f"{blank}{output_title(output)}{':' if output.lines else ''}", "quiet")
+    yield paint(f"{blank}{output_title(output)}{':' if output.lines else ''}", "muted")
     for line in output.lines:
         yield f"{blank}  {one_line(line)}"
 

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.dataclasses import json_text
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.tools import SuiteTools
-from workbench.reports.visible import one_line
 from workbench.reports.workflow_commands import command
+from workbench.show.visible import one_line
 from workbench.suite.files import from_repository, is_outside, resolved
 from workbench.suite.problems import Place, Problem, written
 from workbench.suite.suite_file import SuiteFile

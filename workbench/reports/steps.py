@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.numerals import duration_text
 from workbench.reports.by_hand import fork_text, hold_text
 from workbench.reports.deviations import deviation_lines
-from workbench.reports.paint import Paint
-from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds, waited_text
-from workbench.reports.visible import one_line, shortened
+from workbench.reports.values import call_text, progress_text, result_text, waited_text
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -104,7 +105,7 @@ class StepLines:
                 if source in _UNTIMED:
                     return [f"← {_UNTIMED[source]}  {error}{result_text(content)}"]
                 who = f"server {self._servers[call_id]}" if call_id in self._servers else source
-                return [f"← {one_line(who)} {milliseconds(ms)}  {error}{result_text(content)}"]
+                return [f"← {one_line(who)} {duration_text(ms)}  {error}{result_text(content)}"]
             case TextDelta(text=text):
                 self._text.append(text)
             case ReasoningDelta(text=text):
@@ -113,19 +114,19 @@ class StepLines:
                 self._reasoning += self._text
                 self._text.clear()
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
-                return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "quiet")]
+                return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
                 self._failure = error  # reported with the retry, or with the run's end if it ends the run
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 why = "" if reason == self._failure else f": {one_line(reason)}"
-                return [f"▲ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
+                return [f"▲ {one_line(self._failure)}", f"↻ retry {attempt} in {duration_text(wait_ms)}{why}"]
             case RunFinished(reason="sent too much", error=error):
                 return [f"▲ {one_line(error or '')}"]
             case Paused(why=why, call_id=call_id) as paused:
                 where = hold_text(paused, self._tools.get(call_id or ""))
                 return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]
             case Resumed(held_ms=held_ms):
-                return [f"‖ continues after {seconds(held_ms)}"]
+                return [f"‖ continues after {duration_text(held_ms)}"]
             case CallEdited(call_id=call_id, arguments=arguments):
                 return [f"✎ edited: {call_text(self._tools[call_id], arguments)}"]
             case ResultEdited(content=content, is_error=is_error):
@@ -137,9 +138,9 @@ class StepLines:
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished(latency_ms=latency_ms, deviations=deviations, waited_ms=waited_ms):
-                time = f" in {milliseconds(latency_ms)}" if latency_ms else ""
+                time = f" in {duration_text(latency_ms)}" if latency_ms else ""
                 waited = [f"· {waited_text(waited_ms)}"] if waited_ms else []
-                answered = self._paint(f"· model answered{time}", "quiet")
+                answered = self._paint(f"· model answered{time}", "muted")
                 silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
                 repaired = [f"▲ {line}" for line in deviation_lines(deviations)]
                 return [*waited, *self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
@@ -160,7 +161,7 @@ class StepLines:
         self._reasoning.clear()
         lines = []
         if self._verbose and reasoning:
-            lines.append(self._paint(f"· {one_line(reasoning)}", "quiet"))
+            lines.append(self._paint(f"· {one_line(reasoning)}", "muted"))
         if text:
             lines.append(f"« {one_line(text)}")
         return lines

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Literal
 
 from workbench.dataclasses import dataclass, json_text
-from workbench.numbers import counted
-from workbench.reports.csv_table import csv_rows
-from workbench.reports.markdown import code, table, text
+from workbench.numerals import counted
 from workbench.reports.run_words import cut, made_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.show.csv import csv_rows
+from workbench.show.markdown import code, table, text
+from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
 from workbench.version import __version__

@@ -16,7 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
-from workbench.numbers import counted, decimals
+from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
 from workbench.reports.by_hand import unread_text
@@ -34,11 +34,11 @@ from workbench.reports.grade_text import (
     step_lines,
     why_passed,
 )
-from workbench.reports.paint import Paint, Tone
 from workbench.reports.server_output import ToldOutputs
-from workbench.reports.signs import FORK, STATUS_SIGNS
-from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
-from workbench.reports.visible import fit, one_line, shortened
+from workbench.reports.values import percentiles_text, usage_text
+from workbench.show.signs import FORK, STATUS_SIGNS
+from workbench.show.text import Paint, Tone
+from workbench.show.visible import fit, one_line, shortened
 
 Amount = Literal["little", "normal", "much"]
 
@@ -80,14 +80,14 @@ def text_report(
         yield ""
     yield from _notice_lines(results, paint, shown_as)
     if (repaired := repaired_line(results)) is not None:
-        yield paint(f"▲ {repaired}", "warn")
+        yield paint(f"▲ {repaired}", "warned")
     for line in unchecked_lines(results, shown_as):
-        yield paint(f"▲ {one_line(line)}", "warn")
+        yield paint(f"▲ {one_line(line)}", "warned")
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
     if apart := dict.fromkeys(result.case_name for result in counting if result.grading.quarantined):
-        yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "quiet")
+        yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "muted")
     yield from gate_lines(quality.gates, suite_names, paint, with_model=len(models) > 1)
     yield from aggregate_lines(quality.aggregates, suite_names, paint, with_model=len(models) > 1)
     whole, of_models = totals_by_model(counting)
@@ -104,62 +104,57 @@ def text_report(
 
         yield from published_lines(asked, suite_names, paint, with_details=much)
     if any(result.model == BASELINE and result.grader is not None for result in counting):
-        yield paint(f"  {BASELINE} is a baseline, not a language model", "quiet")
+        yield paint(f"  {BASELINE} is a baseline, not a language model", "muted")
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
     """Yields counts, scores, latency, tokens and cost, a line each."""
     counts: list[tuple[str, int, Tone]] = [
-        ("passed", totals.passed, "good"),
-        ("warned", totals.warned, "warn"),
-        ("failed", totals.failed, "bad"),
-        ("in error", totals.errors, "bad"),
-        ("skipped", totals.skipped, "quiet"),
-        ("stopped", totals.stopped, "quiet"),
-        ("not graded", totals.not_graded, "quiet"),
+        ("passed", totals.passed, "passed"),
+        ("warned", totals.warned, "warned"),
+        ("failed", totals.failed, "failed"),
+        ("in error", totals.errors, "failed"),
+        ("skipped", totals.skipped, "muted"),
+        ("stopped", totals.stopped, "muted"),
+        ("not graded", totals.not_graded, "muted"),
     ]
     parts = [
-        paint(f"{count:,} {word}", tone if count else "plain")
+        paint(f"{count:,} {word}", tone if count else "text")
         for word, count, tone in counts
         if count or word in ("passed", "failed")
     ]
     lead = f"{paint(title, 'strong')}: " if title else ""
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
     if totals.cost_limited:
-        yield paint(f"  {not_made_text(totals.cost_limited)}", "bad")
+        yield paint(f"  {not_made_text(totals.cost_limited)}", "failed")
     if totals.endpoint_faults:
         yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
     facts = []
     if totals.mean_score is not None:
-        facts.append(f"mean score {decimals(totals.mean_score, 3)}")
+        facts.append(f"mean score {mean_text(totals.mean_score)}")
     if totals.pass_rate is not None:
         with_warned = " with the warned" if totals.warned else ""
-        rate = f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}"
+        rate = f"pass rate {rate_text(totals.pass_rate)}{with_warned}"
         facts.append(f"{rate} of {counted(totals.graded, 'graded run')}")
     if arguments := valid_arguments_text(totals.valid_arguments):
         facts.append(arguments)
     if facts:
-        yield paint(f"  {' · '.join(facts)}", "quiet")
+        yield paint(f"  {' · '.join(facts)}", "muted")
     if totals.latency is not None:
-        times = totals.latency
-        yield paint(
-            f"  model latency mean {milliseconds(times.mean_ms)}, p50 {milliseconds(times.p50_ms)},"
-            f" p95 {milliseconds(times.p95_ms)}, max {milliseconds(times.max_ms)}",
-            "quiet",
-        )
+        yield paint(f"  latency {percentiles_text(totals.latency)}", "muted")
     if totals.usage is not None:
-        yield paint(f"  tokens: {tokens_text(totals.usage)}", "quiet")
+        yield paint(f"  {usage_text(totals.usage)}", "muted")
     if totals.cost_usd:
         unknown = totals.runs_of_unknown_cost
         without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
-        yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
+        yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "muted")
     if totals.judging.asked:
-        yield paint(f"  judging: {judging_text(totals.judging)}", "quiet")
+        yield paint(f"  judging: {judging_text(totals.judging)}", "muted")
     for line in agreement_lines(totals.agreement):
-        yield paint(f"  {line}", "quiet")
+        yield paint(f"  {line}", "muted")
     effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
     if parts := [f"{what}: {number:,}" for number, what in effort if number]:
-        yield paint(f"  {' · '.join(parts)}", "quiet")
+        yield paint(f"  {' · '.join(parts)}", "muted")
 
 
 def not_made_text(runs: int) -> str:
@@ -202,7 +197,7 @@ def runs_table(
     yield paint(
         f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}"
         + (f"  {'cost':>{COST_WIDTH}}" if with_cost else ""),
-        "quiet",
+        "muted",
     )
     ending = _ends_of_repeats(results, cases)
     outputs = ToldOutputs(paint)
@@ -211,11 +206,11 @@ def runs_table(
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
         differing = DISAGREE if disagree(result.grades) else " "
-        latency = milliseconds(result.limited_ms) if result.limited_ms else "–"
+        latency = duration_text(result.limited_ms or None)
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
-        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
+        yield f"{sign} {title}  {paint(model, 'muted')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
         if in_full and result.grades:
             yield grades_line(result.grades)
             if (parts := parts_line(result.grades[0])) is not None:
@@ -237,7 +232,7 @@ def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, Ca
 
 
 def _cost(result: RunResult) -> str:
-    shown = "–" if result.cost_usd is None else cost_text(result.cost_usd)
+    shown = cost_text(result.cost_usd)
     return f"  {shown:>{COST_WIDTH}}"
 
 
@@ -246,9 +241,9 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
     yield from outputs.of_end(result, 4)
     if result.trajectory.touched:
-        yield paint("    a person edited this run: the result is not the model's alone", "quiet")
+        yield paint("    a person edited this run: the result is not the model's alone", "muted")
     if unread := unread_text(result.trajectory):
-        yield paint(f"    {unread}", "quiet")
+        yield paint(f"    {unread}", "muted")
     told: set[tuple[object, ...]] = set()
     # Steps that all passed add nothing to their chain.
     steps = result.steps if in_full or any(step.status != "passed" for step in result.steps) else ()
@@ -262,13 +257,13 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         in_short = result.status == "passed" and not in_full
         yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or is_doubt(issue, result))
         if not in_short and (why := why_passed(result)):
-            yield paint(f"    {why}", "quiet")
+            yield paint(f"    {why}", "muted")
     for metric in result.metrics if in_full or result.status != "passed" else ():
         sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
         place = "response." if metric.about is None else ""
         yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():
-        yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
+        yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "muted")
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
@@ -305,7 +300,7 @@ def _notice_lines(
             if trajectory.start is not None:
                 lines += outputs.lines(result.suite, trajectory.start.server_outputs, 2)
     for notice, runs in notices.items():
-        yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warn")
+        yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warned")
     yield from lines
 
 
@@ -313,7 +308,7 @@ def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
     """Yields how many runs there are, and how many forks, which count only by themselves; nothing without forks."""
     forks = sum(result.is_fork for result in results)
     if forks and forks == len(results):
-        yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warn")
+        yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")
     elif forks:
         they = "the fork is" if forks == 1 else "the forks are"
         runs = counted(len(results) - forks, "run")

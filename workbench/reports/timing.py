@@ -8,7 +8,7 @@ from workbench.analysis.comparison import busy_ms, cells_of, runs_of_models
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
-from workbench.reports.values import seconds
+from workbench.numerals import duration_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +38,5 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
 
 def timing_line(timing: Timing) -> str:
     """Returns the time in one line."""
-    start_up = f", {seconds(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
-    return f"took {seconds(timing.took_ms)}{start_up}"
+    start_up = f", {duration_text(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
+    return f"took {duration_text(timing.took_ms)}{start_up}"

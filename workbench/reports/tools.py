@@ -9,10 +9,10 @@ from typing import Any
 
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.paint import Paint
+from workbench.numerals import counted
 from workbench.reports.server_output import output_lines
-from workbench.reports.visible import one_line, shortened
+from workbench.show.text import Paint
+from workbench.show.visible import one_line, shortened
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
 
@@ -50,7 +50,7 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
     for number, suite in enumerate(suites):
         if number:
             yield ""
-        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         if not suite.sources:
             yield "  no tools"
         for source in suite.sources:
@@ -67,11 +67,11 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
     for number, suite in enumerate(suites):
         if number:
             yield ""
-        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         for source in suite.sources:
             if source.error is not None:
                 as_listed = f"; as listed on {source.listed_at:%Y-%m-%d %H:%M}" if source.listed_at else ""
-                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'bad')}{as_listed}"
+                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'failed')}{as_listed}"
                 if source.output is not None:
                     yield from output_lines(source.output, paint, 4)
         findings = suite.findings or ()
@@ -82,7 +82,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
                 yield f"  {one_line(about)}"
             last = about
             where = f"{one_line(finding.where)}: " if finding.where else ""
-            severity = paint(finding.severity, "bad" if finding.severity == "error" else "warn")
+            severity = paint(finding.severity, "failed" if finding.severity == "error" else "warned")
             yield f"    {severity}: {where}{one_line(finding.message)} ({one_line(finding.hint)})"
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
@@ -117,19 +117,19 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
     if source.case is not None:
         title = f"written out in case {one_line(source.case)}"
     if source.error is not None:
-        yield f"  {title}: {paint(one_line(source.error), 'bad')}"
+        yield f"  {title}: {paint(one_line(source.error), 'failed')}"
         if source.output is not None:
             yield from output_lines(source.output, paint, 4)
         if source.listed_at is None:
             return
         title = f"as listed on {source.listed_at:%Y-%m-%d %H:%M}"
     size = sum(map(definition_size, source.tools))
-    yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'quiet') if size else ''}"
+    yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'muted') if size else ''}"
     for tool in source.tools:
         note = hint(tool) or ("unmarked" if source.server is not None else "")
         about = ", ".join(filter(None, [note, _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
-        yield paint(shortened(f"        {about}", width), "quiet")
+        yield paint(shortened(f"        {about}", width), "muted")
         if tool.description:
             yield shortened(f"        {one_line(tool.description.strip())}", width)
     if source.task_tools:

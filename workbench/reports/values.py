@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.numbers import counted, decimals
-from workbench.reports.visible import one_line
+from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ExecutionProgress, JsonValue, Usage
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
+    from workbench.analysis.totals import Latency
 
 _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
 
@@ -37,57 +38,20 @@ def result_text(content: str) -> str:
     return one_line(content)
 
 
-def score_text(score: float | None) -> str:
-    """Returns a score with two decimals, `1.00` only when it is 1; `n/a` where a grader does not apply."""
-    return "n/a" if score is None else decimals(score)
-
-
-def reached_text(reached: float, demanded: float) -> str:
-    """Returns a value that was compared with a threshold, with three decimals, or with as many as distinguish the
-    two."""
-    for digits in range(3, 10):
-        text = decimals(reached, digits)
-        if (float(text) < demanded, float(text) > demanded) == (reached < demanded, reached > demanded):
-            return text
-    return decimals(reached, 3)
-
-
-def milliseconds(value: float) -> str:
-    """Returns a time in a unit that a person reads at a glance."""
-    if value < 10:
-        return f"{value:.1f} ms"
-    return f"{value:.0f} ms" if value < 999.5 else f"{value / 1000:.1f} s"
-
-
-def seconds(value_ms: float) -> str:
-    """Returns a wait in milliseconds as seconds."""
-    return f"{value_ms / 1000:.1f} s"
-
-
 def waited_text(waited_ms: float) -> str:
     """Returns how long a request waited at its endpoint for others to end."""
-    return f"waited {seconds(waited_ms)} for a free slot"
+    return f"waited {duration_text(waited_ms)} for a free slot"
 
 
-def pace_text(cases_a_minute: float) -> str:
-    """Returns cases per minute, with a decimal where there are few."""
-    return f"{cases_a_minute:,.0f}" if cases_a_minute >= 100 else f"{cases_a_minute:.1f}"
+def usage_text(usage: Usage) -> str:
+    """Return tokens in and out, with those from a cache and those spent on reasoning where there are any."""
+    return tokens_text(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, usage.reasoning_tokens)
 
 
-def tokens_text(usage: Usage) -> str:
-    """Returns tokens in and out, with those from a cache and those spent on reasoning where there are any."""
-    cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
-    reasoning = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
-    return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{reasoning}"
-
-
-def cost_text(dollars: float) -> str:
-    """Returns US dollars, with as many decimals as a small amount needs."""
-    if not dollars:
-        return "$0"
-    if 0 < dollars < 0.000001:
-        return "<$0.000001"
-    return f"${dollars:,.{2 if dollars >= 1 else 4 if dollars >= 0.01 else 6}f}"
+def percentiles_text(times: Latency) -> str:
+    """Return `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
+    shown = (("p50", times.p50_ms), ("p95", times.p95_ms), ("max", times.max_ms))
+    return ", ".join(f"{name} {duration_text(ms)}" for name, ms in shown)
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -103,5 +67,5 @@ def estimate_text(estimate: Estimate) -> str:
 
 def progress_text(progress: ExecutionProgress) -> str:
     """Returns the progress of an execution, safe to show: `3 of 10  reading`."""
-    total = f" of {progress.total:g}" if progress.total is not None else ""
-    return f"{progress.progress:g}{total}  {one_line(progress.message or '')}".rstrip()
+    total = f" of {figure(progress.total)}" if progress.total is not None else ""
+    return f"{figure(progress.progress)}{total}  {one_line(progress.message or '')}".rstrip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
+from workbench.numerals import estimate_time_text
 from workbench.trajectory.events import PromptProgress
 
 CHARACTERS_PER_TOKEN = 4
@@ -39,11 +40,11 @@ class Awaited:
         """Return the time, the progress and the speed, as far as they are known, the most important first."""
         facts: list[str] = []
         if now_s is not None and now_s - self.sent_s >= SHOWN_AFTER_S:
-            facts.append(f"{now_s - self.sent_s:.0f} s")
+            facts.append(estimate_time_text(now_s - self.sent_s))
         if self._read is not None:
             facts.append(self._read)
         if now_s is not None and self.first_s is not None and now_s - self.first_s >= SHOWN_AFTER_S:
-            facts.append(f"about {self.characters / CHARACTERS_PER_TOKEN / (now_s - self.first_s):.0f} tokens/s")
+            facts.append(f"about {int(self.characters / CHARACTERS_PER_TOKEN / (now_s - self.first_s))} tokens/s")
         return facts
 
     @property

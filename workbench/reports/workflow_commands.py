@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.files import is_outside
 
 _OLD_COMMAND = re.compile(r"##(?=\[)")

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.settings_name import SETTINGS_NAME
 from workbench.suite.files import absolute
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.known_tools import tools_of_suite
+from workbench.show.spans import plain
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
 from workbench.tools.listings import Listings
 from workbench.tui.case.form.lines import lay_out
-from workbench.tui.lines.spans import plain
 
 EVERYTHING = """
 format = 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.chains import chain_happenings
 from tests.trajectories import CallSpec
 from tests.tui.apps import Opened, opened, opening, suites_in
-from workbench.tui.lines.spans import plain
+from workbench.show.spans import plain
 
 CHAIN = """
 format = 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import opened, suites_in
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.audit.screen import AuditList, AuditScreen
-from workbench.tui.lines.glyphs import GLYPHS
 
 WEAK = """\
 format = 1

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.audit.audit import audit_suite
+from workbench.show.spans import cells
 from workbench.suite.suite_file import parse_suite
 from workbench.tui.audit.lines import AuditedSuite, audit_rows, audit_text, finding_count
-from workbench.tui.lines.spans import cells
 
 SUITE = """\
 format = 1

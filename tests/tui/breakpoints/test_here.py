@@ -8,6 +8,7 @@ import pytest
 
 from workbench.engine.breakpoints import Breakpoint, breakpoint_line, breakpoint_of
 from workbench.grading.grade import ArgumentVerdict
+from workbench.show.spans import Line, Span, plain
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.breakpoints.lines import (
@@ -18,7 +19,6 @@ from workbench.tui.breakpoints.lines import (
     completions_of,
 )
 from workbench.tui.lines.laid_out import GrowingText
-from workbench.tui.lines.spans import Line, Span, plain
 from workbench.tui.lines.typed_rows import with_breakpoint
 from workbench.tui.run_book.shown.items import (
     CallItem,

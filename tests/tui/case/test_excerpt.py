@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.authoring.open_suite import OpenSuite
+from workbench.show.spans import cells, plain
 from workbench.suite.suite_file import parse_suite
 from workbench.tui.case.excerpt_view import case_excerpt, excerpt_lines, file_excerpt
-from workbench.tui.lines.spans import cells, plain
 
 TEXT = """format = 1
 name = "S"

@@ -8,8 +8,8 @@ import pytest
 
 from workbench.authoring.form.row import Cell, FormRow
 from workbench.authoring.form.rows import CASE_LABELS
+from workbench.show.spans import plain
 from workbench.tui.case.form.lines import lay_out
-from workbench.tui.lines.spans import plain
 
 
 def row_called(label: str) -> FormRow:

@@ -250,5 +250,5 @@ async def test_a_batch_that_was_stopped_early_is_tested_by_what_stopped_it(tmp_p
         assert f"decided after {report.watched[0].cases} of 12 cases: careless better on 0, worse on" in app.screen
         assert "McNemar" not in app.screen and "permutation" not in app.screen
         await app.press("escape", "y")
-        await app.until(lambda: "a real difference at the 5 % level (e-value" in app.app.clipboard)
+        await app.until(lambda: "a real difference at the 5% level (e-value" in app.app.clipboard)
         assert "saved; the pass rates" in app.app.clipboard

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from tests.tui.comparing.test_state import Table, case, figures, over
 from workbench.grading.run_summary import RunSummary
+from workbench.show.spans import cells, plain
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
     Columns,
@@ -26,7 +27,6 @@ from workbench.tui.comparing.lines import (
 from workbench.tui.comparing.sources import ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import ComparedTotals
-from workbench.tui.lines.spans import cells, plain
 
 LONG_CASE = "A very long case name that goes on and on so that no terminal could ever show all of it at once"
 LONG_MODELS = tuple(f"mediocre-quantized-instruct-q4_K_M-2026-11-{which}" for which in ("long", "short"))
@@ -196,7 +196,7 @@ def test_each_column_says_whether_its_model_meets_the_gates() -> None:
     table.demanded = {figures("passed").suite: Gate(min_score=0.75)}
     totals.add_up()
     assert [row for row in totals.rows if row[0].startswith("gate")] == [
-        ("gate: mean score 0.75", ["1.000 met", "0.500 missed"])
+        ("gate: mean score 0.75", ["1.00 met", "0.50 missed"])
     ]
     names = [name for name, _ in totals.rows]
     assert names.index("gate: mean score 0.75") == names.index("mean score") + 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.analysis.cells import column
 from workbench.analysis.paired import paired
+from workbench.show.spans import plain
 from workbench.tui.comparing.paired import PairedState
-from workbench.tui.lines.spans import plain
 
 
 def said(state: PairedState) -> list[str]:

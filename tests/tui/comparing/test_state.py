@@ -17,12 +17,12 @@ from workbench.authoring.case_list import CaseKey
 from workbench.grading.grade import Status
 from workbench.grading.repeats import WORST_FIRST
 from workbench.grading.run_summary import RunSummary
+from workbench.show.spans import cells, plain
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import cell_line, cell_text, columns_of, header_line, heads_of, row_line
 from workbench.tui.comparing.sources import NOT_RUN, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import ComparedTotals
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.record import RunRecord
 
 MODELS = ("a", "b")

@@ -9,11 +9,11 @@ from tests.analysis.runs import called
 from tests.grading.cases import call, case_of
 from workbench.analysis.failures import confusion_of
 from workbench.engine.plan import PlannedRun, plan_runs
+from workbench.show.spans import cells, plain
 from workbench.suite.model import Case
 from workbench.suite.suite_file import load_suite
 from workbench.tui.failures.lines import ConfusionTable, detail_lines, row_line
 from workbench.tui.failures.state import FailureList
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.record import RunRecord
 
 SUITE = """

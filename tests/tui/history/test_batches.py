@@ -15,11 +15,12 @@ from tests.tui.histories import Made, utc, well, write_history
 from workbench.analysis.over_time import TrendKey, trends_of
 from workbench.grading.grade import Status
 from workbench.history.records import COUNTED, BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
+from workbench.show.markdown import document_table
+from workbench.show.spans import Line, cells, plain
 from workbench.trajectory.events import JsonValue
 from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.stored import ReadBatches, read_batches, read_cases
 
 __all__ = ["utc"]
@@ -47,6 +48,10 @@ def listed(*batches: BatchRow, going: Sequence[int] = ()) -> HistoryList:
     return state
 
 
+def row_of(state: HistoryList, batch: BatchRow, width: int) -> Line:
+    return state.laid.line(state.facts(batch), width)
+
+
 def numbers(state: HistoryList) -> list[int]:
     return [batch.number for batch in state.rows]
 
@@ -60,11 +65,11 @@ def test_the_name_of_a_model_is_cut_only_where_its_figures_leave_no_room(width: 
 
 @pytest.mark.parametrize(
     ("good", "bad", "counts"),
-    [(29_000, 10_500, "   73.4%   29k/39k"), (987, 13, "   98.7% 987/1,000"), (3, 0, "  100.0%     3/3")],
+    [(29_000, 10_500, "  ✓29k ✗10k  73.4%"), (987, 13, "  ✓987 ✗13  98.7%"), (3, 0, "  ✓3  100.0%")],
 )
 def test_counts_of_any_size_keep_to_their_column(good: int, bad: int, counts: str) -> None:
     batch = batch_of(1, part_of(good, bad, cases=good + bad))
-    assert plain(history_lines.row_line(listed(batch), batch, 80)).endswith(counts)
+    assert plain(row_of(listed(batch), batch, 80)).endswith(counts)
 
 
 def test_the_newest_batch_stands_first_and_forks_are_hidden() -> None:
@@ -194,14 +199,14 @@ def test_no_line_is_wider_than_there_is_room(name: str, model: str, width: int) 
     suite = replace(HOME, name=name or "x", path=f"{name}.toml")
     batch = batch_of(1, part_of(2, 1, suite=suite, model=model), name=name or None)
     state = listed(batch, batch_of(2, part_of(3, 0, suite=suite, model=model)))
-    assert cells(history_lines.row_line(state, batch, width)) <= width
+    assert cells(row_of(state, batch, width)) <= width
     if width >= 20:
         assert all(cells(line) <= width for line in history_lines.detail_lines(state, batch, width))
 
 
 def test_the_copied_table_has_a_row_for_each_batch_that_is_shown() -> None:
     state = listed(batch_of(1, part_of(2, 1), name="a|b"), batch_of(2, part_of(3, 0)))
-    assert history_lines.history_text(state).splitlines()[-1].startswith("| `#1` a\\|b | 2026-03-01")
+    assert document_table(state.table).splitlines()[-1].startswith("| `#1` a\\|b | 2026-03-01")
 
 
 def test_only_what_there_is_apart_from_the_graded_runs_is_said() -> None:
@@ -233,21 +238,21 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
 
     def said(width: int = 80) -> tuple[str, str]:
         lines = history_lines.detail_lines(state, batch, 100)
-        return plain(history_lines.row_line(state, batch, width)), plain(lines[1]).strip()
+        return plain(row_of(state, batch, width)), plain(lines[1]).strip()
 
     row, first = said()
-    assert row.rstrip().endswith("as it ran   66.7%     2/3") and "↻" not in row
+    assert row.rstrip().endswith("as it ran  ✓2 ✗1   66.7%") and "↻" not in row
     assert first == "66.7% passed: 2 of 3 graded runs, as graded when it ran; there are later grades"
     assert "↻" not in said(50)[0]
     state.take_gradings(1, [(grading, better)])
     assert said()[0] == row, "that they were read changes nothing"
     state.look_at_grading(1, 1)
     row, first = said()
-    assert row.rstrip().endswith("↻ grading 1  100.0%     3/3")
+    assert row.rstrip().endswith("↻ grading 1  ✓3  100.0%")
     assert first == "100.0% passed: 3 of 3 graded runs, as regraded 2026-03-05 11:18 (grading 1)"
-    assert said(50)[0].endswith("↻  100.0%")
-    assert "| 100.0% (grading 1) | 3/3 |" in history_lines.history_text(state)
-    assert "as it ran" not in plain(history_lines.row_line(state, other, 80))
+    assert said(50)[0].endswith("↻ grading 1  100.0%")
+    assert "| ↻ grading 1 | ✓3 | 100.0% |" in document_table(state.table)
+    assert "as it ran" not in plain(row_of(state, other, 80))
     heights = " ".join(plain(line).strip() for line in history_lines.detail_lines(state, other, 80))
     assert "as they were graded when they ran" in heights
 
@@ -255,7 +260,7 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("utc")
 def test_what_tells_batches_apart_stays_where_there_is_little_room() -> None:
     state = listed(batch_of(14, part_of(1, 2)))
-    row = plain(history_lines.row_line(state, state.rows[0], 38))
+    row = plain(row_of(state, state.rows[0], 38))
     assert row.startswith(" #14  03-14 09:30 ") and row.endswith("33.3%")
 
 

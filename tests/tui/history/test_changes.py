@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, well, write_history
 from workbench.history.records import Regrade, SuiteRef
-from workbench.reports.markdown import text
+from workbench.show.markdown import text
+from workbench.show.spans import Span, cells, plain
 from workbench.trajectory.events import JsonValue
 from workbench.tui.history import changes as diff_lines
 from workbench.tui.history.changes import DiffList
-from workbench.tui.lines.spans import Span, cells, plain
 from workbench.tui.run_book.stored import read_two
 
 

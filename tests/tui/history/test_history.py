@@ -224,7 +224,7 @@ async def test_a_batch_is_graded_again_beside_its_old_grades(tmp_path: Path) -> 
         await app.until(lambda: bool(screen.state.regraded))
         assert "failed → passed" in app.screen
         assert "100.0% passed" in app.screen
-        assert "↻ grading 1  100.0%" in app.screen
+        assert "↻ grading 1  ✓3  100.0%" in app.screen
         await app.press("o")
         assert "66.7% passed" in app.screen
         await app.press("o", "enter")
@@ -242,7 +242,7 @@ async def test_a_batch_that_was_graded_again_is_shown_first_as_it_was_graded_whe
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app)
         await app.until(lambda: bool(screen.state.gradings(screen.state.batches[0])))
-        assert "as it ran   66.7%" in app.screen and "↻" not in app.screen
+        assert "as it ran  ✓2 ✗1   66.7%" in app.screen and "↻" not in app.screen
         assert "as graded when it ran; there are later grades" in " ".join(app.screen.split())
         await app.press("enter")
         assert "batch #2, as graded when it ran" in app.screen

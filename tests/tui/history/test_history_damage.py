@@ -13,7 +13,7 @@ from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.history import database
 from workbench.history.claims import claimed
-from workbench.tui.history.batch_lines import history_text
+from workbench.show.markdown import document_table
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.timeline_screen import TimelineScreen
@@ -61,7 +61,7 @@ async def test_a_damaged_batch_is_listed_as_that_and_can_only_be_removed(suites:
         for key in ("enter", "space", "f2", "c", "equals_sign", "w"):
             await app.press(key)
             assert app.app.screen is screen and "It is damaged: settings" in words(app), key
-        assert history_text(screen.state).count("damaged") == 1 and not screen.state.marked
+        assert document_table(screen.state.table).count("| damaged |") == 1 and not screen.state.marked
         await app.press("delete")
         assert "#3 and its runs would be removed" in words(app)
         await app.press("1")

@@ -13,10 +13,10 @@ from tests.tui.histories import Made, utc, well, write_history
 from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow, SuiteRef
+from workbench.show.spans import plain
 from workbench.trajectory.events import EventPayload, RunFinished
 from workbench.tui.history import timeline
 from workbench.tui.history.timeline import Timeline
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.stored import read_case, read_recording, record_of
 from workbench.tui.trajectory.headline import facts
 

@@ -11,9 +11,9 @@ from textual.geometry import Region, Size
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.authoring.form.completions import Completion
+from workbench.show.spans import cells, plain
 from workbench.tui.kit.dialogs import Dialog, fitting_keys, keys_line, place_for
 from workbench.tui.kit.suggestions import CompletionList
-from workbench.tui.lines.spans import cells, plain
 
 MANY_CASES = SMART_HOME + "".join(f'\n[[cases]]\nname = "Room {number}"\nuser = "On."\n' for number in range(40))
 

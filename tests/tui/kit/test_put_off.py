@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from workbench.show.spans import plain
 from workbench.trajectory.events import (
     Event,
     Message,
@@ -13,7 +14,6 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.tui.lines.spans import cut_middle
+from workbench.show.spans import cut_middle
 
 
 def test_names_that_differ_at_their_ends_still_do_when_they_are_cut() -> None:

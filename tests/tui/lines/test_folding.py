@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.show.spans import plain
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.items import CallItem, ResultItem
 from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.item_lines import lines_of

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.show.spans import plain
 from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
-from workbench.tui.lines.spans import plain
 
 SUITE = "Run the whole suite, or folder"
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.reports.visible import one_line
-from workbench.tui.lines.spans import (
+from workbench.show.spans import (
     EMPTY,
     Line,
     Role,
@@ -24,6 +23,7 @@ from workbench.tui.lines.spans import (
     wrap,
     wrap_line,
 )
+from workbench.show.visible import one_line
 
 texts = st.text(st.sampled_from("ab c漢字é👩-") | st.characters(), max_size=40).map(one_line)
 roles: st.SearchStrategy[Role] = st.sampled_from(["text", "muted", "key"])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from workbench.engine.events import BatchStarted, StartUp
-from workbench.numbers import counted
-from workbench.tui.lines.spans import cells, plain
-from workbench.tui.lines.words import clock, duration, score
+from workbench.numerals import clock, counted, duration_text, score_text
+from workbench.show.spans import cells, plain
 from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts
@@ -16,10 +15,18 @@ from workbench.tui.runs.status_line import models_label, progress_ends, status_l
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
-    [(0, "0 ms"), (0.2, "<1 ms"), (12.4, "12 ms"), (999.6, "1.0 s"), (1_430, "1.4 s"), (125_000, "2:05 min")],
+    [
+        (0, "0 ms"),
+        (0.2, "<1 ms"),
+        (12.4, "12 ms"),
+        (999.6, "1.0 s"),
+        (1_430, "1.4 s"),
+        (125_000, "2:05 min"),
+        (3_725_000, "1:02:05 h"),
+    ],
 )
 def test_durations(milliseconds: float, text: str) -> None:
-    assert duration(milliseconds) == text
+    assert duration_text(milliseconds) == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (64.9, "1:04"), (3_723, "1:02:03")])
@@ -28,7 +35,7 @@ def test_clocks(seconds: float, text: str) -> None:
 
 
 def test_a_score_below_one_never_reads_as_one() -> None:
-    assert [score(value) for value in (1.0, 0.999, 0.85, 0.0, None)] == ["1.00", "0.99", "0.85", "0.00", ""]
+    assert [score_text(value) for value in (1.0, 0.999, 0.85, 0.0, None)] == ["1.00", "0.99", "0.85", "0.00", "n/a"]
 
 
 def test_one_is_not_many() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.trajectory.scripts import stamped
+from workbench.show.spans import plain
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -17,7 +18,6 @@ from workbench.trajectory.events import (
     RunStarted,
     ToolDefinition,
 )
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

@@ -6,6 +6,7 @@ from tests.results import result
 from tests.trajectory.scripts import stamped
 from tests.tui.run_book.showing import ASKED, CHANGED, START, WRITTEN, answered, called, received, screen_of, view_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
+from workbench.show.spans import plain
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallEdited,
@@ -22,7 +23,6 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.results import result
 from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.show.spans import cells, plain
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -35,7 +36,6 @@ from workbench.trajectory.events import (
     Usage,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.shown.grade import PlacedCall
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.tui.run_book.shown.view import RunView
@@ -216,7 +216,7 @@ def test_what_a_failed_attempt_said_is_void_and_why_it_failed_stays() -> None:
     assert [plain(lines.line(index)) for index in range(lines.count)] == said.split("\n")
     assert "void" not in said and "Half" not in said and "retry" not in said
     assert "! cut off" in said
-    assert "9 in (4 cached), 5 out (3 reasoning)" in said
+    assert "9 tokens in (4 cached), 5 out (3 reasoning)" in said
     assert "← server · 7 ms · held 2.0 s  done" in said
     assert [item.call_id for item in view.items if isinstance(item, CallItem)] == ["a"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.providers.server import HANG, Answer, Server
 from tests.providers.server.formats import blocks_of, sse
 from tests.tui.in_terminal import Terminal
+from workbench.show.spans import plain
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallStarted,
@@ -22,7 +23,6 @@ from workbench.trajectory.events import (
     RetryScheduled,
     TextDelta,
 )
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

@@ -13,12 +13,12 @@ from tests.tui.histories import write_history
 from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember
 from workbench.lab.faults import FaultMatrix, Tried
+from workbench.show.spans import plain
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.lines.spans import plain
 from workbench.tui.shell.all_actions import ALL_ACTIONS, SCREENS
 from workbench.tui.shell.main_screen import MainScreen
 

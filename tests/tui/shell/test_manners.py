@@ -11,7 +11,7 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal, assert_restored
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.show.glyphs import GLYPHS
 
 ENTERS, LEAVES, CURSOR_ON = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
 UP, DOWN = "\x1b[A", "\x1b[B"

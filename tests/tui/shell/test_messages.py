@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
+from workbench.show.spans import Span, cells, plain
 from workbench.tui.history import batch_lines, timeline
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.timeline import Timeline
 from workbench.tui.kit.actions import PANES, MainSituation, key_for, why_no_run, why_unavailable
 from workbench.tui.kit.bars import notice_rows
-from workbench.tui.lines.spans import Span, cells, plain
 from workbench.tui.run_book.stored import ReadBatches
 from workbench.tui.shell.all_actions import ALL_ACTIONS, MAIN_ACTIONS
 from workbench.tui.tree.lines import tree_message

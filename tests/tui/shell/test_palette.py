@@ -8,11 +8,11 @@ import pytest
 from textual import events
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from workbench.show.spans import cells, plain
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.keymap import DEFAULT_KEYS
 from workbench.tui.kit.memory import Memory
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.shell.all_actions import offered_actions
 from workbench.tui.shell.palette import Palette, PaletteList
 from workbench.tui.shell.palette_rows import rows_of, sections_for

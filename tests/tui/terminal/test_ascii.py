@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.terminal.output_filters import SIGNS, in_ascii
 
 DRAWN = {"bar", "rest", "thumb"}

@@ -12,8 +12,8 @@ import pytest
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import LEAVES, Terminal, assert_restored
 from workbench.config.folders import bundled
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.app import let_go
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.shell import leaving
 
 START_BYTES = 6_000

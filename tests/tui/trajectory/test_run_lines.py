@@ -12,6 +12,7 @@ from tests.results import result
 from tests.strategies import json_values
 from tests.trajectory.scripts import events_of, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.show.spans import Line, cells, plain
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -25,7 +26,6 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.tui.lines.json_lines import JsonLines, texts_of
-from workbench.tui.lines.spans import Line, cells, plain
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

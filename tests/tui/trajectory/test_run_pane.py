@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
+from workbench.show.spans import Line, Span, cells, plain
 from workbench.trajectory.events import Event, JsonValue
 from workbench.trajectory.trajectory import fold
-from workbench.tui.lines.spans import Line, Span, cells, plain
 from workbench.tui.trajectory.run_tabs import tabs_line
 
 RIGHT: list[tuple[str, dict[str, JsonValue]]] = [

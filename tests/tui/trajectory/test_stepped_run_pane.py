@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.trajectory.scripts import stamped
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, opening, suites_in
 from workbench.engine.plan import PlannedRun
+from workbench.show.spans import plain
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -26,7 +27,6 @@ from workbench.trajectory.events import (
     Usage,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.places import RunPlace
 
 WRITTEN: dict[str, JsonValue] = {"room": "living room", "brightness": 60, "speed": 2}

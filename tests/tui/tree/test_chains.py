@@ -23,6 +23,7 @@ from workbench.engine.planned_run import result_of
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
+from workbench.show.spans import cells, plain
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, Resumed, RunFinished
@@ -30,7 +31,6 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.case.excerpt_view import case_excerpt, step_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.regrading import Regrading

@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.saving.dialogs import UnsavedScreen
 from workbench.tui.tree.view import SuiteTree
 

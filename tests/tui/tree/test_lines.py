@@ -11,9 +11,9 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, 
 from workbench.engine.events import RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
+from workbench.show.spans import cells, plain
 from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunFinished
 from workbench.trajectory.trajectory import fold
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.tree.lines import tree_line
 
 LONG = "Dims the lights of the living room for a film"

@@ -9,8 +9,8 @@ import pytest
 
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
+from workbench.show.spans import cells, plain
 from workbench.suite.suite_file import parse_suite
-from workbench.tui.lines.spans import cells, plain
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.lines import fold_cell, tree_line
 from workbench.tui.tree.state import Row, TreeState

@@ -29,7 +29,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
-from workbench.numbers import decimals
+from workbench.numerals import figure, mean_text, score_text
 from workbench.suite.model import Aggregate, Case, ExpectedCall, GraderName, Step, Suite
 from workbench.suite.problems import Place, written
 from workbench.suite.rules import NAMED_MEASURE
@@ -201,7 +201,7 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
     if grade is None or grade.status in ("passed", "error"):
         return
     why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
-    score = f" with {decimals(grade.score)}" if grade.score is not None else ""
+    score = f" with {score_text(grade.score)}" if grade.score is not None else ""
     if grade.status == "failed":
         message = (
             f"no run can pass: one that does exactly what is expected fails{score} ({'; '.join(dict.fromkeys(why))})"
@@ -305,9 +305,8 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     grades = [_best(case, settings_of(suite, case), table.of_cases([case])) for case in running]
     scores = [grade.score for grade in grades if grade is not None and grade.score is not None]
     if scores and sum(scores) / len(scores) < suite.gate.min_score - 1e-9:
-        message = (
-            f"out of reach: runs that do exactly what is expected have the mean score {sum(scores) / len(scores):.3f}"
-        )
+        mean = mean_text(sum(scores) / len(scores))
+        message = f"out of reach: runs that do exactly what is expected have the mean score {mean}"
         yield AuditFinding("out of reach", "warning", ("gate", "min_score"), message)
 
 
@@ -322,7 +321,7 @@ def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
                 threshold = getattr(thresholds, name)
                 reached = statistic(name, values)
                 if threshold is not None and not gate_holds(reached, threshold, strictly=key == "above"):
-                    has = "have no value" if reached is None else f"come to {reached:.3f}"
+                    has = "have no value" if reached is None else f"come to {figure(reached)}"
                     message = f"out of reach: runs that do exactly what is expected {has}"
                     yield AuditFinding("out of reach", "warning", ("aggregates", index, key, name), message)
 

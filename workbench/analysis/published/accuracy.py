@@ -11,7 +11,7 @@ from workbench.analysis.published.system import Summary, System
 from workbench.checks.check import Checks, describe_whole
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord

@@ -12,7 +12,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult, Status
 from workbench.grading.repeats import joined, runs_by_case
 from workbench.grading.scoring import verdict_of
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 

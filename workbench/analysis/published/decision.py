@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.numbers import counted
+from workbench.numerals import counted
 
 MIN_FOR_PERCENTILES = 20
 """With fewer values none lies beyond the 95th percentile."""
@@ -37,7 +37,7 @@ class PrintedLatency:
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
     """Returns the latency statistics of some answers. Raises ValueError without any.
 
-    The 95th percentile is the value before the one at 95 % of the sorted list: of two values the smaller one, of twenty
+    The 95th percentile is the value before the one at 95% of the sorted list: of two values the smaller one, of twenty
     the 19th. That is how the published system counts; the totals of a batch use the nearest rank.
     """
     if not latencies_ms:

@@ -115,7 +115,7 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     tests = [graded_test(run) for run in runs]
     report, analysis = suite_report(tests), failure_analysis(tests)
     headline = (
-        f"{report['passed']} of {report['total']} passed ({report['pass_rate']} %), score {report['avg_score']},"
+        f"{report['passed']} of {report['total']} passed ({report['pass_rate']}%), score {report['avg_score']},"
         f" precision {report['avg_precision']}, recall {report['avg_recall']},"
         f" parameters {report['avg_param_accuracy']}, {report['avg_latency_ms']} ms"
     )

@@ -8,7 +8,7 @@ from workbench.analysis.gates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import mean
-from workbench.numbers import decimals
+from workbench.numerals import decimals
 from workbench.trajectory.events import JsonValue
 
 

@@ -16,7 +16,7 @@ from workbench.checks.check import read_check
 from workbench.checks.patterns import SearchError, found
 from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.dataclasses import dataclass
-from workbench.reports.visible import one_line, shortened
+from workbench.show.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import described, did_you_mean, written

@@ -24,7 +24,7 @@ from workbench.authoring.form.typed import (
 )
 from workbench.checks.check import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.dataclasses import dataclass
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema, allowed_values, is_list, items_of, keyword, types_of

@@ -35,7 +35,7 @@ from workbench.authoring.form.tables import ABSENT, items_at, value_at
 from workbench.authoring.form.typed import shown_name
 from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.model import (
     EXTRA_CALLS_RULES,
     GRADERS,

@@ -19,7 +19,7 @@ from workbench.exchange.exporters.export import ExportError
 from workbench.exchange.exporters.exported import ExportedRun
 from workbench.exchange.exporters.otlp import Json, resource_spans
 from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.http.clients import Client, beginning_of, tls_context
 from workbench.providers.http.errors import Refused, asked_wait_s, causes_of, proxy_for, shown_url, words_of
 from workbench.providers.wire.errors import quoted

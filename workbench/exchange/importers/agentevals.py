@@ -17,7 +17,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import conversation_of, is_list_of_messages
 from workbench.exchange.importers.source_files import Node, Source
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
 
 _KEYS = ("inputs", "outputs", "reference_outputs")

@@ -27,7 +27,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, source_of
 from workbench.limits import MAX_FILE_BYTES
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, imported_of
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
 from workbench.exchange.importers.source_files import Node, Source
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
 
 _VERSION = re.compile(r"ATIF-v1\.([0-9]{1,3})(?:\.[0-9]{1,3})?")

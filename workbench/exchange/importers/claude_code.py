@@ -9,7 +9,7 @@ from functools import partial
 from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, gathered
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
 
 

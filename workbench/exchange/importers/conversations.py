@@ -15,7 +15,7 @@ from workbench.engine.arguments import usable
 from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.wire.assembly import read_arguments
 from workbench.providers.wire.repairs import DETAILS, repaired
 from workbench.suite.model import RepeatRule

@@ -34,10 +34,10 @@ from workbench.exchange.importers.source_files import RefusedError, Source, read
 from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_MILLISECONDS
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.report_files import why_not_writable
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.files import SavingError, save, state_of
 from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text

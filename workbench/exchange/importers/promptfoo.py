@@ -27,7 +27,7 @@ from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.promptfoo_asserts import Expectations
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, read_source
 from workbench.limits import MAX_INCLUDED_FILES, MAX_TEST_CASES
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue, Message, SourceScore
 

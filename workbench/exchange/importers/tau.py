@@ -21,7 +21,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, SourceScore, ToolCall

@@ -30,7 +30,7 @@ from workbench.exchange.importers.import_files import RULE_OF_NEW_SUITES, learn_
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, read_source
 from workbench.exchange.observed.wires import Answer, AnswerReading, body_node, messages_in, tools_in
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer, answer_of
 from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall

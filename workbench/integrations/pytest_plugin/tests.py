@@ -21,6 +21,7 @@ import workbench
 from workbench.api.suites import holds_packages
 from workbench.dataclasses import dataclass
 from workbench.integrations.pytest_plugin.fixtures import Settings
+from workbench.numerals import cost_text, counted, mean_text, rate_text, reached_text, setting_text
 
 # The suite tests of a session as one evaluation, and the verdict on each test. With pytest-xdist the evaluation is
 # in the controller, which all workers ask: one writer of history and reports, one start of each server, one limit
@@ -201,12 +202,12 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
     figures = {
         "model": done.model,
         "status": case.status,
-        "score": None if case.score is None else f"{case.score:.4g}",
+        "score": None if case.score is None else setting_text(case.score),
         "runs": str(len(case.runs)),
         "grader": case.runs[0].grades[0].grader if case.runs[0].grades else None,
         "input_tokens": None if totals.usage is None else str(totals.usage.input_tokens),
         "output_tokens": None if totals.usage is None else str(totals.usage.output_tokens),
-        "cost_usd": None if totals.cost_usd is None else f"{totals.cost_usd:.6g}",
+        "cost_usd": None if totals.cost_usd is None else setting_text(totals.cost_usd),
     }
     seconds = sum(run.trajectory.duration_ms for run in case.runs) / 1000
     properties = tuple((name, value) for name, value in figures.items() if value is not None)
@@ -255,9 +256,9 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
 def _line(
     model: str | None, measure: str, reached: float | None, wanted: float, *, met: bool, demand: str = "at least"
 ) -> str:
-    value = "nothing graded" if reached is None else f"{reached:.4g}"
+    value = "nothing graded" if reached is None else reached_text(reached, wanted)
     whose = f" of {model}" if model else ""
-    return f"{'met' if met else 'missed'}: {measure}{whose} is {value}, demanded is {demand} {wanted:.4g}"
+    return f"{'met' if met else 'missed'}: {measure}{whose} is {value}, demanded is {demand} {setting_text(wanted)}"
 
 
 class Desk:
@@ -484,11 +485,9 @@ class Suites:
         report = batch.report
         terminalreporter.section("workbench")
         for model, totals in report.totals_per_model.items() if report is not None else ():
-            score = "no score" if totals.mean_score is None else f"mean score {totals.mean_score:.2f}"
-            cost = f", ${totals.cost_usd:.4f}" if totals.cost_usd else ""
-            terminalreporter.line(
-                f"{model}: {totals.passed + totals.warned} of {totals.graded} graded runs passed, {score}{cost}"
-            )
+            rate = f"pass rate {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
+            cost = f", {cost_text(totals.cost_usd)}" if totals.cost_usd else ""
+            terminalreporter.line(f"{model}: {rate}, mean score {mean_text(totals.mean_score)}{cost}")
         if report is not None and report.against is not None:
             terminalreporter.line(report.secrets.redact(report.against.verdict))
         if report is not None and report.recorded_as is not None:

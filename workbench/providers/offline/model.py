@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from workbench.dataclasses import dataclass
+from workbench.numerals import score_text
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.offline.arguments import ACCEPTED, Filled, fill
 from workbench.providers.offline.language import (
@@ -271,7 +272,9 @@ def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
     lines = []
     for clause in clauses:
         best = [one for one in clause.rank(index)[:_SHOWN_IN_RANKING] if one.score > 0]
-        scores = ", ".join(f"{one.tool.name} {one.score:.2f}" for one in best) or "no tool shares a word with it"
+        scores = (
+            ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best) or "no tool shares a word with it"
+        )
         shown = " ".join(clause.text.split())
         shown = shown if len(shown) <= _MAX_SHOWN_CLAUSE_CHARS else shown[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
         lines.append(f"“{shown}”: {scores}" if len(clauses) > 1 else scores)

@@ -116,14 +116,21 @@ function score(value) {
 }
 
 function percent(share) {
-  return share === null ? NOTHING : `${decimals(share * 100, share > 0.99 && share < 1 ? 1 : 0)} %`;
+  if (share === null || share === undefined) return NOTHING;
+  const number = Number(share);
+  const shown = decimals(100 * number, 1);
+  return `${number < 1 && shown === "100.0" ? "99.9" : shown}%`;
 }
 
 function milliseconds(value) {
   if (value === null || value === undefined) return NOTHING;
   const ms = Number(value);
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
-  return ms < 999.5 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`;
+  if (0 < ms && ms < 1) return "<1 ms";
+  if (ms < 999.5) return `${ms.toFixed(0)} ms`;
+  if (ms < 99_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.floor(ms / 1000);
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, String(seconds % 60).padStart(2, "0")];
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest} h` : `${minutes}:${rest} min`;
 }
 
 function dollars(value) {

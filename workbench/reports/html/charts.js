@@ -37,14 +37,14 @@ const ROW = 38;
 function passRates(totals) {
   const rated = totals.filter((each) => each.pass_rate !== null);
   if (!rated.length) return null;
-  return chart("Pass rate", "cases that passed or were warned, with the 95 % interval", (width) => {
+  return chart("Pass rate", "cases that passed or were warned, with the 95% interval", (width) => {
     const left = Math.min(150, width * 0.3);
     const right = 62;
     const x = (share) => left + share * (width - left - right);
     const height = rated.length * ROW + 26;
     const axis = [0, 0.25, 0.5, 0.75, 1].map((share) => [
       svg("line", { x1: x(share), x2: x(share), y1: 4, y2: height - 20, class: "grid" }),
-      svg("text", { x: x(share), y: height - 5, class: "tick", "text-anchor": "middle" }, `${share * 100} %`),
+      svg("text", { x: x(share), y: height - 5, class: "tick", "text-anchor": "middle" }, `${share * 100}%`),
     ]);
     const rows = rated.map((each, at) => {
       const y = at * ROW + ROW / 2 + 4;

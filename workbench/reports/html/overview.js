@@ -55,7 +55,7 @@ function figures({ report }) {
     ["pass rate", totals.pass_rate === null ? NOTHING : percent(totals.pass_rate), "of graded runs"],
     ["mean score", totals.mean_score === null ? NOTHING : score(totals.mean_score), ""],
     totals.valid_arguments?.tools.length && ["valid arguments", totals.valid_arguments.rate === null ? "unknown" : percent(totals.valid_arguments.rate), invalidTools(totals.valid_arguments)],
-    ["latency", totals.latency ? milliseconds(totals.latency.p50_ms) : NOTHING, totals.latency ? `95 %: ${milliseconds(totals.latency.p95_ms)}` : ""],
+    ["latency p50", totals.latency ? milliseconds(totals.latency.p50_ms) : NOTHING, totals.latency ? `p95 ${milliseconds(totals.latency.p95_ms)}, max ${milliseconds(totals.latency.max_ms)}` : ""],
     ["tokens", totals.usage ? whole(totals.usage.input_tokens + totals.usage.output_tokens) : NOTHING, totals.usage ? `${whole(totals.usage.output_tokens)} of them out` : ""],
     ["cost", totals.cost_usd === null ? "unknown" : dollars(totals.cost_usd), totals.runs_of_unknown_cost ? `${counted(totals.runs_of_unknown_cost, "run")} unknown` : ""],
     totals.judging.asked && ["judges asked", whole(totals.judging.asked), totals.judging.cost_usd === null ? "" : dollars(totals.judging.cost_usd)],
@@ -93,7 +93,7 @@ function demands({ head, report }) {
       text: `${subject(each)}: ${gate.statistic} ${gate.reached === null ? "unknown" : reached(gate.reached, gate.threshold)}, ${gate.at_most ? "at most" : gate.strictly ? "above" : "at least"} ${gate.threshold} required (${how(each)})`,
     })),
   );
-  const statistics = (each) => [...Object.entries(each.statistics)].map(([statistic, value]) => `${statistic} ${value === null ? NOTHING : decimals(value, each.of === "cost_usd" ? 6 : 3)}`).join(", ");
+  const statistics = (each) => [...Object.entries(each.statistics)].map(([statistic, value]) => `${statistic} ${value === null ? NOTHING : each.of === "cost_usd" ? dollars(value) : figure(value)}`).join(", ");
   const asked = [...gates, ...ofAggregates].sort((one, other) => Number(one.met) - Number(other.met));
   if (!asked.length && !report.aggregates.length) return null;
   const line = ({ met, text }) => el("li", { class: met ? "passed" : "failed" }, el("strong", null, met ? "✓ met" : "✗ missed"), " ", text);
@@ -111,17 +111,17 @@ function demands({ head, report }) {
 
 // With as many decimals as tell it from what was demanded.
 function reached(value, demanded) {
-  for (let digits = 3; digits < 10; digits += 1) {
+  for (let digits = 2; digits < 10; digits += 1) {
     const text = decimals(value, digits);
     if (Math.sign(Number(text) - demanded) === Math.sign(value - demanded)) return text;
   }
-  return decimals(value, 3);
+  return decimals(value);
 }
 
 function models({ head, cases }) {
   const k = Math.max(0, ...head.totals.map((each) => each.passing.length));
   const repeats = k > 1;
-  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95 % interval", "valid arguments", "score", "95 % of score", "median", "95th", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
+  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95% interval", "valid arguments", "score", "95% of score", "p50", "p95", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
   const passing = (each, name) => {
     const found = each.passing.find((one) => one.k === k);
     return found ? percent(found[name]) : NOTHING;
@@ -137,10 +137,10 @@ function models({ head, cases }) {
         whole(each.cases),
         ...[each.passed, each.warned, each.failed, each.errors].map((count) => (count ? whole(count) : "0")),
         `${percent(each.pass_rate)}${rests(each.graded)}`,
-        each.interval ? `${percent(each.interval.low)} – ${percent(each.interval.high)}` : NOTHING,
+        each.interval ? `${percent(each.interval.low)} to ${percent(each.interval.high)}` : NOTHING,
         each.valid_arguments?.tools.length ? (each.valid_arguments.rate === null ? "unknown" : percent(each.valid_arguments.rate)) : NOTHING,
         each.mean_score === null ? NOTHING : `${score(each.mean_score)}${rests(each.graded)}`,
-        each.score_interval ? `${score(each.score_interval.low)} – ${score(each.score_interval.high)}` : NOTHING,
+        each.score_interval ? `${score(each.score_interval.low)} to ${score(each.score_interval.high)}` : NOTHING,
         each.latency ? `${milliseconds(each.latency.p50_ms)}${rests(each.graded)}` : NOTHING,
         each.latency ? `${milliseconds(each.latency.p95_ms)}${rests(each.graded)}` : NOTHING,
         each.input_tokens === null ? NOTHING : `${whole(each.input_tokens + (each.output_tokens ?? 0))}${rests(each.cases)}`,

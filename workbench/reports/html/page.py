@@ -21,7 +21,7 @@ from workbench.reports.html.records import PageCase, PageFacts, PageHead, PageRu
 from workbench.reports.json_base import ReportModel
 from workbench.reports.json_writing import Records, Redactor
 from workbench.reports.runs_report import ShownRun
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.version import __version__
 
 Kind = Literal["head", "cases", "facts", "runs"]

@@ -10,7 +10,7 @@ from typing import Literal
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import compared
 from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.baseline import confirmation_lines
 from workbench.reports.batch_diff import counts_text
 from workbench.reports.comparison_json import ModelReport, pair_report
@@ -19,9 +19,9 @@ from workbench.reports.html.records import PageHead, PageVerdict, facts_of, page
 from workbench.reports.html.scatter import scatters
 from workbench.reports.json_report import ReportDocument
 from workbench.reports.move_kinds import moves_text
-from workbench.reports.paint import Paint
 from workbench.reports.runs_report import RunsReport
 from workbench.reports.text import endpoint_text, not_made_text
+from workbench.show.text import Paint
 from workbench.suite.files import from_here
 
 

@@ -8,9 +8,8 @@ from html import escape
 
 from workbench.analysis.comparison import ModelTotals
 from workbench.analysis.side_by_side import Point, front, points_by_cost, points_by_latency
-from workbench.numbers import counted
-from workbench.reports.values import cost_text, milliseconds, score_text
-from workbench.reports.visible import one_line, shortened
+from workbench.numerals import cost_text, counted, duration_text, figure, score_text
+from workbench.show.visible import one_line, shortened
 
 _WIDTH, _HEIGHT = 360, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 30, 16, 46
@@ -25,7 +24,7 @@ def scatters(totals: Sequence[ModelTotals]) -> Iterator[str]:
     over the cases that all of them have."""
     cases = counted(max((each.graded for each in totals), default=0), "case")
     yield from _figure("Cost and score", "cost of a run, mean", points_by_cost(totals), cost_text, cases)
-    yield from _figure("Latency and score", "latency of a run, median", points_by_latency(totals), milliseconds, cases)
+    yield from _figure("Latency and score", "latency of a run, median", points_by_latency(totals), duration_text, cases)
 
 
 def _figure(
@@ -53,7 +52,7 @@ def _figure(
     for score in (0.0, 0.5, 1.0):
         y = place(Point("", 0, score))[1]
         yield f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
-        yield f'<text class="tick" text-anchor="end" x="{_LEFT - 6}" y="{y + 4}">{score:g}</text>\n'
+        yield f'<text class="tick" text-anchor="end" x="{_LEFT - 6}" y="{y + 4}">{figure(score)}</text>\n'
     for tick in ticks:
         x = place(Point("", tick, 0))[0]
         said = text(tick) if tick else "0"

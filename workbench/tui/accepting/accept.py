@@ -14,13 +14,13 @@ from workbench.authoring.proposal import Proposal, accept_steps, proposal_withou
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen
 from workbench.tui.kit.actions import key_for
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
 

@@ -17,11 +17,13 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.capture import CapturedSuite, CaptureOutcome
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.tui.accepting.accept import pairings_of
 from workbench.tui.kit.actions import key_for
@@ -30,9 +32,7 @@ from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.difference import difference
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import behind, with_margin
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey

@@ -10,12 +10,12 @@ from textual.binding import Binding, BindingType
 
 from workbench.authoring.expected_calls import AcceptedArgument
 from workbench.authoring.proposal import Proposal
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Span, cut, cut_line, padded
+from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import compact_json
-from workbench.tui.lines.spans import Line, Span, cut, cut_line, padded
 from workbench.tui.terminal.theming import Ground
 
 MAX_NAME_CELLS = 18

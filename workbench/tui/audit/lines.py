@@ -8,12 +8,12 @@ from pathlib import Path
 from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.visible import one_line
 from workbench.suite.problems import written
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 
 Target = tuple[Path, str | None]
 """The target of a row: a suite, and the id of a case or `None` for its settings."""

@@ -12,8 +12,9 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from workbench.analysis.audit.audit import audit_suite, unsaid
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.spans import Line, Span
+from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count
@@ -24,7 +25,6 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import Line, Span
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -18,11 +18,11 @@ from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_line, breakpoint_of, doubt_about
 from workbench.limits import MAX_STATE_FILE_BYTES
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.trust import write_atomically
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.trajectory.events import ToolDefinition

@@ -14,7 +14,8 @@ from textual.widgets import Input
 from workbench.authoring.form.completions import Completion
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import BreakpointError, breakpoint_line, breakpoint_of
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.spans import Line, Span
 from workbench.tui.breakpoints.lines import completions_of, point_line, storage_lines, typing_lines, warned_lines
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action, Situation, action, key_for
@@ -28,7 +29,6 @@ from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import Line, Span
 from workbench.tui.lines.words import unless_read_only
 
 if TYPE_CHECKING:

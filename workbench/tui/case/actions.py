@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for, why_not_edit_held
-from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.authoring.open_suite import OpenSuite

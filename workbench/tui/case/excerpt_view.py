@@ -14,15 +14,15 @@ from textual.message import Message as TextualMessage
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, wrap_line
+from workbench.show.visible import one_line
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import toml_lines
 from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS, Found, Message, behind, message_lines
-from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, wrap_line
 from workbench.tui.lines.typed_rows import recoloured, shown
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.tree.state import TreeState

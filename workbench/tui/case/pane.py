@@ -16,6 +16,7 @@ from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.tables import first_change
 from workbench.authoring.known_tools import KnownTools, with_own_tools
 from workbench.authoring.open_suite import OpenSuite
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import ToolDefinition
@@ -27,7 +28,6 @@ from workbench.tui.case.toml.part import TomlPart, part_of
 from workbench.tui.kit.actions import View, key_for
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.text_editor import TomlEditor
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from workbench.analysis.estimate import Estimate
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.values import estimate_text
+from workbench.show.spans import EMPTY, Line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.history.records import HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Span
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.comparing.sources import StoredRuns, changed_cases
 from workbench.tui.comparing.state import CompareState
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Span
 from workbench.tui.run_book.stored import OutdatedError
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.paired import Pair
 from workbench.history.records import HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.again import AgainScreen
 from workbench.tui.comparing.lines import names_of
@@ -26,8 +27,6 @@ from workbench.tui.kit.actions import action
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.words import duration, score
 from workbench.tui.models.chooser import ModelChooser
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.runs.dialogs import RepeatsScreen
@@ -51,8 +50,8 @@ class RepeatChoiceScreen(Dialog[int]):
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
         options = {
             run.repeat: Option(
-                f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score(run.score):>4}",
-                f"{duration(run.limited_ms) if run.limited_ms else '–':>8}  {one_line(run.reason or '')}",
+                f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score_text(run.score, ''):>4}",
+                f"{duration_text(run.limited_ms) if run.limited_ms else '–':>8}  {one_line(run.reason or '')}",
             )
             for run in cell.runs
         }

@@ -10,16 +10,14 @@ from rich.cells import cell_len
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.dataclasses import dataclass
 from workbench.grading.repeats import BROKEN_OFF, WORST_FIRST
-from workbench.numbers import counted
+from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
-from workbench.reports.values import milliseconds
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
+from workbench.show.visible import model_label, one_line
 from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparing.state import CompareState, Row
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
-from workbench.tui.lines.words import model_label, score
 
 GAP = 2
 """The cells before each column. The second one can hold a mark for the cell after it."""
@@ -226,9 +224,9 @@ def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line
     if not cell.is_graded:
         line.append(Span(cell.status, role))
     elif cell.score is not None:
-        spread = f"±{score(cell.spread)}" if cell.spread and repeats > 1 else ""
-        line += [Span(score(cell.score), role), Span(spread, "muted")]
-    right: Line = (Span(milliseconds(cell.latency_ms), "muted"),) if cell.latency_ms is not None else EMPTY
+        spread = f"±{score_text(cell.spread, '')}" if cell.spread and repeats > 1 else ""
+        line += [Span(score_text(cell.score, ""), role), Span(spread, "muted")]
+    right: Line = (Span(duration_text(cell.latency_ms), "muted"),) if cell.latency_ms is not None else EMPTY
     return _filled(tuple(line), right, length, width)
 
 
@@ -346,7 +344,7 @@ def _filled(left: Line, right: Line, length: int, width: int) -> Line:
 
 def _cell_width(state: CompareState, model: str) -> int:
     repeats = state.most_repeats.get(model, 1)
-    latency = max(cell_len(milliseconds(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
+    latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
     shown = _SPREAD_CELLS if model in state.spread else _SCORE_CELLS
     shown += 2 * len(str(repeats)) + 3 if repeats > 1 else 0
     return 2 + shown + 1 + latency

@@ -10,19 +10,18 @@ from textual.app import ComposeResult
 
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
-from workbench.analysis.significance import p_text
-from workbench.numbers import counted
+from workbench.analysis.significance import LEVEL
+from workbench.numerals import counted, p_text, score_text
 from workbench.reports.compared_words import rules_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
-from workbench.tui.lines.words import score
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -65,8 +64,8 @@ class PairedState(ListState[Pair]):
         parts = [f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {alike:,}{others}"]
         parts += [f"by the {self._rules} of the repeats"] if self._rules else []
         which = "McNemar" if found.clusters is None else f"permutation by {counted(found.clusters, 'cluster')}"
-        parts += [f"{which} {p_text(found.p_status)}"] if found.p_status is not None else []
-        parts += [f"permutation test on scores {p_text(found.p_score)}"] if found.p_score is not None else []
+        parts += [f"{which} {p_text(found.p_status, LEVEL)}"] if found.p_status is not None else []
+        parts += [f"permutation test on scores {p_text(found.p_score, LEVEL)}"] if found.p_score is not None else []
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:
@@ -75,7 +74,7 @@ class PairedState(ListState[Pair]):
         for at, cell in enumerate(self.rows[index]):
             sign, role = STATUS_SIGNS[cell.status]
             spans += [Span(f" {GLYPHS.call} ", "muted")] if at else []
-            spans.append(Span(f"{sign} {score(cell.score):>{_SCORE_CELLS}}", role))
+            spans.append(Span(f"{sign} {score_text(cell.score, ''):>{_SCORE_CELLS}}", role))
         concordant = index >= len(self.found.discordant)
         name = Span(f"  {one_line(self.rows[index][0].case_name)}", "muted" if concordant else "text")
         return cut_line((*spans, name), width)

@@ -13,8 +13,10 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from workbench.analysis.side_by_side import WhenLeft, compared
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.tui.comparing.cells_screen import CellsScreen
 from workbench.tui.comparing.lines import Columns, cell_text
 from workbench.tui.comparing.sources import GOING, ComparedCase, LiveRuns, StoredRuns
@@ -26,9 +28,7 @@ from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.runs.status_line import progress_ends
 

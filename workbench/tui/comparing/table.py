@@ -11,6 +11,7 @@ from textual.message import Message
 from workbench.analysis.comparison import ModelTotals, model_totals
 from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.reports.compared_words import totals_rows
+from workbench.show.spans import Line
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
     Columns,
@@ -27,7 +28,6 @@ from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.prose import message_lines
-from workbench.tui.lines.spans import Line
 from workbench.tui.terminal.theming import Ground
 
 SHARE = 0.05

@@ -10,13 +10,10 @@ from rich.cells import cell_len
 
 from workbench.analysis.causes import ADVICE
 from workbench.analysis.failures import CauseGroup, Confusion, FailedRun, Symptom
-from workbench.numbers import counted
+from workbench.numerals import counted, score_text
 from workbench.reports.failures import NO_CALL, NOT_EXPECTED, often
-from workbench.reports.visible import one_line
-from workbench.tui.failures.state import FailureList, FailureRow
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.prose import Message, heading, paragraph
-from workbench.tui.lines.spans import (
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
@@ -31,7 +28,9 @@ from workbench.tui.lines.spans import (
     wrap,
     wrap_line,
 )
-from workbench.tui.lines.words import score
+from workbench.show.visible import one_line
+from workbench.tui.failures.state import FailureList, FailureRow
+from workbench.tui.lines.prose import Message, heading, paragraph
 
 WIDEST_NAME = 32
 """The maximum width of a tool's name in the table."""
@@ -194,7 +193,7 @@ def _advice(text: str, width: int) -> Iterator[Line]:
 
 def _run_lines(state: FailureList, run: FailedRun, width: int) -> Iterator[Line]:
     result = run.result
-    graded = f"  {result.grade.grader} {score(result.score)}" if result.grade is not None else ""
+    graded = f"  {result.grade.grader} {score_text(result.score, '')}" if result.grade is not None else ""
     title = Span(_title(state, run) + _which(state, run), "strong")
     yield from wrap_line((Span(f" {GLYPHS.failed} ", "failed"), title, Span(graded, "muted")), width, hang=3)
     for cause in run.causes:

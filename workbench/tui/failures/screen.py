@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.message import Message as TextualMessage
 
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.tui.failures.lines import ConfusionTable, detail_lines, list_message, row_line
 from workbench.tui.failures.state import FailureList
 from workbench.tui.kit.actions import action
@@ -17,9 +19,7 @@ from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import go_to_run
 

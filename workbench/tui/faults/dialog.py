@@ -9,9 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 
 from workbench.lab.faults import FAULTS, LASTS, FaultName, Lasts
+from workbench.show.spans import EMPTY, Line
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line
 
 Lasting = tuple[Lasts, ...]
 _LASTINGS: tuple[tuple[str, Lasting], ...] = (

@@ -21,17 +21,16 @@ from workbench.lab.faults import (
     worst,
 )
 from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
-from workbench.numbers import counted
-from workbench.reports.paint import Paint
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
+from workbench.show.text import Paint
+from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message, behind, heading, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
-from workbench.tui.lines.words import model_label
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

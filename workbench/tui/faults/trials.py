@@ -14,12 +14,12 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, plan_runs, same_question
 from workbench.lab.faults import FAULTS, LASTS
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import go_to_run
 

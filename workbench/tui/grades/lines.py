@@ -8,16 +8,16 @@ from typing import NamedTuple
 from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
 from workbench.grading.grade import Grade, Metric, Status, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.numbers import counted
+from workbench.numerals import counted, duration_text, score_text
 from workbench.reports.grade_text import issue_text, metric_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
+from workbench.show.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import NARROWEST, behind, heading, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
-from workbench.tui.lines.words import duration, failed_steps, score
+from workbench.tui.lines.words import failed_steps
 
 ROWS = 3
 """The rows of each grader in the list: its name, and two of the reason."""
@@ -46,7 +46,7 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
         return cut_line((Span(f"   {cut(' '.join(others), room)}", "muted"),), width)
     decides: Line = (Span("  decides", "accent"),) if state.decides(grade) else EMPTY
     head: Line = (Span(f" {sign} ", role), Span(grade.grader, "strong"), *decides)
-    return spread(head, (Span(score(grade.score), role),), width)
+    return spread(head, (Span(score_text(grade.score, ""), role),), width)
 
 
 def _sign(grade: Grade) -> tuple[str, Role]:
@@ -94,7 +94,11 @@ def grade_page(state: GradesState, width: int) -> GradePage:
 def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     sign, role = _sign(grade)
     decides = f" {GLYPHS.dot} decides" if state.decides(grade) else ""
-    status: Line = (Span(f" {sign} {_word(grade)}", role), Span(f"  {score(grade.score)}", "strong"), Span("  "))
+    status: Line = (
+        Span(f" {sign} {_word(grade)}", role),
+        Span(f"  {score_text(grade.score, '')}", "strong"),
+        Span("  "),
+    )
     lines: list[Line] = [
         cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {explanation.system}{decides}", "muted")), width),
         *_behind(status, reason_of(grade), width, "error" if grade.verdict == "error" else "text"),
@@ -124,7 +128,7 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
         lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, "text" if right else "warned")
     numbers = grade.numbers
     within = "within" if numbers["latency_ok"] else "over"
-    latency = f"{duration(numbers['latency_ms'])}, {within} its limit" if numbers["latency_ms"] else "not known"
+    latency = f"{duration_text(numbers['latency_ms'])}, {within} its limit" if numbers["latency_ms"] else "not known"
     return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), f"{latency}; adds 0", width, "text")]
 
 

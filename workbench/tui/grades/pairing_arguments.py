@@ -11,14 +11,9 @@ from workbench.checks.check import describe_whole
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.traits import GraderTraits
-from workbench.numbers import figure
-from workbench.reports.visible import one_line
-from workbench.tui.grades.state import GradesState
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.highlight import cut_json, json_line
-from workbench.tui.lines.json_lines import compact_json
-from workbench.tui.lines.prose import indented
-from workbench.tui.lines.spans import (
+from workbench.numerals import figure
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
@@ -31,6 +26,11 @@ from workbench.tui.lines.spans import (
     wrap,
     wrap_line,
 )
+from workbench.show.visible import one_line
+from workbench.tui.grades.state import GradesState
+from workbench.tui.lines.highlight import cut_json, json_line
+from workbench.tui.lines.json_lines import compact_json
+from workbench.tui.lines.prose import indented
 
 INDENT = 4
 EARNED_CELLS = 19

@@ -12,6 +12,8 @@ from textual.message import Message
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import disagree
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.kit.actions import Situation, action
@@ -21,9 +23,7 @@ from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import ColumnsScreen, Varied
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import EMPTY, Line, Span
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult

@@ -8,9 +8,9 @@ from workbench.grading.explanation import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
 from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.model import AnyOrder, Case
-from workbench.tui.lines.glyphs import GLYPHS
 
 _ORDER = tuple(TRAITS)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.grading.grade import StepGrade
-from workbench.numbers import counted, figure
+from workbench.numerals import counted, figure, score_text
 from workbench.reports.grade_text import issue_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, wrap
+from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, wrap
-from workbench.tui.lines.words import score
 
 MAX_STEPS = 200
 """The number of steps shown."""
@@ -41,7 +40,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
     for step in steps[:MAX_STEPS]:
         sign, role = STATUS_SIGNS[step.status] if step.status is not None else (GLYPHS.skipped, "muted")
-        figures = "" if step.score is None else f"  {score(step.score)}"
+        figures = "" if step.score is None else f"  {score_text(step.score, '')}"
         text = f"step {step.step}  {step.status or 'not reached'}{figures}"
         lines += signed(sign, text, role, width, 1)
         if step.why and (step.status != "passed" or state.more):

@@ -7,17 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.analysis.over_time import rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
-from workbench.numbers import counted
-from workbench.reports.history_list import called, merge_hint, rate_text, why_missing
-from workbench.reports.markdown import text_table
-from workbench.reports.signs import sparkline
-from workbench.reports.visible import one_line
-from workbench.reports.when import local_time, took_s
-from workbench.trajectory.events import JsonValue
-from workbench.tui.history.batches import MAX_COUNTS_CELLS, HistoryList
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import (
+from workbench.numerals import counted, duration_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.signs import sparkline
+from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
@@ -30,88 +23,18 @@ from workbench.tui.lines.spans import (
     spread,
     wrap_line,
 )
-from workbench.tui.lines.words import clock, model_label, short_count, unless_read_only
-
-NAME_CELLS = 22
-"""The width for the number and name of a batch."""
-
-ROOMY_CELLS = 64
-"""From this width on, rows have full dates, suites and models."""
+from workbench.show.views.batch_list import called, merge_hint, pass_rate_text, why_missing
+from workbench.show.visible import model_label, one_line
+from workbench.show.when import local_time, took_s
+from workbench.trajectory.events import JsonValue
+from workbench.tui.history.batches import HistoryList
+from workbench.tui.lines.prose import Message, paragraph
+from workbench.tui.lines.words import unless_read_only
 
 _APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped", "not graded": "not graded"}
 """Statuses outside the pass rate, in words."""
 
 Settings = Mapping[str, JsonValue]
-
-
-def row_line(state: HistoryList, batch: BatchRow, width: int) -> Line:
-    """Return one row of the list."""
-    role: Role = "text" if batch.kind == "runs" else "muted"
-    mark = GLYPHS.marked if batch.number in state.marked else " "
-    at = local_time(batch.started_at)
-    roomy = width >= ROOMY_CELLS
-    name = padded(called(batch), min(state.name_cells, NAME_CELLS))
-    left: Line = (
-        Span(mark, "accent"),
-        Span(f"{name}  ", "strong" if batch.name else role),
-        Span(f"{at if roomy else at[5:]}  ", "muted"),
-        Span(f"{_suites(batch)}  ", role),
-        Span(_models(batch), "muted"),
-    )
-    result: Line = (Span("  damaged", "error"),) if batch.damage is not None else _result(state, batch, roomy)
-    return spread(left, result, width)
-
-
-def _suites(batch: BatchRow) -> str:
-    names = list(dict.fromkeys(one_line(suite.name) for suite in batch.suites))
-    return ", ".join(names[:2]) + (f" +{len(names) - 2}" if len(names) > 2 else "")
-
-
-def _models(batch: BatchRow) -> str:
-    names = [model_label(model) for model in batch.models]
-    return ", ".join(names[:2]) + (f" +{len(names) - 2}" if len(names) > 2 else "")
-
-
-def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
-    """Return marks, the pass rate and counts, in columns."""
-    good, graded = rate_of(state.parts(batch))
-    rate = rate_text(state.parts(batch))
-    role: Role = "muted" if not graded else "passed" if good == graded else "text"
-    marks = [*_marks(state, batch)]
-    graded_by = _graded_by(state, batch)
-    if not roomy:
-        marks = marks[:1]
-        graded_by = [(GLYPHS.retry, "accent")] if state.grading(batch) is not None else []
-    marks += graded_by
-    line: Line = (*(Span(f"  {text}", kind) for text, kind in marks), Span(f"  {rate:>6}", role))
-    return (*line, Span(f" {_counts(good, graded):>{state.counts_cells}}", "muted")) if roomy else line
-
-
-def _counts(good: int, graded: int) -> str:
-    text = f"{good:,}/{graded:,}"
-    return text if len(text) <= MAX_COUNTS_CELLS else f"{short_count(good)}/{short_count(graded)}"
-
-
-def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
-    if state.is_going(batch):
-        over = batch.planned - batch.missing
-        yield f"{GLYPHS.running} {over:,} of {batch.planned:,}", "running"
-    elif batch.missing:
-        yield f"{GLYPHS.missing} {batch.missing:,} missing", "warned"
-    if errors := sum(part.counts["error"] for part in state.parts(batch)):
-        yield f"{GLYPHS.error} {errors:,}", "error"
-    if batch.kind == "fork":
-        yield f"{GLYPHS.fork} fork", "muted"
-    elif batch.kind == "reruns":
-        yield f"{GLYPHS.retry} reruns of #{batch.confirms}", "muted"
-
-
-def _graded_by(state: HistoryList, batch: BatchRow) -> list[tuple[str, Role]]:
-    """Return a mark for the grades that a regraded batch is counted by."""
-    shown = state.grading(batch)
-    if shown is not None:
-        return [(f"{GLYPHS.retry} grading {shown.number}", "accent")]
-    return [("as it ran", "muted")] if batch.number in state.regraded else []
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:
@@ -164,7 +87,9 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     parts = state.parts(batch)
     good, graded = rate_of(parts)
     passed = (
-        f"{rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}" if graded else "No run was graded"
+        f"{pass_rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}"
+        if graded
+        else "No run was graded"
     )
     by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
     lines: list[Line] = [
@@ -200,7 +125,7 @@ def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, R
 
 def _times(batch: BatchRow) -> str:
     took = took_s(batch.started_at, batch.ended_at)
-    return f"{local_time(batch.started_at)}{f', {clock(took)}' if took is not None else ''} "
+    return f"{local_time(batch.started_at)}{f', {duration_text(1000 * took)}' if took is not None else ''} "
 
 
 def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -237,7 +162,7 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
         if part.counts[status]:
             signs.append(Span(f" {sign}{part.counts[status]:,}", role))
     some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
-    figures: Line = (Span(f"  {rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
+    figures: Line = (Span(f"  {pass_rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
     label_cells = min(label_cells, max(width - cells(figures) - cells(line) - 3, 8))
     return spread(
@@ -261,7 +186,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     for name, at, parts, chosen in rows:
         good, graded = rate_of(parts)
         mark = f" {GLYPHS.folded} " if chosen else "   "
-        text = f"{name:<12} {at}  {rate_text(parts):>6}  {good:,}/{graded:,}"
+        text = f"{name:<12} {at}  {pass_rate_text(parts):>6}  {good:,}/{graded:,}"
         lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))
     return [*lines, *paragraph("o shows the other grades, above and in what Enter opens.", width, "muted")]
 
@@ -303,19 +228,3 @@ def _reached(settings: Settings) -> str:
     if isinstance(price, dict):
         facts.append(f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out")
     return one_line(f" {GLYPHS.dot} ".join(facts))
-
-
-def history_text(state: HistoryList) -> str:
-    """Return the displayed batches as a Markdown table."""
-    rows = []
-    for batch in state.rows:
-        parts, shown = state.parts(batch), state.grading(batch)
-        good, graded = rate_of(parts)
-        suites = ", ".join(dict.fromkeys(one_line(suite.path) for suite in batch.suites))
-        models = ", ".join(model_label(model) for model in batch.models)
-        rate = rate_text(parts) + (f" (grading {shown.number})" if shown is not None else "")
-        rate = "damaged" if batch.damage is not None else rate
-        counts = [f"{good}/{graded}", str(sum(part.counts["error"] for part in parts)), str(batch.missing)]
-        rows.append([called(batch), local_time(batch.started_at), suites, models, rate, *counts])
-    titles = ("batch", "began", "suites", "models", "pass rate", "passed/graded", "errors", "missing")
-    return text_table(titles, rows)

@@ -17,13 +17,13 @@ from workbench.engine.recordings import export_recording
 from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.exchange.exporters.exported import exported_run
 from workbench.history.records import BatchRow, HistoryError
-from workbench.numbers import counted
-from workbench.reports.history_list import called
+from workbench.numerals import counted
 from workbench.reports.move_kinds import Move, moves_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
+from workbench.show.views.batch_list import called
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.stored import opened
 from workbench.tui.tree.selection import Selection
 

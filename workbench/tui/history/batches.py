@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rich.cells import cell_len
-
 from workbench.analysis.over_time import MAX_TREND, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
 from workbench.history.run_table import RunTable
-from workbench.reports.history_list import called
-from workbench.reports.when import local_time
+from workbench.show.doc import Table
+from workbench.show.rows import MEASURED_ROWS, Laid
+from workbench.show.views.batch_list import BatchFacts, batch_table
+from workbench.show.when import local_time
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.rows import MarkedState
 from workbench.tui.lines.words import unless_read_only
@@ -26,10 +26,6 @@ _READING = ("open", "mark", "name", "go_on", "regrade", "grading", "export", "ex
 
 _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 """Actions that need a batch."""
-
-
-MIN_COUNTS_CELLS, MAX_COUNTS_CELLS = 7, 9
-"""Bounds of the width for counts: thousands are shortened where they do not fit."""
 
 
 class HistoryList(MarkedState[BatchRow]):
@@ -46,10 +42,8 @@ class HistoryList(MarkedState[BatchRow]):
         self._older_forks = 0
         self.going: frozenset[int] = frozenset()
         """The numbers of batches with runs under way, here or in a different program."""
-        self.name_cells = 0
-        """The width of the longest number with its name."""
-        self.counts_cells = 0
-        """The width of the counts behind a pass rate."""
+        self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
+        """What was measured, for which rows, and how."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
@@ -65,6 +59,25 @@ class HistoryList(MarkedState[BatchRow]):
     def forks(self) -> int:
         """The number of batches that are forks, or reruns."""
         return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
+
+    @property
+    def laid(self) -> Laid[BatchFacts]:
+        """The rows in columns. They are measured again when what they show changes, but for marks."""
+        shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
+        if self._laid is None or self._laid[0] != shown:
+            measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
+            self._laid = shown, self.rows, Laid(batch_table(measured, marks=True))
+        return self._laid[2]
+
+    @property
+    def table(self) -> Table[BatchFacts]:
+        """The rows as the list of batches."""
+        return batch_table(list(map(self.facts, self.rows)), marks=True)
+
+    def facts(self, batch: BatchRow) -> BatchFacts:
+        """Return what a row shows."""
+        marked, regraded = batch.number in self.marked, self.regraded.get(batch.number, 0)
+        return BatchFacts(batch, self.parts(batch), self.is_going(batch), regraded, self.grading(batch), marked)
 
     def is_going(self, batch: BatchRow) -> bool:
         """Return whether runs of a batch are under way."""
@@ -87,9 +100,6 @@ class HistoryList(MarkedState[BatchRow]):
             for number, known in self._gradings.items()
             if number not in changed and number in self.regraded
         }
-        self.name_cells = max((cell_len(called(batch)) for batch in self.batches), default=0)
-        runs = max((batch.planned for batch in self.batches), default=0)
-        self.counts_cells = min(max(len(f"{runs:,}/{runs:,}"), MIN_COUNTS_CELLS), MAX_COUNTS_CELLS)
         self._texts.clear()
         self._trends = None
         there = {batch.number for batch in self.batches}

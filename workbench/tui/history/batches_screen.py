@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
-from workbench.numbers import counted
-from workbench.reports.history_list import called
-from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.markdown import document_table
+from workbench.show.spans import Line, Span
+from workbench.show.views.batch_list import called
+from workbench.tui.history.batch_lines import detail_lines, list_message
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.changes_screen import changes_screen
 from workbench.tui.history.dialogs import BatchNameScreen, FormScreen, RemoveScreen
 from workbench.tui.history.stored_screens import batch_screen, show_stored
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import Line, Span
 from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 
@@ -162,7 +163,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     # Content
 
     def _row_line(self, index: int, width: int) -> Line:
-        return row_line(self.state, self.state.rows[index], width)
+        return self.state.laid.line(self.state.facts(self.state.rows[index]), width)
+
+    def _row_cells(self, index: int, width: int) -> int:
+        return self.state.laid.natural(width)
 
     def _message(self) -> Message:
         return list_message(self.state, str(self._file) if self._file is not None else None)
@@ -274,7 +278,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
         """Copy the displayed batches as Markdown."""
-        self.stage.copy(history_text(self.state), "the batches shown", self.announce)
+        self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
     @action("o", "Other grades: those of another time", label="old/new")
     def do_grading(self) -> None:

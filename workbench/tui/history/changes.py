@@ -11,15 +11,15 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey, cells_of
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
+from workbench.numerals import duration_text, score_text
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
-from workbench.reports.history_list import called
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
+from workbench.show.views.batch_list import called
+from workbench.show.visible import model_label, one_line
 from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
-from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.run_book.stored import ReadBatch
 
 
@@ -150,7 +150,7 @@ _MEANINGS: Mapping[ChangeKind, str] = {
     "new": "Only in the later batch.",
     "gone": "Only in the earlier batch.",
     "missing": "Graded before, and skipped now or without anything that is expected.",
-    "slower": "Graded both times, and the model took at least 50 % and 200 ms longer.",
+    "slower": "Graded both times, and the model took at least 50% and 200 ms longer.",
     "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
 }
 
@@ -181,14 +181,14 @@ def _short(change: CaseChange) -> Line:
     """Return both sides of a change in signs and numbers."""
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
-        return (Span(f"{duration(was)} {GLYPHS.call} ", "muted"), Span(duration(is_now), "warned"))
+        return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))
     sides = [_verdict(cell) for cell in (change.before, change.after) if cell is not None]
     return (*sides[0], Span(f" {GLYPHS.call} ", "muted"), *sides[1]) if len(sides) > 1 else sides[0]
 
 
 def _verdict(cell: CaseSide) -> Line:
     sign, role = STATUS_SIGNS[cell.status]
-    number = score(cell.score)
+    number = score_text(cell.score, "")
     share = f" {cell.good}/{cell.graded}" if cell.graded > 1 else ""
     return (Span(sign, role), Span(f" {number}" if number else ""), Span(share, "muted"))
 
@@ -256,13 +256,13 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
 
 def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
     sign, role = STATUS_SIGNS[cell.status]
-    facts = [f"{score(cell.score)}"] if cell.score is not None else []
+    facts = [f"{score_text(cell.score, '')}"] if cell.score is not None else []
     if cell.graded > 1:
         facts.append(f"{cell.good} of {cell.graded} good")
         if cell.spread:
-            facts.append(f"spread {score(cell.spread)}")
+            facts.append(f"spread {score_text(cell.spread, '')}")
     if cell.latency_ms is not None:
-        facts.append(duration(cell.latency_ms))
+        facts.append(duration_text(cell.latency_ms))
     text = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
     yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
     if cell.status != "passed":

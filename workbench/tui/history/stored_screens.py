@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.history.records import HistoryError
-from workbench.reports.history_list import called
+from workbench.show.glyphs import GLYPHS
+from workbench.show.views.batch_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import why_not_graded
 
 if TYPE_CHECKING:

@@ -10,17 +10,15 @@ from itertools import pairwise
 from rich.cells import cell_len
 
 from workbench.history.records import RunRow
-from workbench.numbers import counted
-from workbench.reports.markdown import text_table
-from workbench.reports.signs import sparkline
-from workbench.reports.values import cost_text
-from workbench.reports.visible import one_line
-from workbench.reports.when import local_time_of_ms
+from workbench.numerals import cost_text, counted, duration_text, moment_text, score_text, tokens_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.markdown import text_table
+from workbench.show.signs import sparkline
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
+from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
-from workbench.tui.lines.words import duration, model_label, score, unless_read_only
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 MAX_TREND = 32
@@ -131,13 +129,11 @@ def _came_to(run: RunRow, *, timed: bool) -> Line:
         return (Span(f"{GLYPHS.missing} missing ", "warned"),)
     sign, role = STATUS_SIGNS[figures.status]
     took = f"{limited_time(figures):>9} " if timed else ""
-    return (Span(f"{sign} ", role), Span(f"{score(figures.score):>4}"), Span(f" {took}", "muted"))
+    return (Span(f"{sign} ", role), Span(f"{score_text(figures.score, ''):>4}"), Span(f" {took}", "muted"))
 
 
 def _when(run: RunRow) -> str:
-    return (
-        local_time_of_ms(run.figures.began_ms) if run.figures is not None and run.figures.began_ms is not None else ""
-    )
+    return moment_text(run.figures.began_ms) if run.figures is not None and run.figures.began_ms is not None else ""
 
 
 def list_message(state: Timeline) -> Message:
@@ -159,7 +155,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
-            Span(f"  mean {score(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
+            Span(f"  mean {score_text(sum(scores) / len(scores), '')} of {counted(len(scores), 'run')}", "muted"),
         )
         lines.append(cut_line(line, width))
     if len(trends) > len(shown):
@@ -184,15 +180,15 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
         yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
     sign, role = STATUS_SIGNS[figures.status]
-    number = f"  {score(figures.score)}" if figures.score is not None else ""
+    number = f"  {score_text(figures.score, '')}" if figures.score is not None else ""
     yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
     if figures.reason:
         yield from paragraph(figures.reason, width, "muted")
     facts = [f"model {took}"] if (took := model_time(figures)) else []
     if figures.first_token_ms is not None:
-        facts.append(f"first token {duration(figures.first_token_ms)}")
+        facts.append(f"first token {duration_text(figures.first_token_ms)}")
     if figures.input_tokens is not None or figures.output_tokens is not None:
-        facts.append(f"{figures.input_tokens or 0:,} tokens in, {figures.output_tokens or 0:,} out")
+        facts.append(tokens_text(figures.input_tokens or 0, figures.output_tokens or 0))
     if figures.cost_usd:
         facts.append(cost_text(figures.cost_usd))
     if facts:
@@ -213,7 +209,7 @@ def timeline_text(state: Timeline) -> str:
             state.called(run),
             state.which(run) + (" (fork)" if run.is_fork else ""),
             run.figures.status if run.figures is not None else "missing",
-            score(run.figures.score) if run.figures is not None else "",
+            score_text(run.figures.score, "") if run.figures is not None else "",
             limited_time(run.figures) if run.figures is not None else "",
         ]
         for run in state.rows

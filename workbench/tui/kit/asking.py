@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 from textual.widgets import Input
 
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span, wrap
+from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import BuildLines, ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import Motion
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
 from workbench.tui.terminal.key_queue import bind_here
 
 _Answer = TypeVar("_Answer")

@@ -9,12 +9,12 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from workbench.reports.visible import one_line
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut_middle, plain, spread, wrap_line
+from workbench.show.visible import one_line
 from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Pane
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.keys import key_name
 from workbench.tui.kit.painting import Bar, keymap_of, palette_of, strip_of
-from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut_middle, plain, spread, wrap_line
 
 NOTICE_ROWS = 3
 """The maximum rows of a notice. On a low screen it is a third of the height."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workbench.config.secrets import Secrets
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.terminal import clipboard
 from workbench.tui.terminal.environment import TerminalEnvironment
 

@@ -17,12 +17,12 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import ClosesOnce
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line
 from workbench.tui.terminal.theming import Ground
 
 _Answer = TypeVar("_Answer")

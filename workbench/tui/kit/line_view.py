@@ -16,11 +16,11 @@ from textual.geometry import NULL_REGION, Region
 from textual.message import Message
 from textual.strip import Strip
 
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.painting import palette_of, segments_of
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.matching import Found, found_in, marked
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theming import Ground
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import NO_EDITOR
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.terminal.outside_editor import EditorError, edit_outside, run_editor
 
 if TYPE_CHECKING:

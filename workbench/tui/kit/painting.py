@@ -11,9 +11,9 @@ from textual.dom import DOMNode
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.reports.visible import one_line
+from workbench.show.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
+from workbench.show.visible import one_line
 from workbench.tui.kit.keymap import Keymap
-from workbench.tui.lines.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
 from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.terminal.theming import Ground, Palette
 

@@ -12,9 +12,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from workbench.show.spans import Line, Span
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.spans import Line, Span
 
 COUNT_CELLS = 17
 

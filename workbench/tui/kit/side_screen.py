@@ -10,7 +10,9 @@ from textual import events, on
 from textual.screen import Screen
 from textual.widgets import Input
 
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role, Span
+from workbench.show.visible import one_line
 from workbench.tui.kit.actions import (
     FILTERING,
     MOVING,
@@ -27,8 +29,6 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.stage import Answer, ClosesOnce
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role, Span
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey

@@ -8,8 +8,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
+from workbench.show.spans import Role
 from workbench.tools.python_code import in_thread
-from workbench.tui.lines.spans import Role
 
 Answer = TypeVar("Answer")
 

@@ -12,12 +12,12 @@ from textual import events
 from textual.geometry import Region
 from textual.message import Message
 
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Role, Span
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.typed_text import Motion, Place, TypedText
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import Colours, TomlColours
 from workbench.tui.lines.prose import Found
-from workbench.tui.lines.spans import Line, Role, Span
 from workbench.tui.lines.typed_rows import column_at, recoloured, shift_for, shown, window
 
 MIN_ROOM_CELLS = 10

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
-from workbench.tui.lines.spans import Line, Role, Span, cut_line
+from workbench.numerals import counted
+from workbench.show.spans import Line, Role, Span, cut_line
+from workbench.show.visible import one_line
 
 Sign = Literal["-", "+", " ", "@"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.dataclasses import dataclass
-from workbench.tui.lines.spans import Role, Span
+from workbench.show.spans import Role, Span
 
 _WORD_START, _INSIDE, _SCATTERED = 300, 200, 100
 """What a word scores as a substring at the start of a word, as one inside a word, and in pieces."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from workbench.tui.lines.spans import Line, Role, Span, cut, sliced
+from workbench.show.spans import Line, Role, Span, cut, sliced
 from workbench.tui.lines.typed_rows import part, shown
 
 NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"

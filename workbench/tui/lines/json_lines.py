@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import overload
 
-from workbench.reports.visible import one_line, visible
+from workbench.show.spans import Line, Role, Span, plain, row_ends
+from workbench.show.visible import one_line, visible
 from workbench.trajectory.events import JsonValue
-from workbench.tui.lines.spans import Line, Role, Span, plain, row_ends
 
 _NARROWEST = 8
 _KEY = re.compile(r' *(?:"(?:[^"\\]|\\.)*": )?')

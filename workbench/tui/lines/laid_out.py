@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workbench.reports.visible import visible
-from workbench.tui.lines.spans import EMPTY, Line, wrap
+from workbench.show.spans import EMPTY, Line, wrap
+from workbench.show.visible import visible
 
 DISPLAY_LIMIT = 100_000
 """The characters of one text that are shown. The rest is counted, but still copied."""

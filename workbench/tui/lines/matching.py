@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from workbench.dataclasses import dataclass
-from workbench.reports.visible import visible
+from workbench.show.spans import Line, Role, Span
+from workbench.show.visible import visible
 from workbench.tui.lines.json_lines import texts_of
-from workbench.tui.lines.spans import Line, Role, Span
 
 _BROKEN_ROW = r"(?:\n *)?"
 """A value may continue on the next row wherever a pane wraps it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from workbench.reports.visible import one_line
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread, wrap
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, spread, wrap
+from workbench.show.visible import one_line
 
 LONGEST_SHOWN = 5_000
 """Lines of a file that are shown if no single case is."""

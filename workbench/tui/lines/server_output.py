@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from workbench.reports.server_output import output_title
-from workbench.reports.visible import one_line
+from workbench.show.spans import Line, Span, wrap
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ServerOutput
 from workbench.tui.lines.prose import paragraph
-from workbench.tui.lines.spans import Line, Span, wrap
 
 
 def last_said(output: ServerOutput | None) -> str:

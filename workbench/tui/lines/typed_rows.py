@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
 
-from workbench.numbers import counted
-from workbench.reports.visible import visible
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, cut, plain
+from workbench.show.visible import visible
 from workbench.suite.problems import Problem
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, TAB, GrowingText
 from workbench.tui.lines.prose import behind
-from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cut, plain
 
 
 class TextLines(LazyLines):

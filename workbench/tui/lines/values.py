@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from workbench.authoring.form.typed import CellError, pieces_of, read_value
+from workbench.show.spans import Line, Role, Span
 from workbench.tui.lines.highlight import NUMBER, toml_value
-from workbench.tui.lines.spans import Line, Role, Span
 
 _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 """A number, or a range of numbers."""

@@ -7,48 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from workbench.config.read_only import is_read_only
 from workbench.grading.grade import RunResult, StepGrade
-from workbench.numbers import counted, decimals
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.trajectory.events import JsonValue
-from workbench.tui.lines.glyphs import GLYPHS
-
-
-def model_label(model: str) -> str:
-    """Return a model's name. The offline model is always shown with what it is."""
-    return "offline (baseline)" if model == "offline" else one_line(model)
-
-
-def duration(milliseconds: float) -> str:
-    """Format a duration: `12 ms`, `1.4 s`, `2:05 min`."""
-    if milliseconds < 1:
-        return "<1 ms" if milliseconds > 0 else "0 ms"
-    if milliseconds < 999.5:
-        return f"{milliseconds:.0f} ms"
-    seconds = milliseconds / 1000
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
-
-
-def clock(seconds: float) -> str:
-    """Format seconds as a clock: `0:04`, `12:30`, `1:02:03`."""
-    whole = int(seconds)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-
-
-def score(value: float | None) -> str:
-    """Format a score with two digits that never rounds up to 1."""
-    return "" if value is None else decimals(value)
-
-
-def short_count(count: int) -> str:
-    """Format a count: `950`, `1.2k`, `35k`, `1.4M`."""
-    for unit, size in (("M", 1_000_000), ("k", 1_000)):
-        if count >= size:
-            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
-    return str(count)
 
 
 def unless_read_only(hint: str) -> str:

@@ -13,10 +13,10 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.settings import models_named_by
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.lines.glyphs import GLYPHS
 
 MAX_SUITES_NAMED = 2
 

@@ -12,11 +12,10 @@ from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.evaluation.model_edit import named_model
 from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, with_models
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import model_label
 from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.models.choices import ModelChoices, model_choices
 from workbench.tui.models.dialog import ModelsScreen, ModelWays

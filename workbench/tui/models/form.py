@@ -15,15 +15,15 @@ from textual.widgets import Input
 from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, Preset, checked_key_variable
 from workbench.evaluation.model_edit import AddingError, Field, NameTakenError, Owner, TypedModel, usual_name
 from workbench.evaluation.model_list import KnownEndpoint
+from workbench.numerals import duration_text
 from workbench.providers.http.check import CheckResult
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import behind
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
-from workbench.tui.lines.words import duration
 from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.terminal.theming import Ground
 
@@ -384,7 +384,7 @@ class AddModelScreen(Dialog[Added]):
             self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
         else:
             took_ms = checked.took_ms if checked is not None else None
-            self.dismiss(Added(spec.name, f"answered in {duration(took_ms)}" if took_ms is not None else ""))
+            self.dismiss(Added(spec.name, f"answered in {duration_text(took_ms)}" if took_ms is not None else ""))
 
 
 _KEYS, _CHANGING_KEYS = (

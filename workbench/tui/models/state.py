@@ -8,11 +8,10 @@ from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint, names_to_run
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
+from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
-from workbench.tui.lines.words import model_label
 from workbench.tui.models.choices import ModelChoices
 
 MAX_UNFOLDED = 12

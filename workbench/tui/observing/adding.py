@@ -20,8 +20,10 @@ from workbench.exchange.importers.import_files import (
     run_of,
 )
 from workbench.exchange.importers.source_files import RefusedError
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line
+from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import JsonValue
@@ -31,9 +33,7 @@ from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import Announce, in_background
 from workbench.tui.lines.difference import difference
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import EMPTY, Line
 from workbench.tui.observing.dialogs import WhereScreen
 from workbench.tui.observing.live import Seen
 from workbench.tui.tree.new_suites import NewSuites

@@ -8,14 +8,14 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen, _Naming
 from workbench.tui.kit.dialogs import Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.tree.dialogs import WhichSuiteScreen
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from workbench.config.models import ANTHROPIC_URL, Provider
 from workbench.config.secrets import Secrets
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread
+from workbench.show.visible import one_line
 from workbench.trajectory.events import Event
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines
 from workbench.tui.lines.prose import Message, paragraph, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread
 from workbench.tui.observing.live import LiveRecording, Seen, State
 from workbench.tui.observing.state import Conversations
 from workbench.tui.run_book.shown.view import RunView

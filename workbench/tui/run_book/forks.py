@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import model_label
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import model_label
 from workbench.tui.run_book.record import RunKind, RunRecord
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
-from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.tui.runs.starting import Cases

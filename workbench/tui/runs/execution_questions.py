@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.config.secrets import Secrets
 from workbench.engine.events import CostLimitReached
-from workbench.numbers import counted
-from workbench.reports.values import cost_text
-from workbench.reports.visible import one_line
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.numerals import cost_text, counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner

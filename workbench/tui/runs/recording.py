@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from workbench.authoring.workspace import recordings_folder
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import save_recording
+from workbench.show.glyphs import GLYPHS
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:

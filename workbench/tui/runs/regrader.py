@@ -14,7 +14,7 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
 from workbench.grading.grade import unjudged
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection

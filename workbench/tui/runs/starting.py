@@ -21,13 +21,13 @@ from workbench.engine.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import model_label
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import model_label
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 

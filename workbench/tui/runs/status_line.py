@@ -6,14 +6,12 @@ from collections.abc import Callable
 
 from textual.timer import Timer
 
-from workbench.numbers import counted
-from workbench.reports.progress import duration_text, starting_text
-from workbench.reports.values import cost_text
-from workbench.reports.visible import one_line
+from workbench.numerals import clock, cost_text, counted, duration_text, estimate_time_text, short_count
+from workbench.reports.progress import starting_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
+from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import SEPARATOR, Variants
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
-from workbench.tui.lines.words import clock, duration, model_label, short_count
 from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts
@@ -140,7 +138,7 @@ def _parts(
     if cost := _cost(spend):
         parts.append((_COST, (Span(f"{cost}  ", "muted"),)))
     if progress.total:  # recordings take no time
-        took = clock(progress.elapsed_s) if progress.under_way else duration(progress.elapsed_s * 1000)
+        took = clock(progress.elapsed_s) if progress.under_way else duration_text(progress.elapsed_s * 1000)
         parts.append((_TIME, (Span(f"{took} ", "muted"),)))
     return parts
 
@@ -198,7 +196,7 @@ def _left(progress: Progress) -> tuple[Line, Line]:
     left = progress.total - progress.done
     if not left:
         return EMPTY, EMPTY
-    about = f", about {duration_text(progress.left_s)}" if progress.left_s is not None else ""
+    about = f", about {estimate_time_text(progress.left_s)}" if progress.left_s is not None else ""
     return (Span(f"{left:,} left", "muted"),), (Span(about, "muted"),)
 
 

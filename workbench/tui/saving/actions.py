@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
-from workbench.tui.lines.glyphs import GLYPHS
 
 
 def _save(now: MainSituation) -> str | None:

@@ -12,15 +12,15 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from workbench.authoring.case_list import named_path
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, wrap
+from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.lines.difference import Difference
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]

@@ -11,10 +11,10 @@ from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, SuitesChanged
 from workbench.config.read_only import is_read_only
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.drafts import DraftError, Drafts, LeftDraft
 from workbench.suite.suite_file import parse_suite
 from workbench.tui.kit.actions import key_for
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, lost, read_again
 from workbench.config.folders import bundled
 from workbench.config.model_book import ModelBook
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
 from workbench.suite.project import Search
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 from workbench.tui.saving.saver import Saver
 from workbench.tui.saving.searching import Searches
 from workbench.tui.tree.rows import Row, RowKey

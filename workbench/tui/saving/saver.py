@@ -13,12 +13,12 @@ from workbench.authoring.document import Document
 from workbench.authoring.merge import Conflict, Key, Merged, Side, merge, news
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tui.kit.actions import key_for
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.tree.selection import Selection
 

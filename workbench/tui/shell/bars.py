@@ -5,7 +5,9 @@ from __future__ import annotations
 from textual.timer import Timer
 
 from workbench.config.read_only import is_read_only
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
 from workbench.tui.case.form.actions import TYPING
 from workbench.tui.case.toml.actions import TYPING_TOML
@@ -22,9 +24,6 @@ from workbench.tui.kit.actions import (
 )
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
-from workbench.tui.lines.words import model_label
 from workbench.tui.runs.status_line import models_label, status_line, variants_label
 from workbench.tui.shell.all_actions import MAIN_ACTIONS, places_of
 from workbench.tui.shell.panes import PanesScreen

@@ -22,11 +22,11 @@ from rich.text import Text
 
 from workbench.authoring.open_suite import InvalidText
 from workbench.config.logs import LOG_NAME
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Span
+from workbench.show.visible import one_line
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Span
 from workbench.tui.shell.bars import NOTICE_S
 from workbench.tui.shell.services import Services
 from workbench.tui.terminal.signals import SignalWatch

@@ -15,12 +15,12 @@ from textual.timer import Timer
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.workspace import SuitesChanged
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 from workbench.tui.shell.all_actions import MAIN_ACTIONS, main_action
 from workbench.tui.shell.bars import MainBars
 from workbench.tui.shell.borders import Splitter

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.config.read_only import is_read_only
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.visible import one_line
 from workbench.suite.files import resolved
 from workbench.suite.settings import models_of
 from workbench.tui.kit.actions import Pane

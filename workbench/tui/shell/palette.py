@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.limits import MAX_FILTER_CHARS
+from workbench.show.spans import Line, Span, spread
 from workbench.tui.kit.actions import Action, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.fields import SafeInput
@@ -19,7 +20,6 @@ from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.painting import Bar, PaintedApp
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.lines.spans import Line, Span, spread
 from workbench.tui.shell.all_actions import offered_actions
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.palette_rows import Entry, Groups, Row, rows_of, sections_for

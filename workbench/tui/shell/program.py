@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.logs import LOG_NAME
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import PANE_TITLES, PANES, MainActions, MainSituation, action
-from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -13,9 +13,9 @@ from workbench.engine.events import ToolsListed
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.plan import trust_store
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.tui.breakpoints.project import Breakpoints, ProjectBreakpoints
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
 from workbench.tui.runs.regrader import Regrader

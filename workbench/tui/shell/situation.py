@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSituation, Shown, Typing, key_for
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import RunRecord

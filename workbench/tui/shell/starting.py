@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.workspace import Workspace, open_workspace, to_begin
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.suite.project import Search
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.memory import NOTHING

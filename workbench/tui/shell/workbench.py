@@ -21,8 +21,10 @@ from workbench.authoring.workspace import OpenSuites
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.limits import MAX_FIELD_CHARS
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
+from workbench.show.visible import one_line
 from workbench.tools.listings import Listings
 from workbench.tui.kit.actions import MOVING, NO_EDITOR, NO_EDITOR_IN_BROWSER, Action, key_for, why_unavailable
 from workbench.tui.kit.fields import PasteChanged
@@ -33,8 +35,6 @@ from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
-from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.all_actions import (

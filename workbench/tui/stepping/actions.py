@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import (
     ANSWERS,
@@ -19,7 +20,6 @@ from workbench.tui.kit.actions import (
     while_held,
     why_no_run,
 )
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.runs.actions import why_not_run
 from workbench.tui.tree.selection import go_to_run

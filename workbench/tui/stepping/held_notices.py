@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.trajectory.events import Paused
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import Selection, go_to_run
 

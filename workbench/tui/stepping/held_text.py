@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord

@@ -28,8 +28,8 @@ from textual.widget import Widget
 from textual.worker import NoActiveWorker, WorkerFailed, get_current_worker
 
 from workbench.config.logs import LOG_NAME
-from workbench.reports.visible import one_line
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -10,7 +10,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from workbench.config.secrets import Finder, Secrets
-from workbench.reports.visible import ACTED_ON
+from workbench.show.visible import ACTED_ON
 
 
 class OutputFilter(LineFilter):

@@ -14,7 +14,7 @@ from rich.style import Style
 from textual.theme import Theme
 
 from workbench.dataclasses import dataclass
-from workbench.tui.lines.spans import Role
+from workbench.show.spans import Role
 
 _ROLE_COLOURS: dict[Role, str] = {"heading": "accent", "comment": "muted"}
 _BOLD: frozenset[Role] = frozenset({"strong", "heading", "failed", "error", "running", "tool"})

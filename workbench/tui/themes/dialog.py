@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
-from workbench.reports.visible import one_line
+from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.terminal.theming import ThemeFile
 

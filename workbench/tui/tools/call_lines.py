@@ -13,18 +13,18 @@ from workbench.authoring.form.typed import CellError, read_value, shown_value
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.reports.visible import one_line
+from workbench.numerals import duration_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.visible import one_line
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JsonLines
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines
 from workbench.tui.lines.prose import indented, signed
 from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.values import value_line
-from workbench.tui.lines.words import duration
 
 NULL = "null"
 
@@ -232,7 +232,7 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
         ]
     if outcome.executed is None:
         return []
-    answer, took = outcome.executed.answer, duration(outcome.executed.duration_ms)
+    answer, took = outcome.executed.answer, duration_text(outcome.executed.duration_ms)
     text = (
         Span(f" {GLYPHS.failed} Tool error", "failed")
         if answer.is_error

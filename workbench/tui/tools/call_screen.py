@@ -16,8 +16,10 @@ from workbench.authoring.proposal import table_without_secrets
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import ServerOf
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Role, Span
+from workbench.show.visible import one_line
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ServerError, ToolsError
@@ -29,9 +31,7 @@ from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.spans import Line, Role, Span
 from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.call_lines import CallForm, CallOutcome, CallPicture, call_picture, is_read_only

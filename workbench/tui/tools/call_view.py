@@ -8,9 +8,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from workbench.show.spans import EMPTY, Line
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.spans import EMPTY, Line
 from workbench.tui.tools.call_lines import CallForm, CallPicture
 
 

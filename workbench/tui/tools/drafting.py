@@ -13,19 +13,18 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import NotEditableError
 from workbench.config.models import ConfigError
 from workbench.evaluation.plan import PlanError
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line
+from workbench.show.visible import model_label, one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.difference import difference
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line
-from workbench.tui.lines.words import model_label
 
 if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Drafts

@@ -10,17 +10,18 @@ from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.analysis.tool_lint import LintFinding, tokens_of
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.reports.tools import not_offered
-from workbench.reports.visible import one_line, visible
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
+from workbench.show.visible import one_line, visible
+from workbench.show.when import ago, local_time
 from workbench.suite.model import Server
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, heading, paragraph, signed
 from workbench.tui.lines.server_output import last_said, server_output_lines
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
 from workbench.tui.lines.words import hints_in_words, unless_read_only
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
@@ -156,7 +157,7 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
 
 
 def _as_listed(moment: datetime, now: datetime) -> str:
-    return f"as listed on {moment.astimezone(now.tzinfo):%Y-%m-%d %H:%M}, {age(moment, now)}"
+    return f"as listed on {local_time(moment.isoformat())}, {ago(moment.isoformat(), now) or 'long ago'}"
 
 
 def reached(server: Server) -> str:
@@ -166,15 +167,6 @@ def reached(server: Server) -> str:
     if server.url is not None:
         return f"url: {server.url}"
     return f"module: {server.module}:{server.object or 'mcp'}"
-
-
-def age(moment: datetime, now: datetime) -> str:
-    """Return roughly how long ago a moment was."""
-    minutes = max(int((now - moment).total_seconds()) // 60, 0)
-    for size, noun in ((60 * 24, "day"), (60, "hour"), (1, "minute")):
-        if minutes >= size:
-            return f"{counted(minutes // size, noun)} ago"
-    return "just now"
 
 
 def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: int, now: datetime) -> list[Line]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, SuitesChanged
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.actions import key_for
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.server_output import failure_text
 
 if TYPE_CHECKING:

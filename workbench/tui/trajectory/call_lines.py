@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from workbench.grading.grade import Issue
+from workbench.numerals import duration_text, score_text
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note
 from workbench.reports.values import progress_text
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.visible import one_line
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.highlight import json_line, json_rows
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, parsed_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT, GrowingText
 from workbench.tui.lines.prose import indented, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.lines.typed_rows import text_rows
-from workbench.tui.lines.words import duration, score
 from workbench.tui.run_book.shown.items import CallItem, ForkItem, HoldItem, NoticeItem, ResultItem, StepItem
 from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, argument_rows, shown_at_argument
 
@@ -102,7 +102,7 @@ def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
     sign, role = STATUS_SIGNS[grade.status]
     head = (*head, Span(f"  {sign} {grade.status}", role))
     if grade.score is not None:
-        head = (*head, Span(f"  {score(grade.score)}", "strong"))
+        head = (*head, Span(f"  {score_text(grade.score, '')}", "strong"))
     if grade.why and (expanded or grade.status != "passed"):
         rows = wrap(one_line(grade.why), width - CALL_INDENT)
         below += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
@@ -162,7 +162,7 @@ def _answered(item: ResultItem, result: ResultReceived, width: int, expanded: bo
     role: Role = "failed" if failed else "muted"
     source = _source(item.unedited or result)
     if item.held_ms:
-        source += f" {GLYPHS.dot} held {duration(item.held_ms)}"
+        source += f" {GLYPHS.dot} held {duration_text(item.held_ms)}"
     by_hand = result.source in ("edited", "skipped")
     head: Line = (
         Span(" " * CALL_INDENT),
@@ -197,7 +197,7 @@ def _source(result: ResultReceived) -> str:
         case "replayed" | "reported" as known:
             return known
         case source:
-            return f"{source} {GLYPHS.dot} {duration(result.latency_ms)}"
+            return f"{source} {GLYPHS.dot} {duration_text(result.latency_ms)}"
 
 
 def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from workbench.reports.grade_text import issue_text
+from workbench.show.spans import plain
 from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.json_lines import TOO_DEEP
-from workbench.tui.lines.spans import plain
 from workbench.tui.run_book.shown.items import (
     CallItem,
     ForkItem,

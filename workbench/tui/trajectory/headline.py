@@ -7,17 +7,18 @@ from datetime import datetime
 
 from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
-from workbench.numbers import counted
+from workbench.numerals import cost_text, counted, duration_text, score_text, short_tokens_text
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text, metric_text, why_passed
 from workbench.reports.move_kinds import Move, graded_text
-from workbench.reports.values import cost_text, tokens_text
+from workbench.reports.values import usage_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.visible import model_label
 from workbench.trajectory.events import FinishReason
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
 from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
-from workbench.tui.lines.words import duration, failed_steps, model_label, score, short_count
+from workbench.tui.lines.words import failed_steps
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import OutcomeItem
 
@@ -47,7 +48,7 @@ def verdict(run: RunRecord) -> Line:
         sign, text, role = _going(run)
         return (Span(f"{sign} {text}", role),)
     sign, role = STATUS_SIGNS[figures.status]
-    value = score(figures.score)
+    value = score_text(figures.score, "")
     return (Span(f"{sign} {figures.status}", role), *((Span(f" {value}", "strong"),) if value else ()))
 
 
@@ -58,7 +59,7 @@ def facts(run: RunRecord) -> list[str]:
         return []
     parts = [took] if (took := limited_time(figures)) else []
     if figures.input_tokens is not None and figures.output_tokens is not None:
-        parts.append(f"{short_count(figures.input_tokens)} in, {short_count(figures.output_tokens)} out")
+        parts.append(short_tokens_text(figures.input_tokens, figures.output_tokens))
     if figures.cost_usd:
         parts.append(cost_text(figures.cost_usd))
     return parts
@@ -66,12 +67,12 @@ def facts(run: RunRecord) -> list[str]:
 
 def model_time(figures: RunSummary) -> str:
     """Return how long the model took to answer, empty if it never did, or nobody knows."""
-    return duration(figures.latency_ms) if figures.asked and figures.latency_ms else ""
+    return duration_text(figures.latency_ms) if figures.asked and figures.latency_ms else ""
 
 
 def limited_time(figures: RunSummary) -> str:
     """Return the time that the case's latency limit measures, empty if it is unknown or the model never answered."""
-    return duration(figures.limited_ms) if figures.asked and figures.limited_ms else ""
+    return duration_text(figures.limited_ms) if figures.asked and figures.limited_ms else ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
@@ -161,7 +162,7 @@ def _verdict(result: RunResult) -> Line:
     if grade is None:
         return (*line, Span(f": {result.error}", role)) if result.status == "not graded" else line
     if grade.score is not None:
-        line = (*line, Span(f"  {score(grade.score)}", "strong"))
+        line = (*line, Span(f"  {score_text(grade.score, '')}", "strong"))
     named = grade.grader if grade.verdict != "not applicable" else f"not graded: {grade.reason}"
     line = (*line, Span(f"  {named}", "muted"))
     if disagree(result.grades):
@@ -175,11 +176,11 @@ def _facts(result: RunResult) -> str:
         return ""
     parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
     if trajectory.model_latency_ms:
-        parts.append(f"model {duration(trajectory.model_latency_ms)}")
+        parts.append(f"model {duration_text(trajectory.model_latency_ms)}")
     if result.limited_ms not in (0, trajectory.model_latency_ms):
-        parts.append(f"whole loop {duration(result.limited_ms)}")
+        parts.append(f"whole loop {duration_text(result.limited_ms)}")
     if trajectory.held_ms:
-        parts.append(f"held {duration(trajectory.held_ms)}")
+        parts.append(f"held {duration_text(trajectory.held_ms)}")
     if trajectory.usage is not None:
-        parts.append(tokens_text(trajectory.usage))
+        parts.append(usage_text(trajectory.usage))
     return f" {GLYPHS.dot} ".join(parts)

@@ -7,17 +7,17 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
+from workbench.numerals import duration_text
 from workbench.reports.deviations import deviation_lines
-from workbench.reports.values import tokens_text, waited_text
-from workbench.reports.visible import one_line
+from workbench.reports.values import usage_text, waited_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue, ResponseFinished
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
 from workbench.tui.lines.laid_out import DISPLAY_LIMIT
 from workbench.tui.lines.prose import NARROWEST, signed
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
 from workbench.tui.lines.typed_rows import text_rows
-from workbench.tui.lines.words import duration
 from workbench.tui.run_book.shown.items import (
     CallItem,
     ForkItem,
@@ -160,7 +160,7 @@ def _round(item: RoundItem, width: int) -> list[Line]:
     elif item.retry is not None:
         # A time of day stays correct without being redrawn.
         at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
-        wait = f"in {duration(item.retry.wait_ms)}"
+        wait = f"in {duration_text(item.retry.wait_ms)}"
         text = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
     else:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
@@ -182,17 +182,17 @@ def _round(item: RoundItem, width: int) -> list[Line]:
 
 def _timing(response: ResponseFinished, room: int) -> str:
     """Return the latency, the time to the first token if it fits, and the tokens."""
-    parts = [duration(response.latency_ms)] if response.latency_ms else []
+    parts = [duration_text(response.latency_ms)] if response.latency_ms else []
     if response.waited_ms:
         parts.append(waited_text(response.waited_ms))
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:
-        parts.append(tokens_text(response.usage))
+        parts.append(usage_text(response.usage))
     separator = f" {GLYPHS.dot} "
     first = response.first_token_ms
     if first is not None and 1 <= first < response.latency_ms - 1:
-        longer = separator.join([parts[0], f"first token {duration(first)}", *parts[1:]])
+        longer = separator.join([parts[0], f"first token {duration_text(first)}", *parts[1:]])
         if len(longer) <= room:
             return longer
     return separator.join(parts)

@@ -8,12 +8,13 @@ from typing import ClassVar
 from textual import events
 from textual.message import Message
 
-from workbench.reports.visible import one_line
+from workbench.numerals import score_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.painting import Bar, keymap_of
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line, cut_middle
-from workbench.tui.lines.words import model_label, score, unless_read_only
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground
@@ -126,7 +127,7 @@ def _of_one_model(runs: Sequence[RunRecord]) -> bool:
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
     name = f"{GLYPHS.fork} {run_name(run, runs)}" if run.is_fork else run_name(run, runs)
     sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else _going(run)
-    value = score(run.result.score) if run.result is not None else ""
+    value = score_text(run.result.score, "") if run.result is not None else ""
     shown: Role = "badge" if chosen else "muted"
     return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)
 

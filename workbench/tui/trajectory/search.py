@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note, issue_text
-from workbench.reports.visible import visible
+from workbench.show.visible import visible
 from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.json_lines import compact_json
 from workbench.tui.run_book.shown.items import (

@@ -26,13 +26,13 @@ from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.form.row_changes import new_case
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import tie
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.dialogs import DeleteSuiteScreen, NewCase, NewCaseScreen, WhichSuiteScreen
 from workbench.tui.tree.new_suites import NewSuites
 

@@ -15,18 +15,18 @@ from textual.widgets import Input
 
 from workbench.evaluation.client_servers import ClientConfigError, ConfiguredServer, FoundServers, server_of_text
 from workbench.evaluation.first_suite import ServersToAsk
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, cut_line
+from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import toml_lines
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line, cut_line
 
 Listed = tuple[tuple[ToolDefinition, ...], ...]
 """The tools of each server."""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from workbench.grading.grade import Status
-from workbench.numbers import counted
-from workbench.reports.visible import one_line
-from workbench.reports.when import age
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.numerals import age_text, counted, score_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
+from workbench.show.visible import one_line
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
-from workbench.tui.lines.words import score, unless_read_only
+from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, CaseTally, StepSummary, worst_graded
 from workbench.tui.tree.filter import advice
@@ -170,9 +169,9 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
         Span(f" {one_line(row.label)}"),
     )
     marks = _marks(tree, row, NEVER_RUN)
-    text = last.status if graded is None or last.score is None else score(last.score)
+    text = last.status if graded is None or last.score is None else score_text(last.score, "")
     failing = f"{GLYPHS.error} " if last.status == "error" and graded is not None else ""
-    result, old = f"{failing}{text}", age(last.began_ms, now)
+    result, old = f"{failing}{text}", age_text(last.began_ms, now)
     edited = is_edited_since(row, last)
     texts = [f"{GLYPHS.by_hand if edited else ''} {result} {old}".strip(), result]
     first, *shorter = [f"edited {GLYPHS.dot} {result} {old}", *texts] if edited else texts
@@ -191,7 +190,7 @@ def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
 def _result(status: Status, value: float | None, role: Role) -> Line:
     if status in ("error", "stopped", "skipped", "not graded") or value is None:
         return (Span(status, role),)
-    return (Span(score(value), role),)
+    return (Span(score_text(value, ""), role),)
 
 
 def tree_message(filtered: str) -> Message:

@@ -14,11 +14,11 @@ from workbench.config.models import ConfigError
 from workbench.engine.server_calls import ServerOf
 from workbench.evaluation.client_servers import ClientConfigError, servers_on_machine
 from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToAsk, servers_to_ask
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.files import resolved
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.preview import PreviewScreen
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.tree.dialogs import BeginScreen, NewSuite, NewSuiteScreen
 from workbench.tui.tree.from_server import Listed, ListingScreen, ServerScreen, first_suite_lines
 

@@ -12,9 +12,9 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import SuitesChanged
 from workbench.history.records import HistoryError, RunRow
+from workbench.show.glyphs import GLYPHS
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
 from workbench.tui.run_book.stored import main_causes

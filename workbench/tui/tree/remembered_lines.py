@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.reports.visible import one_line
-from workbench.reports.when import age, local_time_of_ms
-from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.numerals import age_text, duration_text, moment_text, score_text
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.visible import model_label, one_line
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ def is_edited_since(row: Row, last: LastResult) -> bool:
 
 def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
     """Return the last result of a case: on each model, with the reason why it did not pass."""
-    old = age(last.began_ms, now)
-    when = old if old == "now" else local_time_of_ms(last.began_ms) if "-" in old else f"{old} ago"
+    old = age_text(last.began_ms, now)
+    when = old if old == "now" else moment_text(last.began_ms) if "-" in old else f"{old} ago"
     edited: Message = (("The case was edited since.", "warned"),) if is_edited_since(row, last) else ()
     return (
         (f"Last run: {when}, batch #{last.runs[-1].batch}", "strong"),
@@ -42,7 +41,7 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
 
 def _cell(cell: Cell) -> Message:
     sign, role = STATUS_SIGNS[cell.status]
-    number = f" {score(cell.score)}" if cell.score is not None else ""
-    took = f" {GLYPHS.dot} {duration(cell.latency_ms)}" if cell.latency_ms is not None else ""
+    number = f" {score_text(cell.score, '')}" if cell.score is not None else ""
+    took = f" {GLYPHS.dot} {duration_text(cell.latency_ms)}" if cell.latency_ms is not None else ""
     head = (f"{sign} {cell.status}{number} {GLYPHS.dot} {model_label(cell.model)}{took}", role)
     return (head, (one_line(cell.reason), "muted")) if cell.reason else (head,)

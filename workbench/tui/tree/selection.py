@@ -10,9 +10,9 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.variants import NO_VARIANTS, Variants
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.summaries import deciding_run

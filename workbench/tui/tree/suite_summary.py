@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from workbench.analysis.causes import CAUSES
 from workbench.analysis.comparison import cells_of, model_totals
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.values import cost_text
-from workbench.reports.when import age
-from workbench.tui.lines.glyphs import GLYPHS
+from workbench.numerals import age_text, cost_text, counted, tokens_text
+from workbench.reports.values import percentiles_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import Role
-from workbench.tui.lines.words import duration
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
@@ -71,15 +69,15 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     never = found.statuses[None] + found.statuses["skipped"]
     lines: list[tuple[str, Role]] = [(", ".join((*counts, *([f"{never:,} not run"] if never else ()))), "strong")]
     if found.before:
-        first, last = (age(at, book.now()) for at in (min(found.before), max(found.before)))
+        first, last = (age_text(at, book.now()) for at in (min(found.before), max(found.before)))
         old = f"{first} to {last} old" if first != last else "of just now" if first == "now" else f"{first} old"
         edited = f" {GLYPHS.dot} {counted(found.edited, 'case')} edited since" if found.edited else ""
         lines.append((f"{counted(len(found.before), 'case')} from the history, {old}{edited}", "muted"))
     lines.append(("", "text"))
     if (latency := totals.latency) is not None:
-        lines.append((f"latency p50 {duration(latency.p50_ms)}, p95 {duration(latency.p95_ms)}", "text"))
+        lines.append((f"latency {percentiles_text(latency)}", "text"))
     if totals.input_tokens is not None:
-        lines.append((f"{totals.input_tokens:,} tokens in, {totals.output_tokens or 0:,} out", "text"))
+        lines.append((tokens_text(totals.input_tokens, totals.output_tokens or 0), "text"))
     unknown = f"cost unknown for {counted(totals.runs_of_unknown_cost, 'run')}" if totals.runs_of_unknown_cost else ""
     known = f"cost {cost_text(totals.cost_usd)}" if totals.cost_usd is not None else ""
     lines.append((f" {GLYPHS.dot} ".join(filter(None, (known, unknown))) or "cost unknown", "text"))

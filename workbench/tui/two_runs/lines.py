@@ -9,16 +9,16 @@ from rich.cells import cell_len
 
 from workbench.analysis.alignment import How, Kind, Part, Row
 from workbench.checks.values import json_equal
-from workbench.reports.visible import one_line
+from workbench.numerals import duration_text, short_tokens_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
+from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import cut_json, json_line
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json
 from workbench.tui.lines.laid_out import GrowingText, LaidOut
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.tui.lines.typed_rows import text_rows
-from workbench.tui.lines.words import duration, short_count
 from workbench.tui.trajectory.argument_lines import MAX_NAME_CELLS
 from workbench.tui.trajectory.call_lines import MAX_RESULT_CHARS
 from workbench.tui.trajectory.headline import headline, run_name
@@ -65,9 +65,9 @@ def round_facts(of: Round) -> str:
     """Return the step of a chain, the latency and the tokens of a round."""
     parts = [f"step {of.step.step}"] if of.step is not None else []
     if of.latency_ms:
-        parts.append(duration(of.latency_ms))
+        parts.append(duration_text(of.latency_ms))
     if of.usage is not None:
-        parts.append(f"{short_count(of.usage.input_tokens)} in, {short_count(of.usage.output_tokens)} out")
+        parts.append(short_tokens_text(of.usage.input_tokens, of.usage.output_tokens))
     return f" {GLYPHS.dot} ".join(parts)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.analysis.alignment import Difference, Kind, What, aligned, first_difference
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
+from workbench.numerals import counted
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.record import RunRecord
 

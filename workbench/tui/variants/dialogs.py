@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual import events, on
 from textual.app import ComposeResult
 
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.difference import difference
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.reports.visible import one_line
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
@@ -19,7 +20,6 @@ from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action
-from workbench.tui.lines.glyphs import GLYPHS
 
 
 def _edit(now: MainSituation) -> str | None:

@@ -19,7 +19,8 @@ from workbench.authoring.form.tables import place_in
 from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import CellId, CellKey, InvalidText
 from workbench.limits import MAX_FIELD_CHARS
-from workbench.numbers import counted
+from workbench.numerals import counted
+from workbench.show.spans import wrap
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -29,7 +30,6 @@ from workbench.tui.case.form.rows_view import FormRows
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.spans import wrap
 
 if TYPE_CHECKING:
     from workbench.tui.kit.text_field import TextField

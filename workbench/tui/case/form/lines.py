@@ -7,13 +7,13 @@ from rich.cells import cell_len
 from workbench.authoring.form.cells import lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow
 from workbench.dataclasses import dataclass
-from workbench.numbers import counted
-from workbench.reports.visible import one_line, visible
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Role, Span, cells, cut, cut_line, cut_middle, padded, plain, wrap, wrap_line
+from workbench.show.visible import one_line, visible
 from workbench.suite.problems import Problem
-from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.laid_out import TAB
 from workbench.tui.lines.prose import signed
-from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line, cut_middle, padded, plain, wrap, wrap_line
 from workbench.tui.lines.values import value_line
 
 NARROW_COLUMN = 11

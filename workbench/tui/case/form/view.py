@@ -12,11 +12,11 @@ from workbench.authoring.form.edits import Edit, edited, toggled
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
 from workbench.authoring.form.tables import tool_of_call
+from workbench.show.spans import Line
 from workbench.tui.case.form.actions import FormActions
 from workbench.tui.case.form.fields_view import FormFields
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import Motion
-from workbench.tui.lines.spans import Line
 from workbench.tui.lines.typed_rows import with_breakpoint
 
 

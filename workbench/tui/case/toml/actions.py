@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for
-from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
     from workbench.tui.case.toml.part import TomlPart

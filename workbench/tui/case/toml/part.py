@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
+from workbench.show.spans import Role
 from workbench.suite.problems import Problem
 from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS, Found
-from workbench.tui.lines.spans import Role
 from workbench.tui.tree.state import Row
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Status
-from workbench.reports import signs
-from workbench.tui.lines.spans import Role
+from workbench.show import signs
+from workbench.show.spans import Role
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Lines of text with roles, from which every pane is built, independent of colours and terminals.
 
 Widths are terminal cells, never characters. Text from models, tools or files passes through `visible` or `one_line` of
-`workbench.reports.visible` before it becomes a span.
+`workbench.show.visible` before it becomes a span.
 """
 
 from __future__ import annotations

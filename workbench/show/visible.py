@@ -38,6 +38,11 @@ def one_line(text: str) -> str:
     return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
 
 
+def model_label(model: str) -> str:
+    """Return a model's name. The offline model is always shown with what it is."""
+    return "offline (baseline)" if model == "offline" else one_line(model)
+
+
 def fit(text: str, width: int) -> str:
     """Returns `text` (already one line) cut or padded to exactly `width` terminal cells."""
     cut = shortened(text, width)

@@ -1,11 +1,12 @@
-"""Foreign texts in GitHub Markdown without any effect of their characters, and tables."""
+"""Blocks as GitHub Markdown. Foreign texts stand in it without any effect of their characters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from workbench.reports.visible import one_line
+from workbench.show.doc import Row, Table
+from workbench.show.visible import one_line
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = re.compile(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
@@ -60,6 +61,18 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
+def document_table(shown: Table[Row]) -> str:
+    """Return a table of any texts, with the notes of its rows as the last column where there are some."""
+    columns = [column for column in shown.columns if not column.passing]
+    cells = [[column.cell(row).text for column in columns] for row in shown.rows]
+    titles = [column.name for column in columns]
+    notes = [shown.note(row).text for row in shown.rows] if shown.note is not None else []
+    if any(notes):
+        titles.append("note")
+        cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]
+    return text_table(titles, cells)
+
+
 def text_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Yields a table whose cells are any texts."""
+    """Return a table whose cells are any texts."""
     return "\n".join(table(titles, (map(text, row) for row in rows)))

@@ -1,0 +1,225 @@
+"""The one place where a number becomes text for a person: rates, scores, durations, costs, counts, times.
+
+Every room imports these functions. Reports in JSON keep the numbers themselves, unrounded."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from functools import lru_cache
+
+NOTHING = "–"
+"""Stands where there is no number."""
+
+_TEXT_DIGITS = 12
+"""Significant digits that are rounded; those beyond are errors of binary sums."""
+
+_LONG = 1e12
+"""Larger numbers are shown as they are."""
+
+
+def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
+    """Return a number with `digits` decimals. A half is rounded up: 0.625 is `0.63`. A number below `full` is never
+    shown as `full`: 0.9999 is `0.99`, because it did not reach 1."""
+    if not math.isfinite(value) or abs(value) >= _LONG:
+        return f"{value:.{digits}f}"
+    return _decimals(f"{value:.{_TEXT_DIGITS}g}", digits, full)
+
+
+@lru_cache(maxsize=1024)
+def _decimals(number: str, digits: int, full: float) -> str:
+    exact, unit = Decimal(number), Decimal(1).scaleb(-digits)
+    rounded = exact.quantize(unit, ROUND_HALF_UP)
+    return str(exact.quantize(unit, ROUND_DOWN) if exact < full <= rounded else rounded)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `0 runs`, `1 run`, `2 batches`, `2,000 runs`."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
+def short_count(count: int) -> str:
+    """Return a count in at most four digits: `950`, `1.2k`, `35k`, `1.4M`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
+    return str(count)
+
+
+def figure(value: float) -> str:
+    """Return a number with at most three decimals, or three significant digits where it is smaller than that."""
+    if not math.isfinite(value):
+        return str(value)
+    shown = f"{value:.3f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
+    return shown.replace("-", "−", 1) if shown.startswith("-") else shown
+
+
+def setting_text(value: float) -> str:
+    """Return a number as the user wrote it: a threshold, a limit, a bound of a schema."""
+    return f"{value:.12g}"
+
+
+# Rates and scores
+
+
+def rate_text(share: float | None) -> str:
+    """Return a share of 0..1 as `66.7%`. Less than all is never shown as all."""
+    return NOTHING if share is None else f"{decimals(100 * share, 1, full=100)}%"
+
+
+def rates_text(low: float, high: float) -> str:
+    """Return an interval of shares: `48.2% to 81.0%`."""
+    return f"{rate_text(low)} to {rate_text(high)}"
+
+
+def points_text(difference: float) -> str:
+    """Return a difference of shares in percentage points, with its sign: `+4.2`."""
+    return _signed(100 * difference, 1, 100)
+
+
+def score_text(score: float | None, absent: str = "n/a") -> str:
+    """Return a score with two decimals, `1.00` only where it is 1; `n/a` where a grader does not apply."""
+    return absent if score is None else decimals(score)
+
+
+def mean_text(mean: float | None) -> str:
+    """Return the mean of scores, or of another measure of runs, as a score is shown."""
+    return NOTHING if mean is None else decimals(mean)
+
+
+def scores_text(low: float, high: float) -> str:
+    """Return an interval of scores: `0.71 to 0.92`."""
+    return f"{decimals(low)} to {decimals(high)}"
+
+
+def difference_text(difference: float) -> str:
+    """Return a difference of scores with its sign. It has a decimal more than scores: `+0.013`."""
+    return _signed(difference, 3, 1)
+
+
+def _signed(number: float, digits: int, full: float) -> str:
+    return f"{float(decimals(number, digits, full=full)) + 0.0:+.{digits}f}"
+
+
+def reached_text(reached: float, demanded: float) -> str:
+    """Return a value that was compared with a threshold, with two decimals, or as many as tell them apart."""
+    for digits in range(2, 10):
+        text = decimals(reached, digits)
+        if (float(text) < demanded, float(text) > demanded) == (reached < demanded, reached > demanded):
+            return text
+    return decimals(reached)
+
+
+def p_text(p: float, level: float) -> str:
+    """Return a p value: `p = 0.18`, with as many digits as it takes to show on which side of `level` it is."""
+    if p < 0.001:
+        return "p < 0.001"
+    digits = 1 - math.floor(math.log10(p))
+    text = decimals(p, digits)
+    while (float(text) <= level) != (p <= level):
+        digits += 1
+        text = f"{p:.{digits}f}"  # at the latest with all digits, it is on its side
+    return f"p = {text.rstrip('0').rstrip('.') if '.' in text else text}"
+
+
+# Times and sizes
+
+
+def duration_text(milliseconds: float | None) -> str:
+    """Return a measured time: `<1 ms`, `12 ms`, `1.4 s`, `2:05 min`, `1:02:05 h`."""
+    if milliseconds is None:
+        return NOTHING
+    if 0 < milliseconds < 1:
+        return "<1 ms"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 99_950:
+        return f"{milliseconds / 1000:.1f} s"
+    seconds = milliseconds / 1000
+    return f"{clock(seconds)} {'h' if seconds >= 3600 else 'min'}"
+
+
+def clock(seconds: float) -> str:
+    """Return a time that is running: `0:04`, `12:30`, `1:02:03`."""
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def estimate_time_text(seconds: float) -> str:
+    """Return an estimated time in one or two units: `8 s`, `3 min`, `2 h 10 min`."""
+    if seconds < 60:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours:,} h {rest} min" if rest and hours < 10 else f"{hours:,} h"
+
+
+def pace_text(per_minute: float | None) -> str:
+    """Return cases per minute, with a decimal where there are few."""
+    if per_minute is None:
+        return NOTHING
+    return f"{per_minute:,.0f}" if per_minute >= 100 else f"{per_minute:.1f}"
+
+
+def bytes_text(number: int) -> str:
+    """Return a size: `12 kB`, `3.4 MB`, `1.2 GB`."""
+    if number < 1_000_000:
+        return f"{number / 1_000:.0f} kB"
+    return f"{number / 1_000_000:.1f} MB" if number < 1_000_000_000 else f"{number / 1_000_000_000:.1f} GB"
+
+
+def times_text(factor: float) -> str:
+    """Return how many times as much something is: `2.4 times`."""
+    return f"{factor:.1f} times"
+
+
+def cost_text(dollars: float | None) -> str:
+    """Return US dollars, with as many decimals as a small amount needs; `unknown` without a price."""
+    if dollars is None:
+        return "unknown"
+    if not dollars:
+        return "$0"
+    if 0 < dollars < 0.000001:
+        return "<$0.000001"
+    return f"${dollars:,.{2 if dollars >= 1 else 4 if dollars >= 0.01 else 6}f}"
+
+
+def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0) -> str:
+    """Return tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`."""
+    from_cache = f" ({cached:,} cached)" if cached else ""
+    reasoned = f" ({reasoning:,} reasoning)" if reasoning else ""
+    return f"{into:,} tokens in{from_cache}, {out:,} out{reasoned}"
+
+
+def short_tokens_text(into: int, out: int) -> str:
+    """Return tokens where there is little room: `1.2k in, 56 out`."""
+    return f"{short_count(into)} in, {short_count(out)} out"
+
+
+# Moments
+
+_UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))
+_AGO_UP_TO_S = 14 * 86_400
+"""Older times are shown by their date alone."""
+
+
+def moment_text(at_ms: float) -> str:
+    """Return a time in milliseconds since 1970 in the local time zone: `2026-11-22 14:03`."""
+    return f"{datetime.fromtimestamp(at_ms / 1000):%Y-%m-%d %H:%M}"
+
+
+def age_text(at_ms: float, now: datetime) -> str:
+    """Return the age of a time in milliseconds since 1970: `now`, `4 min`, `3 h`, `2 days`, later its date."""
+    seconds = max(now.timestamp() - at_ms / 1000, 0.0)
+    if seconds >= _AGO_UP_TO_S:
+        return f"{datetime.fromtimestamp(at_ms / 1000):%Y-%m-%d}"
+    length, unit = next(((length, unit) for length, unit in _UNITS if seconds >= length), (0, ""))
+    if not length:
+        return "now"
+    number = int(seconds // length)
+    return f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"

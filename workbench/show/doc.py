@@ -1,0 +1,122 @@
+"""What is shown, before any surface: values, cells of tables, and the tables themselves.
+
+A view (`show.views`) turns the facts of one subject into these blocks, once. A renderer turns blocks into one surface:
+`show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app, row by row. So a column,
+a word or a role is written in one view, and all surfaces have it.
+
+- A number becomes text in `workbench.numerals` alone. A `Value` keeps the number beside its text: files for programs
+  (CSV) take `raw`, people see `spans`.
+- A role says what a text means. `show.text` has the ANSI code of a role, a theme its style in the app.
+- A `Column` says itself where it gives way: `from_cells` is the width of the table from which it is shown, `least` the
+  width to which its texts may be cut, `short` what it shows in a narrow table.
+- Text of models, tools and files passes `show.visible` in the view, before it becomes a value.
+
+To add a column of a subject, add one `Column` to its view. To show a subject on another surface, call its view
+there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+
+from workbench.dataclasses import dataclass
+from workbench.numerals import age_text, rate_text
+from workbench.show.spans import EMPTY, Line, Role, Span, plain
+from workbench.show.when import epoch_ms, local_time
+
+Raw = str | int | float | bool | None
+Row = TypeVar("Row")
+
+
+class Value(NamedTuple):
+    """A text of one or more roles, and what programs read in its place. A mapping stands for several named values."""
+
+    spans: Line
+    raw: Raw | Mapping[str, Raw] = None
+
+    @property
+    def text(self) -> str:
+        """The text without its roles."""
+        return plain(self.spans)
+
+
+NONE = Value(EMPTY)
+"""An empty cell."""
+
+
+def words(text: str, role: Role = "text") -> Value:
+    """Return a text that is safe to show already."""
+    return Value((Span(text, role),), text) if text else NONE
+
+
+def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
+    """Return names, safe to show, of which the first ones are shown: `Weather, Files +3`."""
+    known = list(dict.fromkeys(each))
+    more = f" +{len(known) - most}" if len(known) > most else ""
+    return Value((Span(", ".join(known[:most]) + more, role),), ", ".join(known))
+
+
+def share(of_all: float | None, role: Role = "text") -> Value:
+    """Return a share of 0..1."""
+    return Value((Span(rate_text(of_all), role),), of_all)
+
+
+def rate(good: int, of: int) -> Value:
+    """Return a pass rate, in the colour of success where it is all of them."""
+    role: Role = "muted" if not of else "passed" if good == of else "text"
+    return share(good / of if of else None, role)
+
+
+def when(at: str, role: Role = "muted") -> Value:
+    """Return an ISO 8601 time: local for a person, as it is for programs."""
+    return Value((Span(local_time(at), role),), at)
+
+
+def short_when(at: str, role: Role = "muted") -> Value:
+    """Return an ISO 8601 time without its year."""
+    return Value((Span(local_time(at)[5:], role),), at)
+
+
+def age(at: str, now: datetime, role: Role = "muted") -> Value:
+    """Return the age of an ISO 8601 time; nothing for one that cannot be read."""
+    at_ms = epoch_ms(at)
+    return words(age_text(at_ms, now), role) if at_ms is not None else NONE
+
+
+def joined(values: Sequence[Value], gap: str = "  ") -> Value:
+    """Return values beside each other."""
+    spans = [span for at, value in enumerate(values) for span in ((Span(gap), *value.spans) if at else value.spans)]
+    line = tuple(spans)
+    return Value(line, plain(line) or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column of a table: its title, its cell of a row, and how it gives way in a narrow table."""
+
+    name: str
+    cell: Callable[[Row], Value]
+    right: bool = False
+    """Whether its texts stand at its right edge."""
+    gap: int = 2
+    """The blanks between it and the column before."""
+    from_cells: int = 0
+    """The width of the table from which it is shown."""
+    least: int = 0
+    """The width to which it may be cut; 0 for a column that is never cut."""
+    short: Callable[[Row], Value] | None = None
+    """Its cell in a table that is narrower than `short_below`."""
+    short_below: int = 0
+    passing: bool = False
+    """Whether it soon holds no more, as an age: documents leave it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[Row]):
+    """Rows of one kind. `note` is what there is to say of a row beside its cells: a line below it in a terminal, a last
+    column in documents, and nothing in the app, which shows the selected row in full beside the table."""
+
+    columns: Sequence[Column[Row]]
+    rows: Sequence[Row]
+    note: Callable[[Row], Value] | None = None

@@ -1,0 +1,222 @@
+"""The list of batches: a row for each, and what there is to say of one in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import Status
+from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
+from workbench.numerals import cost_text, counted, rate_text, short_count
+from workbench.show.doc import Column, Table, Value, age, joined, names, rate, share, short_when, when, words
+from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.signs import FORK, sparkline
+from workbench.show.spans import Role
+from workbench.show.visible import model_label, one_line
+
+NARROW = 64
+"""Below this width, dates lack their year, and only the first of several states is shown."""
+ROOMY = 100
+"""From this width on, ages are shown."""
+_NAMES_LEAST, _WITH_MODELS = 8, 58
+_IN_RESULTS: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "not graded")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """A batch of the list. `parts` are its counts by the grades that are shown: those of `grading`, or as it ran;
+    `regraded` is how often it was regraded, `going` whether some program runs it now, `marked` whether the user marked
+    it to compare it."""
+
+    batch: BatchRow
+    parts: Sequence[BatchPart]
+    going: bool = False
+    regraded: int = 0
+    grading: Regrade | None = None
+    marked: bool = False
+
+    @property
+    def role(self) -> Role:
+        """The role of its texts: forks and reruns count for no case."""
+        return "text" if self.batch.kind == "runs" else "muted"
+
+
+def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, marks: bool = False) -> Table[BatchFacts]:
+    """Return the list of batches. With `now`, it has their ages; with `marks`, which the user marked."""
+    columns: list[Column[BatchFacts]] = [
+        Column("batch", _batch, least=_NAMES_LEAST, gap=0),
+        Column(
+            "started",
+            lambda row: when(row.batch.started_at),
+            short=lambda row: short_when(row.batch.started_at),
+            short_below=NARROW,
+        ),
+        Column("suite", lambda row: names(_suites(row.batch), row.role), least=_NAMES_LEAST),
+        Column("model", _models, least=_NAMES_LEAST, from_cells=_WITH_MODELS),
+        Column("state", _state, short=_first_state, short_below=NARROW),
+        Column("results", _results, from_cells=NARROW),
+        Column("pass rate", lambda row: rate(*rate_of(row.parts)), right=True),
+    ]
+    if now is not None:
+        columns.insert(2, Column("age", lambda row: age(row.batch.started_at, now), from_cells=ROOMY, passing=True))
+    if marks:
+        columns.insert(0, Column("mark", _mark, passing=True))
+    return Table(columns, rows, _note)
+
+
+def facts_of(
+    batches: Sequence[BatchRow], regraded: Mapping[int, int] | None = None, going: Container[int] = ()
+) -> list[BatchFacts]:
+    """Return batches as they were graded when they ran. `regraded` is how often each was regraded, by its number;
+    `going` has the numbers of those that some program runs now."""
+    times = regraded or {}
+    return [BatchFacts(each, each.parts, each.number in going, times.get(each.number, 0)) for each in batches]
+
+
+def _batch(row: BatchFacts) -> Value:
+    batch = row.batch
+    shown = words(called(batch), "strong" if batch.name else row.role)
+    return Value(shown.spans, {"batch": batch.number, "name": batch.name})
+
+
+def _models(row: BatchFacts) -> Value:
+    shown = names(list(map(model_label, row.batch.models)), "muted")
+    return Value(shown.spans, ", ".join(row.batch.models))
+
+
+def _suites(batch: BatchRow) -> list[str]:
+    return [one_line(suite.name) for suite in batch.suites]
+
+
+def _mark(row: BatchFacts) -> Value:
+    return words(GLYPHS.marked if row.marked else " ", "accent")
+
+
+def _state(row: BatchFacts) -> Value:
+    return joined(_states(row))
+
+
+def _first_state(row: BatchFacts) -> Value:
+    return joined(_states(row)[:1])
+
+
+def _states(row: BatchFacts) -> list[Value]:
+    """Return what is special about a batch, the most important first."""
+    batch, found = row.batch, list[Value]()
+    if batch.damage is not None:
+        return [words("damaged", "error")]
+    if row.going:
+        found.append(words(f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}", "running"))
+    elif batch.missing:
+        found.append(words(f"{GLYPHS.missing} {batch.missing:,} missing", "warned"))
+    if batch.kind == "fork":
+        found.append(words(FORK, "muted"))
+    elif batch.kind == "reruns":
+        found.append(words(f"{GLYPHS.retry} reruns of #{batch.confirms}", "muted"))
+    if row.grading is not None:
+        found.append(words(f"{GLYPHS.retry} grading {row.grading.number}", "accent"))
+    elif row.regraded:
+        found.append(words("as it ran", "muted"))
+    return found
+
+
+def _results(row: BatchFacts) -> Value:
+    """Return how the runs ended: `✓12 ✗3`."""
+    counts = {status: sum(part.counts[status] for part in row.parts) for status in _IN_RESULTS}
+    signs = ((*STATUS_SIGNS[status], count) for status, count in counts.items() if count)
+    shown = [words(f"{sign}{short_count(count)}", role) for sign, role, count in signs]
+    return Value(joined(shown, " ").spans, {status.replace(" ", "_"): count for status, count in counts.items()})
+
+
+def _note(row: BatchFacts) -> Value:
+    batch = row.batch
+    if batch.damage is not None:
+        return words(one_line(f"damaged: {batch.damage}"), "error")
+    missing = missing_text(batch, going=row.going)
+    found = [words(missing, "warned")] if missing else []
+    if batch.valid_arguments is not None and batch.valid_arguments < 1:
+        found.append(words(f"valid arguments {rate_text(batch.valid_arguments)}", "muted"))
+    if batch.shard is not None:
+        found.append(words(str(batch.shard), "muted"))
+    if row.regraded:
+        found.append(words(f"regraded {counted(row.regraded, 'time')}", "muted"))
+    return joined(found, f" {GLYPHS.dot} ")
+
+
+def called(batch: BatchRow) -> str:
+    """Return the name of a batch for a person: its number, and its name if it has one."""
+    return f"#{batch.number} {one_line(batch.name)}" if batch.name else f"#{batch.number}"
+
+
+def pass_rate_text(parts: Sequence[BatchPart]) -> str:
+    """Return the pass rate of some parts."""
+    good, graded = rate_of(parts)
+    return rate_text(good / graded if graded else None)
+
+
+def missing_text(batch: BatchRow, *, going: bool) -> str:
+    """Returns what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` tells that
+    some program is running it now."""
+    if going:
+        return f"running: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} finished"
+    if not batch.missing:
+        return ""
+    way_on = f"; {merging_on}" if (merging_on := merge_hint(batch)) else ""
+    return f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why_missing(batch)}{way_on}"
+
+
+def why_missing(batch: BatchRow) -> str:
+    """Returns what became of a batch that lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    if batch.merged is not None:
+        return f"merged from {shards_text(batch.merged)}"
+    if batch.ended_at is None:
+        return "interrupted"
+    limit = batch.settings.get("cost_limit_usd")
+    return f"stopped, cost limit {cost_text(limit)}" if isinstance(limit, int | float) else "stopped"
+
+
+def merge_hint(batch: BatchRow) -> str:
+    """Returns how a merged batch comes to what it lacks, beside running that; empty for any other batch, and for
+    one whose shards are parts of different numbers."""
+    if batch.merged is None or batch.merged.of is None:
+        return ""
+    return "merge the other shards too" if batch.merged.missing else "merge its shards again when they are whole"
+
+
+def shards_text(merged: MergedShards) -> str:
+    """Returns how many shards of a plan were merged: `3 of 20 shards`."""
+    some = f"{len(merged.shards):,} of " if merged.of is not None else ""
+    return some + counted(merged.of or len(merged.shards), "shard")
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The pass rates of a suite with a model in its latest whole batches, the oldest first."""
+
+    suite: str
+    model: str
+    rates: Sequence[float]
+
+
+def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> Table[Trend]:
+    """Return the trend of each suite with each model; `trends` as from `trends_of`, the oldest batch first."""
+    known = {suite.key: suite for suite in suites}
+    paths = Counter(suite.path for suite in known.values())
+    rows: list[Trend] = []
+    for (key, model), rates in trends.items():
+        if key in known:
+            suite = known[key]
+            project = f"{Path(suite.project).name}/" if paths[suite.path] > 1 else ""
+            name = one_line(f"{suite.name} ({project}{suite.path})")
+            rows.append(Trend(name, one_line(model), [share for _, share in rates][-MAX_TREND:]))
+    columns: list[Column[Trend]] = [
+        Column("suite", lambda row: words(row.suite), least=_NAMES_LEAST),
+        Column("model", lambda row: words(row.model), least=_NAMES_LEAST),
+        Column("trend", lambda row: words(sparkline(row.rates), "accent")),
+        Column("last", lambda row: share(row.rates[-1], "strong"), right=True),
+    ]
+    return Table(columns, sorted(rows, key=lambda row: (row.suite, row.model)))
