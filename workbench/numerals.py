@@ -61,6 +61,26 @@ def setting_text(value: float) -> str:
     return f"{value:.12g}"
 
 
+def whole(number: float) -> float:
+    """Return a number without a decimal point where it has no fraction."""
+    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number
+
+
+def number_text(number: float) -> str:
+    """Return a number of a check with all its digits."""
+    return repr(whole(number))
+
+
+def range_text(low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return "any number"
+    if low == -math.inf:
+        return f"at most {number_text(high)}"
+    if high == math.inf:
+        return f"at least {number_text(low)}"
+    return f"{number_text(low)}..{number_text(high)}"
+
+
 # Rates and scores
 
 

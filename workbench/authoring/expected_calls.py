@@ -10,7 +10,7 @@ from typing import Final
 
 from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
 from workbench.authoring.form.tables import items_at, value_at
-from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, check_names_in, describe, read_check
+from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, check_name, describe, read_check
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_equal, read_timestamp
 from workbench.dataclasses import dataclass
@@ -322,8 +322,7 @@ def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterat
 
 
 def _explicit(written: object) -> dict[str, object]:
-    is_check = isinstance(written, dict) and check_names_in(written)
-    return dict(written) if isinstance(written, dict) and is_check else {"equals": written}
+    return dict(written) if isinstance(written, dict) and check_name(written) else {"equals": written}
 
 
 def _rounded(number: float) -> float:

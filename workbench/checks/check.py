@@ -142,6 +142,9 @@ class CheckVerdict:
     """What a judge gave on its scale."""
 
 
+Say = Callable[[JsonValue], str]
+"""Words a value."""
+
 EqualsRule = Callable[[Any, JsonValue], bool]
 """Compares an `equals` check (or a plain value) with a value. May raise what the comparison raises."""
 
@@ -225,7 +228,7 @@ class CheckBase(BaseModel):
     kind: ClassVar[str]
     """The name under which a suite writes it, which is the field with the expected value too."""
     form_name: ClassVar[str] = ""
-    """Its name in the form, where that is another."""
+    """Its name in the form, `kind` unless it says another."""
     written: ClassVar[str]
     """How the documentation writes it: `range = [low, high]`."""
     meaning: ClassVar[str]
@@ -280,6 +283,7 @@ class CheckBase(BaseModel):
             lacking += sorted(cls.__abstractmethods__) + [f"options[{name!r}]" for name in own_fields - {*cls.options}]
             if lacking:
                 raise TypeError(f"the check {cls.kind} lacks {', '.join(lacking)}")
+            cls.form_name = cls.form_name or cls.kind
             CHECK_CLASSES[cls.kind] = cls
             RESERVED_NAMES.update((cls.kind, *cls.model_fields))
             OPTION_NAMES.update({*cls.model_fields} - {cls.kind} - _NEVER_ALONE)
@@ -290,6 +294,11 @@ class CheckBase(BaseModel):
     def parts(self) -> tuple[CheckBase, ...]:
         """The checks nested directly in it."""
         return ()
+
+    @property
+    def expected(self) -> Any:
+        """The expected value."""
+        return getattr(self, self.kind)
 
     @property
     def bare_value(self) -> JsonValue:
@@ -331,7 +340,7 @@ class CheckBase(BaseModel):
         return written
 
     @abstractmethod
-    def describe(self, say: Callable[[JsonValue], str]) -> str:
+    def describe(self, say: Say) -> str:
         """Return what it asks for, in a few words, with values as `say` words them."""
 
     # What it says of a value
@@ -478,11 +487,6 @@ class CheckBase(BaseModel):
     # What the form and the rules of suites ask, of a check as it is written
 
     @classmethod
-    def name_in_form(cls) -> str:
-        """Return its name in the form."""
-        return cls.form_name or cls.kind
-
-    @classmethod
     def editor(cls, option: str = "") -> Editor:
         """Return how the form edits an option, or the expected value."""
         field = cls.model_fields[option or cls.kind]
@@ -523,7 +527,7 @@ class CheckBase(BaseModel):
     @classmethod
     def form_row(cls) -> str:
         """Return its row in the table of what is typed into the form."""
-        return f"| `{cls.name_in_form()}` | {cls.typed} |"
+        return f"| `{cls.form_name}` | {cls.typed} |"
 
 
 CHECK_CLASSES: dict[str, type[CheckBase]] = {}
@@ -626,10 +630,13 @@ def _as_table(value: Any) -> Any:
     return value
 
 
+def check_name(written: object) -> str | None:
+    """Return the name of the check in an argument as written, `None` for a plain value."""
+    return next(iter(check_names_in(written)), None) if isinstance(written, dict) else None
+
+
 def _kind_of(value: Any) -> str | None:
-    if isinstance(value, CheckBase):
-        return value.kind
-    return next(iter(check_names_in(value)), None)
+    return value.kind if isinstance(value, CheckBase) else check_name(value)
 
 
 class _AnyKind:
@@ -760,8 +767,9 @@ def describe_whole(check: CheckBase) -> str:
 
 def carried_values(value: object) -> list[object]:
     """Return the values that another check can start with in place of an expected value or check, as it is written."""
-    name = next(iter(check_names_in(value)), None) if isinstance(value, dict) else None
-    return [value] if name is None or not isinstance(value, dict) else CHECK_CLASSES[name].carried(value[name])
+    if not isinstance(value, dict) or (name := check_name(value)) is None:
+        return [value]
+    return CHECK_CLASSES[name].carried(value[name])
 
 
 def asks_for_run(check: CheckBase) -> bool:
@@ -777,17 +785,3 @@ def idle_threshold(option: str, threshold: float) -> Iterator[Advice]:
     if threshold == 0:
         message = f"with {option} = 0, every value that can be compared passes"
         yield option, message, "write the lowest similarity that is good enough"
-
-
-def number_text(number: float) -> str:
-    return str(int(number)) if isinstance(number, int) or (number.is_integer() and abs(number) < 1e15) else repr(number)
-
-
-def range_text(low: float, high: float) -> str:
-    if low == -math.inf and high == math.inf:
-        return "any number"
-    if low == -math.inf:
-        return f"at most {number_text(high)}"
-    if high == math.inf:
-        return f"at least {number_text(low)}"
-    return f"{number_text(low)}..{number_text(high)}"

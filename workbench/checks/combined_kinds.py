@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
@@ -26,6 +26,7 @@ from workbench.checks.check import (
     Pair,
     PythonReference,
     Refused,
+    Say,
     Start,
     Unit,
     UnknownSampleError,
@@ -33,33 +34,13 @@ from workbench.checks.check import (
     carried_values,
     describe,
     evaluate,
-    number_text,
-    range_text,
     refuses_nothing,
 )
 from workbench.checks.patterns import CheckError
 from workbench.checks.references import file_name_fault, is_function_reference
 from workbench.checks.values import describe_value
-from workbench.numerals import score_text
+from workbench.numerals import number_text, range_text, score_text
 from workbench.trajectory.json_schema import Schema
-
-Say = Callable[[JsonValue], str]
-"""Words a value."""
-
-ANY_TEXT = "…"
-"""A text where any will do."""
-
-OffsetRule = Literal["any", "required"]
-_LARGE = 1_000_000
-"""Numbers beyond it are unusual: a check that accepts all smaller ones tells nothing apart."""
-
-_COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
-"""The types of values that every rule of equality compares alike where both sides have one type. Arcade's has one
-exception, the expected text `None`."""
-
-_NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
-_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
-_NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
 
 
 class _Combined(CheckBase):
@@ -71,8 +52,7 @@ class _Combined(CheckBase):
 
     @property
     def parts(self) -> tuple[CheckBase, ...]:
-        parts: tuple[CheckBase, ...] = getattr(self, self.kind)
-        return parts
+        return tuple(self.expected)
 
     @property
     def compares_texts(self) -> bool:  # type: ignore[override]
@@ -108,8 +88,6 @@ class _Combined(CheckBase):
 
 
 class AllOf(_Combined):
-    """Several checks that must all hold."""
-
     kind = "all_of"
     written = "all_of = [check, …]"
     meaning = "a value that meets all of these checks"
@@ -139,8 +117,6 @@ class AllOf(_Combined):
 
 
 class AnyOf(_Combined):
-    """Several checks of which one must hold."""
-
     kind = "any_of"
     written = "any_of = [check, …]"
     meaning = "a value that meets one of these checks"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import JsonValue, model_validator
@@ -23,6 +23,7 @@ from workbench.checks.check import (
     Editor,
     JsonType,
     Regex,
+    Say,
     Start,
     Unit,
     UnknownSampleError,
@@ -32,7 +33,7 @@ from workbench.checks.check import (
     plain_verdict,
     with_texts,
 )
-from workbench.checks.patterns import found, repeats_ambiguously
+from workbench.checks.patterns import found, matching_text, repeats_ambiguously
 from workbench.checks.values import (
     SimilarityMetric,
     as_text,
@@ -51,32 +52,29 @@ from workbench.checks.values import (
 from workbench.numerals import score_text
 from workbench.trajectory.json_schema import Schema, type_of
 
-Say = Callable[[JsonValue], str]
-"""Words a value."""
-
 ANY_TEXT = "…"
 """A text where any will do."""
 
-OffsetRule = Literal["any", "required"]
-_LARGE = 1_000_000
-"""Numbers beyond it are unusual: a check that accepts all smaller ones tells nothing apart."""
 
-_COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
-"""The types of values that every rule of equality compares alike where both sides have one type. Arcade's has one
-exception, the expected text `None`."""
+class _TextCheck(CheckBase):
+    """A check whose expected value is a text that meets it."""
 
-_NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
-_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
-_NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
+    typed = "a text"
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        return (self.expected,)
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {cls.kind: start.text}
 
 
-class Similar(CheckBase):
+class Similar(_TextCheck):
     """A text at least `threshold` similar to another."""
 
     kind = "similar"
     written = 'similar = "text"'
     meaning = "a text similar to this one"
-    typed = "a text"
     options: ClassVar = {
         "threshold": "how similar it must be, 0 to 1",
         "metric": "how similarity is [measured](checks.md#similar-texts)",
@@ -94,9 +92,6 @@ class Similar(CheckBase):
     def bound_to(self, value: JsonValue) -> CheckBase:
         return self.model_copy(update={"similar": as_text(value)})
 
-    def samples(self) -> tuple[JsonValue, ...]:
-        return (self.similar,)
-
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         return _twins(self, self.similar, "use `equals`, or `pattern` for the part that must be exact")
 
@@ -113,12 +108,8 @@ class Similar(CheckBase):
         note = f"similarity {score_text(score)}, {self.threshold:g} needed"
         return CheckVerdict(score, score >= self.threshold, note)
 
-    @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
-        return {"similar": start.text}
 
-
-class DateTime(CheckBase):
+class DateTime(_TextCheck):
     """A time within `tolerance` of another; credit falls to 0 at `max_difference`. With `offset = "required"` a time
     without an offset from UTC does not hold."""
 
@@ -139,7 +130,7 @@ class DateTime(CheckBase):
     datetime: str
     tolerance: Duration = "500s"
     max_difference: Duration = "2h"
-    offset: OffsetRule = "any"
+    offset: Literal["any", "required"] = "any"
 
     @model_validator(mode="after")
     def _offset_of_its_own(self) -> DateTime:
@@ -150,9 +141,6 @@ class DateTime(CheckBase):
 
     def bound_to(self, value: JsonValue) -> CheckBase:
         return self.model_copy(update={"datetime": value if isinstance(value, str) else ""})
-
-    def samples(self) -> tuple[JsonValue, ...]:
-        return (self.datetime,)
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         if self.offset != "any":
@@ -203,37 +191,22 @@ class DateTime(CheckBase):
             return HOLDS
         return CheckVerdict(credit, distance <= tolerance, f"{distance:g} s apart")
 
-    @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
-        return {"datetime": start.text}
 
-
-class _PartOfText(CheckBase):
+class _PartOfText(_TextCheck):
     """A text that has another one at some place."""
 
     types = TEXT
-    typed = "a text"
     compares_texts = True
 
     @property
     def least_text(self) -> str:
-        text: str = getattr(self, self.kind)
-        return text
-
-    def samples(self) -> tuple[JsonValue, ...]:
-        return (self.least_text,)
+        return str(self.expected)
 
     def canonical(self) -> CheckBase:
         return with_texts(self, self.kind, self.least_text, canonical_text(self.least_text))
 
-    @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
-        return {cls.kind: start.text}
-
 
 class Contains(_PartOfText):
-    """A string that holds a text."""
-
     kind = "contains"
     written = 'contains = "text"'
     meaning = "a text that contains this one"
@@ -253,8 +226,6 @@ class Contains(_PartOfText):
 
 
 class Prefix(_PartOfText):
-    """A string that starts with a text."""
-
     kind = "prefix"
     written = 'prefix = "text"'
     meaning = "a text that starts with this one"
@@ -272,8 +243,6 @@ class Prefix(_PartOfText):
 
 
 class Suffix(_PartOfText):
-    """A string that ends with a text."""
-
     kind = "suffix"
     written = 'suffix = "text"'
     meaning = "a text that ends with this one"
@@ -308,8 +277,6 @@ class Pattern(CheckBase):
 
     @property
     def _matching_text(self) -> str | None:
-        from workbench.checks.patterns import matching_text  # for the audit alone
-
         return matching_text(self.pattern)
 
     def samples(self) -> tuple[JsonValue, ...]:

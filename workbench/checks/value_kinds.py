@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
@@ -25,6 +25,7 @@ from workbench.checks.check import (
     NeverHoldsError,
     Number,
     Pair,
+    Say,
     Start,
     Unit,
     UnknownSampleError,
@@ -32,22 +33,13 @@ from workbench.checks.check import (
     describe,
     idle_threshold,
     not_comparable,
-    number_text,
     plain_verdict,
-    range_text,
     with_texts,
 )
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
-from workbench.numerals import score_text
+from workbench.numerals import number_text, range_text, score_text, whole
 from workbench.trajectory.json_schema import Schema, is_number
 
-Say = Callable[[JsonValue], str]
-"""Words a value."""
-
-ANY_TEXT = "…"
-"""A text where any will do."""
-
-OffsetRule = Literal["any", "required"]
 _LARGE = 1_000_000
 """Numbers beyond it are unusual: a check that accepts all smaller ones tells nothing apart."""
 
@@ -120,13 +112,24 @@ class Equals(CheckBase):
         return {"equals": start.values[0]}
 
 
-class EqualsNull(CheckBase):
-    """The argument is null."""
+class _Flag(CheckBase):
+    """A check that expects `true`, because its name says it all."""
 
+    typed = "nothing; typing a value changes the check to `is`"
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        return []
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        return {cls.kind: True}
+
+
+class EqualsNull(_Flag):
     kind = "equals_null"
     written = "equals_null = true"
     meaning = "null"
-    typed = "nothing; typing a value changes the check to `is`"
     types = frozenset({"null"})
     aliases = ("isnull",)
     is_exact = True
@@ -155,22 +158,11 @@ class EqualsNull(CheckBase):
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         return plain_verdict(value is None, "not null")
 
-    @classmethod
-    def carried(cls, expected: object) -> list[object]:
-        return []
 
-    @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
-        return {"equals_null": True}
-
-
-class Present(CheckBase):
-    """The argument is given, whatever its value, null included."""
-
+class Present(_Flag):
     kind = "present"
     written = "present = true"
     meaning = "any value that is given, null too"
-    typed = "nothing; typing a value changes the check to `is`"
     types = ANY_TYPE
     aliases = ("exists",)
     accepts_all = True
@@ -186,18 +178,8 @@ class Present(CheckBase):
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         return HOLDS
 
-    @classmethod
-    def carried(cls, expected: object) -> list[object]:
-        return []
-
-    @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
-        return {"present": True}
-
 
 class OneOf(CheckBase):
-    """Equal to one of several values under JSON equality."""
-
     kind = "one_of"
     written = "one_of = [v, …]"
     meaning = "a value equal to one of the list"
@@ -241,8 +223,6 @@ class OneOf(CheckBase):
 
 
 class Range(CheckBase):
-    """A number between two bounds, both included."""
-
     kind = "range"
     written = "range = [low, high]"
     meaning = "a number from low to high, ends included"
@@ -267,9 +247,9 @@ class Range(CheckBase):
         low, high = self.range
         if not low <= high:
             raise NeverHoldsError(f"no number lies between {low:g} and {high:g}")
-        whole = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
-        ends = [_whole(end) for end in (low, high) if math.isfinite(end)]
-        inside: list[JsonValue] = [whole] if low <= whole <= high else []
+        first = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
+        ends = [whole(end) for end in (low, high) if math.isfinite(end)]
+        inside: list[JsonValue] = [first] if low <= first <= high else []
         return (*inside, *(end for end in ends if end not in inside))
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -354,7 +334,7 @@ class Near(CheckBase):
         return self.model_copy(update={"near": number})
 
     def samples(self) -> tuple[JsonValue, ...]:
-        return (_whole(self.near),)
+        return (whole(self.near),)
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         if self.tolerance is not None and self.tolerance >= (max(abs(self.near), 10) if self.near else _LARGE / 1000):
@@ -414,8 +394,8 @@ class Near(CheckBase):
         numbers = [number for number in start.values if is_number(number)] or [0]
         low, high = min(numbers), max(numbers)
         return {
-            "near": low if low == high else _short(low / 2 + high / 2),
-            "tolerance": _short(high / 2 - low / 2) or 1,
+            "near": low if low == high else whole(low / 2 + high / 2),
+            "tolerance": whole(high / 2 - low / 2) or 1,
         }
 
 
@@ -442,11 +422,3 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 """The largest credit for a number beyond the tolerance, however close it is."""
-
-
-def _whole(number: float) -> JsonValue:
-    return int(number) if math.isfinite(number) and number == int(number) else number
-
-
-def _short(number: int | float) -> int | float:
-    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from workbench.analysis.failures import FailureNumbers
-from workbench.analysis.gates import Quality
-from workbench.analysis.totals import Totals
-from workbench.grading.grade import RunResult
-from workbench.grading.repeats import CaseResult
-from workbench.reports.baseline import AgainstBaseline
-from workbench.reports.json_report import ReportDocument
-from workbench.reports.json_writing import Records, Redactor
-from workbench.reports.moves import Regraded
-from workbench.reports.timing import Timing
-from workbench.suite.model import Case, Suite
+from workbench.reports.json_writing import Redactor
 
 if TYPE_CHECKING:
+    from workbench.analysis.failures import FailureNumbers
+    from workbench.analysis.gates import Quality
+    from workbench.analysis.totals import Totals
     from workbench.analysis.watched import PairWatched
+    from workbench.grading.grade import RunResult
+    from workbench.grading.repeats import CaseResult
+    from workbench.reports.baseline import AgainstBaseline
+    from workbench.reports.json_report import ReportDocument
+    from workbench.reports.json_writing import Records
+    from workbench.reports.moves import Regraded
+    from workbench.reports.timing import Timing
+    from workbench.suite.model import Case, Suite
 
 
 class TextRedactor(Redactor, Protocol):

@@ -12,7 +12,6 @@ from typing import Literal
 
 from workbench.analysis.audit.finding import Weight
 from workbench.analysis.audit.sample_values import (
-    ANY_TEXT,
     all_arguments,
     candidates_of,
     other_values,
@@ -22,6 +21,7 @@ from workbench.analysis.audit.sample_values import (
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.checks.check import Check, CheckContext, Checks, CheckVerdict, UnknownSampleError
 from workbench.checks.patterns import CheckError
+from workbench.checks.text_kinds import ANY_TEXT
 from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import ExtraCallRule

@@ -9,6 +9,7 @@ from itertools import islice
 from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError
 from workbench.checks.patterns import matching_text
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
+from workbench.checks.text_kinds import ANY_TEXT
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
@@ -24,8 +25,6 @@ from workbench.trajectory.json_schema import (
 )
 
 # Constructs values as a JSON Schema describes them.
-
-ANY_TEXT = "…"
 
 TEXTS = (
     "something else",

@@ -35,9 +35,10 @@ from workbench.checks.check import (
     Editor,
     Start,
     carried_values,
-    check_names_in,
+    check_name,
 )
 from workbench.dataclasses import dataclass
+from workbench.numerals import whole
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.trajectory.json_schema import Schema, allowed_values, is_number, keyword, sample_value
@@ -71,32 +72,32 @@ class OptionCell:
 
 def form_names() -> tuple[str, ...]:
     """Return all checks by their name in the form, in the order of the format's documentation."""
-    return tuple(cls.name_in_form() for cls in CHECK_CLASSES.values())
+    return tuple(cls.form_name for cls in CHECK_CLASSES.values())
 
 
 def class_named(name: str) -> type[CheckBase] | None:
     """Return the class of a check by its name in the form, `None` if there is no such check."""
-    return next((cls for cls in CHECK_CLASSES.values() if cls.name_in_form() == name), None)
+    return next((cls for cls in CHECK_CLASSES.values() if cls.form_name == name), None)
 
 
 def lists_values(name: str | None) -> bool:
     """Return whether a check, by its name in the form, has several values."""
-    return any(cls.name_in_form() == name and cls.editor().reads == "values" for cls in CHECK_CLASSES.values())
+    return any(cls.form_name == name and cls.editor().reads == "values" for cls in CHECK_CLASSES.values())
 
 
 def class_of(value: object) -> type[CheckBase]:
     """Return the class of an expected argument, that of `equals` for a plain value."""
-    return CHECK_CLASSES[_check_name(value) or "equals"]
+    return CHECK_CLASSES[check_name(value) or "equals"]
 
 
 def kind_of(value: object) -> str:
     """Return the check's name, `is` for a plain value and for `equals`."""
-    return class_of(value).name_in_form()
+    return class_of(value).form_name
 
 
 def expected_of(value: object) -> object:
     """Return the value that the check expects."""
-    name = _check_name(value)
+    name = check_name(value)
     return value[name] if name is not None and isinstance(value, dict) else value
 
 
@@ -118,7 +119,7 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     if cls.editor().reads == "nothing":
         return with_text(_with_check(value, {"equals": ""}), text, schema) if text.strip() else {cls.kind: True}
     expected = _READERS[cls.editor().reads](text, cls.editor(), schema)
-    name = _check_name(value)
+    name = check_name(value)
     return expected if name is None else {**_table(value), name: expected}
 
 
@@ -161,7 +162,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     """
     cls = class_of(value)
     if option not in cls.options:
-        raise CellError(f"the check {cls.name_in_form()} has no option {option}")
+        raise CellError(f"the check {cls.form_name} has no option {option}")
     if text is None or not text.strip():
         return _without(value, option)
     excluded = set(cls.exclusive) - {option} if option in cls.exclusive else set()
@@ -219,16 +220,12 @@ def with_required(value: object, required: bool | None) -> object:
 def as_argument(name: str, value: object) -> object:
     """Return the value as it can be written under an argument's name: as `equals` where the format requires an explicit
     check."""
-    return {"equals": value} if name in SWALLOWED and _check_name(value) is None else value
-
-
-def _check_name(value: object) -> str | None:
-    return next(iter(check_names_in(value)), None) if isinstance(value, dict) else None
+    return {"equals": value} if name in SWALLOWED and check_name(value) is None else value
 
 
 def _table(value: object) -> Table:
     """Return a copy of the check's table, empty for a plain value."""
-    return dict(value) if isinstance(value, dict) and _check_name(value) is not None else {}
+    return dict(value) if isinstance(value, dict) and check_name(value) is not None else {}
 
 
 def _with(value: object, option: str, to: object) -> object:
@@ -291,13 +288,9 @@ def _ends(value: object, schema: Schema | None) -> list[object]:
     """Return the ends of a range that contains the old value, otherwise the schema's bounds."""
     ends = [end for end in class_of(value).ends(_table(value) or {"equals": value}) if is_number(end)]
     if ends:
-        return [_short(min(ends)), _short(max(ends))]
+        return [whole(min(ends)), whole(max(ends))]
     low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
     return [low if is_number(low) else -math.inf, high if is_number(high) else math.inf]
-
-
-def _short(number: int | float) -> int | float:
-    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number
 
 
 def _as_text(value: object) -> str:

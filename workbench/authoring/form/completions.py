@@ -82,7 +82,7 @@ def complete(
         case "check":
             types = types_of(schema)
             checks = (cls for cls in CHECK_CLASSES.values() if types & (cls.offered or cls.types))
-            found = (_named(cls.name_in_form(), cls.meaning) for cls in checks)
+            found = (_named(cls.form_name, cls.meaning) for cls in checks)
         case "option":
             found = _options(kind)
         case "option value":

@@ -18,7 +18,7 @@ from workbench.authoring.form.cells import with_text as with_expected
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
 from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
-from workbench.checks.check import check_names_in
+from workbench.checks.check import check_name
 from workbench.checks.references import is_function_reference
 from workbench.dataclasses import dataclass
 from workbench.suite.model import derived_id
@@ -175,7 +175,7 @@ def _argument(cell: Cell, value: object) -> object:
 def as_answer(place: Place, value: object) -> object:
     """Return the value of a named check as it can be written there: a table with one check. Other values stay."""
     is_named = len(place) > 1 and place[0] == "response"
-    return {"equals": value} if is_named and not (isinstance(value, dict) and check_names_in(value)) else value
+    return {"equals": value} if is_named and not check_name(value) else value
 
 
 def _yes_no(text: str) -> bool:
