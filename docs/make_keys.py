@@ -1,13 +1,15 @@
-"""Writes `docs/keys.md` from the registry of actions. A test keeps the two the same."""
+"""Writes `docs/keys.md` from the actions. A test keeps the two the same."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.tui.kit.actions import PANE_TITLES, Action, Where
-from workbench.tui.kit.keymap import DEFAULT_KEYS, key_name
-from workbench.tui.shell.letters import MEANINGS, Meaning
-from workbench.tui.shell.registry import ACTIONS, SCREEN_TITLES
+from workbench.tui.kit.keymap import DEFAULT_KEYS
+from workbench.tui.kit.keys import is_character, key_name
+from workbench.tui.shell.all_actions import ALL_ACTIONS, SCREENS, screen_class
 
 PAGE = Path(__file__).parent / "keys.md"
 
@@ -16,13 +18,13 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
     *((f"In {title}", pane) for pane, title in PANE_TITLES.items()),
     ("In the form of a case", "form"),
     ("In the TOML of a case", "toml"),
-    *((f"In {title}", screen) for screen, title in SCREEN_TITLES.items()),
+    *((f"In {screen_class(name).TITLE_IN_TEXT}", name) for name in SCREENS),
     ("Moving", "move"),
 )
 
 _HEAD = """# Keys
 
-Made from the registry of actions by `python docs/make_keys.py`. In the app, `?` shows the keys of the pane you are in
+Made from the actions by `python docs/make_keys.py`. In the app, `?` shows the keys of the pane you are in
 and says why a key does nothing right now, then those of all other places; `/` searches them. `Ctrl+P` offers everything
 by name, what you chose last first: type words of it, their beginnings (`rws` is *Run the whole suite*), or leave
 letters out. Words that other programs use (`exit`, `diff`, `api key`) find what they mean. What cannot be done now
@@ -77,19 +79,24 @@ first problem is said then, with the line; all of them are in the log, whose pla
 
 def keys_page() -> str:
     """The page."""
-    parts = [_HEAD, _LETTERS, *map(_meaning, MEANINGS)]
+    parts = [_HEAD, _LETTERS, *_letters()]
     for title, where in _SECTIONS:
         places = (where, "anywhere") if where == "everywhere" else (where,)
-        actions = [action for action in ACTIONS if action.where in places]
+        actions = [action for action in ALL_ACTIONS.values() if action.where in places]
         if actions:
             parts.append(f"\n## {title}\n\n| key | action | id |\n|---|---|---|\n" + "".join(map(_row, actions)))
     return "".join([*parts, _DIALOGS, _FILE])
 
 
-def _meaning(meaning: Meaning) -> str:
-    bound = {key for action in ACTIONS for key in action.keys}
-    keys = " ".join(f"`{key_name(key)}`" for key in meaning.keys if key in bound)
-    return f"| {keys} | {meaning.meaning} |\n" if keys else ""
+def _letters() -> Iterator[str]:
+    """A row for each character that is a key, with the first words of the actions that have it."""
+    titles: dict[str, dict[str, None]] = {}
+    for action in ALL_ACTIONS.values():
+        for key in map(key_name, filter(is_character, action.keys)):
+            titles.setdefault(key, {})[re.split("[:;,] ", action.title)[0]] = None
+    for key in sorted(titles, key=lambda key: (not key.isalpha(), key.casefold(), key.isupper())):
+        first, more = [*titles[key]][:3], " …" if len(titles[key]) > 3 else ""
+        yield f"| `{key}` | {'; '.join(first)}{more} |\n"
 
 
 def _row(action: Action) -> str:

@@ -7,7 +7,7 @@ Shares of the processor time of a command that each saves, medians of interleave
 | data classes of `workbench.dataclasses` | 22 % | 18 % | 22 % |
 | models that are built when they are first used (`defer_build`) | 4 % | 6 % | 20 % |
 | plain schemas without jsonschema (`checks.schemas`) | 14 % | 22 % | 0 % |
-| pydantic without plugins (`import_pydantic`) | 8 % | 8 % | 8 % |
+| pydantic without plugins (`import_pydantic`) | 8 % | 8 % | 1 % |
 | few collections of garbage (`collect_rarely`) | 7 % | 1 % | 4 % |
 
 The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of

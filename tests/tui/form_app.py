@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from textual import events, on
@@ -21,9 +22,10 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
-from workbench.tui.case.commands import FormCommands
+from workbench.tui.case.form.actions import FormActions
 from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormView
+from workbench.tui.kit.actions import actions_of
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.terminal.theming import Palette, load_themes, textual_theme
 
@@ -39,8 +41,10 @@ class FormScreen(Screen[None]):
         yield FormView("form")
 
     def action_do(self, action_id: str) -> None:
-        commands = FormCommands(lambda: self.query_one(FormView), self.announce, lambda: None)
-        commands.methods[action_id]()
+        main = SimpleNamespace(case_pane=SimpleNamespace(form=self.query_one(FormView)))
+        app: Any = SimpleNamespace(main=main, announce=self.announce, perform=lambda _: None)
+        method = next(action.method for action in actions_of(FormActions) if action.id == action_id)
+        getattr(FormActions(app), method)()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
         cast(FormApp, self.app).refused.append(text)

@@ -15,7 +15,7 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 
-import workbench.tui.shell.containment  # noqa: F401  # what it puts around drawing belongs to what is put off here
+import workbench.tui.terminal.containment  # noqa: F401  # what it puts around drawing belongs to what is put off here
 
 _parsed: dict[frozenset[tuple[str, str]], LRUCache[tuple[Any, ...], list[RuleSet]]] = {}
 """By the variables of a theme, the rules of the stylesheets that were parsed with it."""

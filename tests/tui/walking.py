@@ -12,14 +12,14 @@ from textual.screen import Screen
 from tests.tui.settling import wait_until_calm
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.shell.all_actions import ALL_ACTIONS, MAIN_ACTIONS
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import ACTIONS, SCREEN_TITLES
 from workbench.tui.shell.workbench import Workbench
 
 OF_PROGRAM = ("picture", "suspend")
 """Actions of the main screen that the palette has on every screen."""
 
-_BOUND = {key for action in ACTIONS for key in action.keys}
+_BOUND = {key for action in ALL_ACTIONS.values() for key in action.keys}
 KEYS = tuple(
     key
     for key in (*map(chr, range(0x21, 0x7F)), *(f"ctrl+{letter}" for letter in string.ascii_lowercase), "space", "f12")
@@ -52,7 +52,7 @@ class Walk:
 
     async def everything(self) -> None:
         main = self._app.main
-        ours = [action for action in ACTIONS if action.where not in SCREEN_TITLES and action.id != "quit"]
+        ours = [action for action in MAIN_ACTIONS if action.id != "quit"]
         for pane in PANES:
             own = {"suites": ("suites", "everywhere"), "case": ("form", "toml"), "run": ("run",)}[pane]
             for action in ours:
@@ -96,7 +96,7 @@ class Walk:
         raise AssertionError(f"{self._app.screen} stays over {below}")
 
     def _all_of(self, screen: SideScreen[Any]) -> list[tuple[str, str]]:
-        here = [action.id for action in screen.FEATURE.at(screen.NAME) if not action.id.endswith((".quit", ".back"))]
+        here = [action.id for action in screen.ACTIONS if not action.id.endswith((".quit", ".back"))]
         actions = [("action", name) for name in (*here, *OF_PROGRAM) if name not in self._left_out]
         # What is marked the first time has another beside it the second time.
         return [*actions, ("key", "down"), *actions, *(("key", key) for key in EDITING_KEYS if self._keys)]

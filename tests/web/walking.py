@@ -18,9 +18,11 @@ from tests.tui.walking import Walk
 from workbench.cli.redaction import begin_program
 from workbench.config.program import Program
 from workbench.config.read_only import WHY_NOT, become_read_only
-from workbench.tui.kit.looking import LOOKS
+from workbench.tui.shell.all_actions import ALL_ACTIONS
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.environment import IN_BROWSER
+
+LOOKS = {action.id for action in ALL_ACTIONS.values() if not action.changes}
 
 
 class ReadOnlyWalk(Walk):

@@ -20,7 +20,6 @@ from workbench.engine.resume import Resumption
 from workbench.evaluation.options import RunOptions
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
-from workbench.grading.packed import InCommon
 from workbench.grading.run_summary import RunSummary
 from workbench.history.database import Say
 from workbench.history.history import History
@@ -305,6 +304,8 @@ class RunsBefore:
     def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
         """Yield place, case and packed result of each run, as if it had been made now. Calls `left_out` with each
         that is damaged. Raises HistoryError."""
+        from workbench.grading.packed import InCommon  # on use: it loads pickle, and most plans continue no batch
+
         in_common = InCommon()
         with History(self.file) as history:
             over = (row for row in self._over(history.readable_runs(self.batch, left_out)) if row.suite in self.cases)

@@ -12,7 +12,7 @@ from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
 from workbench.evaluation.options import Begin, RunOptions
 from workbench.grading.status import Status
-from workbench.tui.comparing.opening import Compared
+from workbench.tui.comparing.screen import Compared
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing
 
 
@@ -93,13 +93,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         await app.press("down", "up")
         assert "✓ passed  1.00" in app.screen
         told: list[ModelTotals] = []
-        compared = Compared(
-            app.app,
-            app.app.selection,
-            app.app.services.runner,
-            app.app.areas.comparing,
-            Begin(RunOptions(suites=(".",)), opens="compare"),
-        )
+        compared = Compared(app.app, Begin(RunOptions(suites=(".",)), opens="compare"))
         compared.tell(lambda found, _: told.extend(found.totals))
         await app.run("v", "R")
         compared.tell(lambda found, _: told.extend(found.totals))

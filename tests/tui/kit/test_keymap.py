@@ -12,28 +12,29 @@ from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, key_name, key_of, load_keymap
-from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, SCREEN_TITLES
+from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, load_keymap
+from workbench.tui.kit.keys import key_name, key_of
+from workbench.tui.shell.all_actions import ALL_ACTIONS, SCREENS, screen_class
 
 
 def read(folder: Path, text: str) -> tuple[Keymap, tuple[str, ...]]:
     file = folder / "keys.toml"
     file.write_text(text, encoding="utf-8")
-    keymap, problems = load_keymap(file, ACTIONS, PLACES)
+    keymap, problems = load_keymap(file, ALL_ACTIONS, ALL_ACTIONS.places)
     return keymap, tuple(problem.removeprefix(f"{file}, ") for problem in problems)
 
 
 def test_without_a_file_the_keys_are_those_of_the_registry(tmp_path: Path) -> None:
-    assert load_keymap(tmp_path / "keys.toml", ACTIONS, PLACES) == (DEFAULT_KEYS, ())
+    assert load_keymap(tmp_path / "keys.toml", ALL_ACTIONS, ALL_ACTIONS.places) == (DEFAULT_KEYS, ())
     assert DEFAULT_KEYS.for_textual() == {}
-    assert DEFAULT_KEYS.keys(BY_ID["run.case"]) == BY_ID["run.case"].keys
+    assert DEFAULT_KEYS.keys(ALL_ACTIONS["run.case"]) == ALL_ACTIONS["run.case"].keys
 
 
 def test_keys_are_changed_by_id_and_taken_away_by_an_empty_list(tmp_path: Path) -> None:
     keymap, problems = read(tmp_path, '[keys]\n"run.case" = ["F6", "Ctrl+R"]\nreload = []\nzoom = "Z"\n')
     assert not problems
-    assert keymap.names(BY_ID["run.case"]) == "F6 Ctrl+R"
-    assert keymap.names(BY_ID["reload"]) == ""
+    assert keymap.names(ALL_ACTIONS["run.case"]) == "F6 Ctrl+R"
+    assert keymap.names(ALL_ACTIONS["reload"]) == ""
     assert keymap.for_textual() == {"run.case": "f6,ctrl+r", "reload": NO_KEY, "zoom": "Z"}
 
 
@@ -79,43 +80,43 @@ def test_what_cannot_be_used_is_said_with_its_line_and_left_out(tmp_path: Path, 
 def test_a_file_that_is_no_toml_changes_nothing(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "keys.toml"
     file.write_bytes(content)
-    keymap, (problem,) = load_keymap(file, ACTIONS, PLACES)
+    keymap, (problem,) = load_keymap(file, ALL_ACTIONS, ALL_ACTIONS.places)
     assert keymap == DEFAULT_KEYS
     assert str(file) in problem
 
 
-@given(st.dictionaries(st.sampled_from([*sorted(BY_ID)]), st.lists(st.sampled_from("rRxXmyz123q?/"), max_size=3)))
+@given(st.dictionaries(st.sampled_from([*sorted(ALL_ACTIONS)]), st.lists(st.sampled_from("rRxXmyz123q?/"), max_size=3)))
 @example({"tree.filter": ["r", "/"]})  # `/` stays with the TOML, too, because it is the key of both by default
 def test_whatever_is_written_gives_no_key_a_second_meaning(
     tmp_path_factory: pytest.TempPathFactory, keys: dict[str, list[str]]
 ) -> None:
     text = "[keys]\n" + "".join(f'"{action_id}" = {chosen}\n' for action_id, chosen in keys.items())
     keymap, _ = read(tmp_path_factory.mktemp("keys"), text)
-    for place in PLACES:
+    for place in ALL_ACTIONS.places():
         owners: dict[str, str] = {}
-        for action in ACTIONS:
-            for key in keymap.keys(action) if action.where in place else ():
+        for action in place:
+            for key in keymap.keys(action):
                 owner = owners.setdefault(key, action.id)
-                of_both = key in BY_ID[owner].keys and key in action.keys
+                of_both = key in ALL_ACTIONS[owner].keys and key in action.keys
                 assert owner == action.id or of_both or not {owner, action.id} & keymap.changed.keys()
 
 
 def test_every_action_applies_in_some_place() -> None:
-    assert {action.where for action in ACTIONS} <= frozenset().union(*PLACES)
+    assert {action for place in ALL_ACTIONS.places() for action in place} == {*ALL_ACTIONS.values()}
 
 
-@pytest.mark.parametrize("screen", SCREEN_TITLES)
+@pytest.mark.parametrize("screen", SCREENS)
 def test_on_no_screen_can_one_key_be_given_to_two_actions(screen: str, tmp_path: Path) -> None:
-    own = [action for action in ACTIONS if action.where == screen]
+    own = screen_class(screen).ACTIONS
     one, other = own[0].id, own[1].id
     keymap, (problem,) = read(tmp_path, f'[keys]\n"{one}" = "f9"\n"{other}" = "f9"\n')
     assert problem.startswith(f"line 3: {other}: F9 is the key of {one!r} as well: give one of them another key")
     assert set(keymap.changed) == {one}
     for taken in ("move.up", "palette"):  # lists move, and the palette opens, on every screen
-        key = BY_ID[taken].keys[0]
+        key = ALL_ACTIONS[taken].keys[0]
         keymap, (problem,) = read(tmp_path, f'[keys]\n"{one}" = "{key}"\n')
         assert f"no longer the key of {taken!r}" in problem
-        assert key in keymap.keys(BY_ID[one]) and key not in keymap.keys(BY_ID[taken])
+        assert key in keymap.keys(ALL_ACTIONS[one]) and key not in keymap.keys(ALL_ACTIONS[taken])
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_own_keys_win_over_defaults_until_the_file_names_both(
 ) -> None:
     keymap, (problem,) = read(tmp_path, f"[keys]\n{text}\n")
     assert said in problem and problem.startswith("line 2")
-    assert keymap.keys(BY_ID[taken]) == left
+    assert keymap.keys(ALL_ACTIONS[taken]) == left
     again, problems = read(tmp_path, f'[keys]\n{text}\n"{taken}" = {list(left)}\n')
     assert (again, problems) == (keymap, ())
 
@@ -143,7 +144,7 @@ def test_characters_are_called_what_textual_calls_them(char: str) -> None:
 
 
 def test_keys_are_read_as_they_are_shown() -> None:
-    used = {key for action in ACTIONS for key in action.keys}
+    used = {key for action in ALL_ACTIONS.values() for key in action.keys}
     assert {key_of(key_name(key)) for key in used} == used
     assert [key_of(key) for key in ("Esc", "pgup", "Ctrl+R", "Shift+Tab", "ctrl+/")] == [
         "escape",
@@ -158,7 +159,7 @@ def test_messages_have_keys_only_where_the_app_put_them(tmp_path: Path) -> None:
     keymap, _ = read(tmp_path, '[keys]\nsave = ["f8"]\nzoom = []\n')
     name = "{save} {run.case} {no_such}"
     text = f"New case {name}: {key_for('run.case')} runs it, {key_for('save')} saves it, {key_for('zoom')} it is wide"
-    zoom = f"“{BY_ID['zoom'].title}”, which has no key,"
+    zoom = f"“{ALL_ACTIONS['zoom'].title}”, which has no key,"
     assert keymap.in_words(text) == f"New case {name}: r runs it, F8 saves it, {zoom} it is wide"
 
 
@@ -172,7 +173,7 @@ def actions_named(source: str) -> tuple[set[str], set[str]]:
                 braces |= set(re.findall(r"\{([a-z_.]+)\}", text))
             case ast.Call(func=ast.Name(id="key_for"), args=[ast.Constant(value=str(action_id))]):
                 named.add(action_id)
-    return named, braces & set(BY_ID)
+    return named, braces & set(ALL_ACTIONS)
 
 
 def test_messages_name_actions_that_there_are_and_none_in_braces() -> None:
@@ -185,4 +186,4 @@ def test_messages_name_actions_that_there_are_and_none_in_braces() -> None:
         assert not braces, f"{file} names {', '.join(braces)} in braces: name the key with key_for"
         named |= here
     assert len(named) > 20
-    assert named <= set(BY_ID)
+    assert named <= set(ALL_ACTIONS)

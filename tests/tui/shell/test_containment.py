@@ -19,8 +19,8 @@ from workbench.suite.drafts import Drafts
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.rows import RowsView
-from workbench.tui.shell.containment import CANNOT_BE_DRAWN
 from workbench.tui.shell.main_screen import MainScreen
+from workbench.tui.terminal.containment import CANNOT_BE_DRAWN
 from workbench.tui.tools.screen import ToolsScreen
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.view import SuiteTree

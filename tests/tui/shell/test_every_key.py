@@ -19,8 +19,8 @@ from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.shell.all_actions import ALL_ACTIONS, SCREENS
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import ACTIONS, PLACES, SCREEN_TITLES, offered_actions
 
 HOME, SHOP_FILE = "home.toml", "shop.toml"
 
@@ -64,19 +64,19 @@ async def open_screen(app: Opened, name: str, suites: Path) -> SideScreen[object
 
 
 async def test_each_key_of_each_screen_takes_its_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert OPENED_BY.keys() == SCREEN_TITLES.keys()
+    assert OPENED_BY.keys() == SCREENS.keys()
     suites, history = suites_in(tmp_path, home=SMART_HOME, shop=SHOP), tmp_path / "history.sqlite3"
     write_history(history, suites / HOME, *BATCHES)
     remember(suites, ToolDefinition("add", "Adds.", {"properties": {"a": {"enum": [1, 2]}}}))
     taken: list[str] = []
     async with opened(suites, models=("one", "two"), history=history) as app:
         await compared(app)
-        for name in SCREEN_TITLES:
+        for name in SCREENS:
             monkeypatch.undo()
             shown = await open_screen(app, name, suites)
             monkeypatch.setattr(SideScreen, "action_do", lambda screen, action_id: taken.append(action_id))
-            for action in (action for action in ACTIONS if action.where == name):
-                assert callable(getattr(shown, f"do_{action.id.removeprefix(f'{name}.')}")), action.id
+            assert {*shown.ACTIONS} == {action for action in ALL_ACTIONS.values() if action.where == name}
+            for action in shown.ACTIONS:
                 why = action.why_not(shown.situation)
                 assert why is None or why[0].islower(), action.id
                 for key in action.keys:
@@ -91,7 +91,7 @@ async def test_each_screen_is_searched_or_filtered_with_one_key(tmp_path: Path) 
     remember(suites, ToolDefinition("add", "Adds.", {"properties": {"a": {"enum": [1, 2]}}}))
     async with opened(suites, models=("one", "two"), history=history) as app:
         await compared(app)
-        for name in SCREEN_TITLES:
+        for name in SCREENS:
             shown = await open_screen(app, name, suites)
             before = app.app.focused
             await app.press("slash", *"jgG")
@@ -112,25 +112,19 @@ async def test_each_key_of_each_pane_takes_its_action(tmp_path: Path, monkeypatc
     monkeypatch.setattr(MainScreen, "action_do", lambda screen, action_id: taken.append(action_id))
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.press("down")
-        for place in PLACES:
+        for actions in ALL_ACTIONS.places():
+            place = {action.where for action in actions}
             if "everywhere" not in place:
                 continue
             app.app.main.case_pane.view = "toml" if "toml" in place else "form"
-            app.app.main.go_to(next(pane for pane in PANES if pane in place))
+            app.app.main.go_to(next((pane for pane in PANES if pane in place), "case"))
             views = place & {"form", "toml", "suites", "run"}
-            own = [action for action in ACTIONS if action.where in views]
+            own = [action for action in actions if action.where in views]
             shadowed = {key for action in own for key in action.keys}
-            common = [action for action in ACTIONS if action.where == "everywhere"]
+            common = [action for action in actions if action.where == "everywhere"]
             for action in (*own, *common):
                 for key in action.keys:
                     if action in own or key not in shadowed:
                         taken.clear()
                         await app.pilot.press(key)
                         assert taken == [action.id], (place, key, taken)
-
-
-async def test_the_palette_of_the_main_screen_offers_only_what_it_can_do(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        offered = {action.id for _, actions in offered_actions(None) for action in actions}
-        assert offered
-        assert offered <= set(app.app.areas.methods)

@@ -16,11 +16,10 @@ from workbench.show.spans import Span, cells, plain
 from workbench.tui.history import batch_lines, timeline
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.timeline import Timeline
-from workbench.tui.kit.actions import PANES, MainSituation, key_for, why_no_run
+from workbench.tui.kit.actions import PANES, MainSituation, key_for, why_no_run, why_unavailable
 from workbench.tui.kit.bars import notice_rows
-from workbench.tui.kit.looking import LOOKS, why_unavailable
 from workbench.tui.run_book.stored import ReadBatches
-from workbench.tui.shell.registry import ACTIONS, SCREEN_TITLES
+from workbench.tui.shell.all_actions import ALL_ACTIONS, MAIN_ACTIONS
 from workbench.tui.tree.lines import tree_message
 
 READ_AGAIN = "Reloaded from disk"
@@ -181,7 +180,7 @@ def test_no_hint_names_a_key_that_a_read_only_view_refuses(
 def test_no_reason_against_looking_names_a_key_that_a_read_only_view_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.config.read_only._is_read_only", True)
     situations = [MainSituation(row=row, pane=pane, runs=runs) for row in ROWS for pane in PANES for runs in (0, 1)]
-    looks = [action for action in ACTIONS if action.id in LOOKS and action.where not in SCREEN_TITLES]
+    looks = [action for action in MAIN_ACTIONS if not action.changes]
     reasons = [why for action in looks for now in situations if (why := why_unavailable(action, now)) is not None]
-    named = {other.id for other in ACTIONS if any(key_for(other.id) in why for why in reasons)}
-    assert reasons and named <= LOOKS
+    named = [other for other in ALL_ACTIONS.values() if any(key_for(other.id) in why for why in reasons)]
+    assert reasons and not [other.id for other in named if other.changes]

@@ -13,10 +13,9 @@ from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.keymap import DEFAULT_KEYS
 from workbench.tui.kit.memory import Memory
+from workbench.tui.shell.all_actions import offered_actions
 from workbench.tui.shell.palette import Palette, PaletteList
 from workbench.tui.shell.palette_rows import rows_of, sections_for
-from workbench.tui.shell.registry import BY_ID, offered_actions
-from workbench.tui.shell.search_words import SEARCH_WORDS
 
 
 def palette_of(app: Opened) -> PaletteList:
@@ -152,7 +151,6 @@ def test_words_that_people_use_find_what_they_mean(typed: str, action: str) -> N
 
 
 def test_other_words_are_those_of_actions_are_shown_and_come_behind_beginnings_of_titles() -> None:
-    assert SEARCH_WORDS.keys() <= BY_ID.keys()
     groups = offered_actions(None)
     names = {action.id: DEFAULT_KEYS.names(action) for _, actions in groups for action in actions}
     (section,) = sections_for(groups, (), lambda action: None, "api ke")

@@ -26,9 +26,7 @@ async def over(app: Opened) -> TrajectoryScreen:
 async def shown(app: Opened) -> TrajectoryScreen:
     record = app.app.main.selection.run
     assert record is not None
-    screen = TrajectoryScreen(
-        app.app, record, "batch #7, 22 Nov", app.app.selection.book, app.app.services.run_saver.save_soon
-    )
+    screen = TrajectoryScreen(app.app, record, "batch #7, 22 Nov")
     app.app.push_screen(screen)
     await app.settle()
     return screen

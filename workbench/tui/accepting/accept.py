@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from workbench.authoring.accept import RunToAccept, accept_call, accept_missing, accept_runs
 from workbench.authoring.case_list import graded_alike, index_of, read_now
@@ -11,7 +12,6 @@ from workbench.authoring.expected_calls import AcceptError
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import Proposal, accept_steps, proposal_without_secrets
 from workbench.checks.patterns import CheckError
-from workbench.config.secrets import Secrets
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.status import Status
@@ -22,35 +22,22 @@ from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shown.items import CallItem, Item, MissingItem, ResultItem, StepItem
-from workbench.tui.tree.selection import Selection
+from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 
-class AcceptingCommands:
+class RunAccepter:
     """Accepts the displayed run, or one of its calls, into its case."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        selection: Selection,
-        panes: Panes,
-        item_and_before: Callable[[], tuple[Item | None, Item | None]],
-        secrets: Secrets,
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._panes = panes
-        self._item_and_before = item_and_before
-        """Returns the item of the run under the cursor, and the one before it."""
-        self._secrets = secrets
-        self.methods: dict[str, Callable[[], object]] = {
-            "accept": lambda: self._accept(whole=panes.pane != "run"),
-            "accept.run": lambda: self._accept(whole=True),
-        }
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._secrets = app.program.secrets
 
-    def _accept(self, *, whole: bool) -> None:
+    def accept(self, *, whole: bool) -> None:
         """Show what accepting would change, and apply it if confirmed. Accepts the selected call or, with `whole` or
         without a selected call, all calls."""
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
@@ -88,7 +75,7 @@ class AcceptingCommands:
         unchanged = graded_alike(run.planned, now, case)
         pairings = result.grade.pairings if unchanged and result.grade is not None else pairings_of(now, case, result)
         table = suite.document.table(outline.index)
-        item, before = self._item_and_before()
+        item, before = self._stage.main.run_pane.run_list.item_and_before
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
             return accept_call(case, table, result.trajectory, pairings, call.index)

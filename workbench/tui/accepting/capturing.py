@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.authoring.accept import CaseToCapture, RunToAccept, captured_suite, left_out, why_left_out
@@ -13,7 +13,6 @@ from workbench.authoring.case_list import graded_alike
 from workbench.authoring.document import Document
 from workbench.authoring.expected_calls import AcceptError
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import RunResult
@@ -31,13 +30,13 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.difference import difference
 from workbench.tui.lines.prose import behind, with_margin
-from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
+    from workbench.tui.shell.workbench import Workbench
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""
@@ -54,12 +53,6 @@ _SIGNS: dict[CaptureOutcome, tuple[str, Role]] = {
     "no runs": (GLYPHS.warned, "warned"),
     "skipped": ("-", "muted"),
 }
-
-
-class RunCases(Protocol):
-    """Starts cases, `repeats` times, after asking for trust if necessary. Returns once they were started, or not."""
-
-    def __call__(self, cases: Cases, repeats: int | None = None) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True)
@@ -82,22 +75,19 @@ class _Found:
         return tuple(key for key, each in zip(self.keys, self.cases, strict=True) if each.case.skip is None)
 
 
-class CapturingCommands:
+class Capturer:
     """Captures everything that the filter shows: asks which runs to take, shows the difference, and applies it."""
 
-    def __init__(self, stage: Stage, selection: Selection, run_cases: RunCases, secrets: Secrets) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._run_cases = run_cases
-        self._secrets = secrets
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._run_cases = app.services.starter.run
+        self._secrets = app.program.secrets
         self._delivered = asyncio.Event()
-        self.methods: dict[str, Callable[[], object]] = {"capture": self._begin}
+        app.services.runs_delivered.append(self._delivered.set)
 
-    def delivered(self) -> None:
-        """Look whether the runs that are waited for have ended."""
-        self._delivered.set()
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Ask which runs to take, and go on from there."""
         self._stage.work(self._capture(), group="start")
 
     async def _capture(self) -> None:

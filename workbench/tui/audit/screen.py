@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.analysis.audit.audit import audit_suite, unsaid
@@ -18,15 +17,21 @@ from workbench.show.spans import Line, Span
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
-from workbench.tui.audit.actions import FEATURE
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count
-from workbench.tui.kit.actions import Situation, bindings_for
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.side_screen import Varied
 from workbench.tui.lines.prose import title_line
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+def _found(now: Situation) -> str | None:
+    return None if now.has_text else "nothing has been audited yet"
 
 
 class AuditList(LineView):
@@ -67,13 +72,13 @@ class AuditList(LineView):
 class AuditScreen(SearchedScreen[Target | None]):
     """Audits suites one after the other in a thread. Closes with the target to go to. Nothing is started or asked."""
 
-    FEATURE = FEATURE
     NAME = "audit"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    TITLE_IN_TEXT = "the audit"
+    VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#audit-list"
 
     def __init__(
-        self, stage: Stage, files: Sequence[SuiteFile], place: str, begin_at: Target | None, listings: Listings
+        self, stage: Workbench, files: Sequence[SuiteFile], place: str, begin_at: Target | None, listings: Listings
     ) -> None:
         super().__init__(stage)
         self._files = [file for file in files if file.suite is not None]
@@ -131,11 +136,13 @@ class AuditScreen(SearchedScreen[Target | None]):
     def _opened(self) -> None:
         self.action_do("audit.open")
 
+    @action("enter right", "Go to the case", label="go to it", needs=_found)
     def do_open(self) -> None:
         """Go to the target of the selected row."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
 
+    @action("y", "Copy all of it as text", label="copy", needs=_found)
     def do_copy(self) -> None:
         """Copy everything as text."""
         self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
@@ -145,3 +152,22 @@ def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
     assert file.suite is not None
     audit = audit_suite(file.suite, listings.of(file.suite, file.path))
     return AuditedSuite(file, replace(audit, findings=unsaid(file, audit.findings)))
+
+
+def open_audit(app: Workbench) -> None:
+    """Show the audit of the selected suite or folder, and go to the case that is chosen there."""
+    selection = app.selection
+    suites, place = selection.suites_below()
+    begin_at = (selection.suite.path, selection.outline.id) if selection.suite and selection.outline else None
+
+    def go(target: Target | None) -> None:
+        if target is None:
+            selection.show_again()
+            return
+        path, case_id = target
+        suite = selection.open_suites.at(path)
+        cases = suite.cases if suite is not None else ()
+        selection.select(path, next((case.key for case in cases if case.id == case_id), None))
+
+    files = [suite.file for suite in suites]
+    app.show(AuditScreen(app, files, place, begin_at, app.main.known_tools.listings), go)

@@ -1,47 +1,45 @@
-"""Actions for breakpoints: setting one at the cursor, and the list of all."""
+"""Setting breakpoints, and listing them."""
 
 from __future__ import annotations
 
-from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, Situation, key_for, search_actions
+from typing import TYPE_CHECKING
+
+from workbench.tui.kit.actions import MainActions, action
+
+if TYPE_CHECKING:
+    from workbench.engine.breakpoints import Breakpoint
 
 
-@dataclass(frozen=True)
-class BreakpointsNow(Situation):
-    """The situation of the screen. `count` is the number of breakpoints."""
+class BreakpointActions(MainActions):
+    """Sets breakpoints, and opens the screen with the list."""
 
-    count: int = 0
+    GROUP = "Step by step"
 
+    @action("b", "Set or remove a breakpoint at the cursor", name="break.here", label="break", changes=True)
+    def here(self) -> None:
+        """Set or remove a breakpoint at the cursor of the pane."""
+        from workbench.tui.breakpoints.lines import (
+            NOTHING_IN_FORM,
+            NOTHING_IN_RUN,
+            breakpoint_in_form,
+            breakpoint_in_run,
+        )
 
-def _some(now: BreakpointsNow) -> str | None:
-    return None if now.count else f"there is no breakpoint; {key_for('breakpoints.add')} adds one"
+        main = self.app.main
+        found: Breakpoint | str
+        if main.pane == "run":
+            found = breakpoint_in_run(*main.run_pane.run_list.at_cursor)
+        elif main.pane == "case" and main.case_pane.view == "form":
+            page = main.case_pane.form.page
+            row = page.current
+            found = breakpoint_in_form(page.source.table, row.place) if page.source and row else NOTHING_IN_FORM
+        else:
+            found = f"in the run, {NOTHING_IN_RUN}; in the form of a case, {NOTHING_IN_FORM}"
+        self.app.services.breakpoints.switch(found, self.app.announce)
 
+    @action("B", "Breakpoints: list, switch on and off, add, change", name="break.list", words="debug debugger pause")
+    def show_all(self) -> None:
+        """List the breakpoints."""
+        from workbench.tui.breakpoints.screen import BreakpointsScreen
 
-def _typed(now: Situation) -> str | None:
-    return None if now.typing == "a breakpoint" else "it is for a breakpoint that is typed"
-
-
-ACTIONS: tuple[Action, ...] = (
-    Action("break.here", "Set or remove a breakpoint at the cursor", ("b",), label="break"),
-    Action("break.list", "Breakpoints: list, switch on and off, add, change", ("B",)),
-    Action("breakpoints.switch", "Switch it on or off", ("space",), "breakpoints", "on/off", _some, listed=False),
-    Action("breakpoints.add", "Add a breakpoint", ("a",), "breakpoints", "add", listed=False),
-    Action("breakpoints.edit", "Edit it", ("enter", "e"), "breakpoints", "change", _some, listed=False),
-    Action("breakpoints.delete", "Delete it", ("delete",), "breakpoints", "delete", _some, listed=False),
-    Action("breakpoints.off", "Switch all off", ("minus",), "breakpoints", "all off", _some, listed=False),
-    Action("breakpoints.on", "Switch all on", ("plus",), "breakpoints", "all on", _some, listed=False),
-    Action("breakpoints.complete", "Complete what is typed", ("tab",), "breakpoints", "", _typed, listed=False),
-    *search_actions("breakpoints"),
-    Action("breakpoints.back", "Back", ("escape", "left"), "breakpoints", "back", listed=False),
-    Action("breakpoints.help", "Keys and help", ("question_mark",), "breakpoints", "keys", listed=False),
-    Action("breakpoints.quit", "Quit", ("q",), "breakpoints", listed=False),
-)
-
-TYPING: tuple[Action, ...] = (
-    Action("breakpoints.take", "Set it", ("enter",), "breakpoints", "set"),
-    Action("breakpoints.complete", "Complete", ("tab",), "breakpoints", "complete"),
-    Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
-)
-"""The keys shown in the key bar while a breakpoint is typed."""
-
-FEATURE = Feature("breakpoints", ACTIONS, screens={"breakpoints": "the breakpoints"}, group="Step by step")
+        self.app.show(BreakpointsScreen(self.app, self.app.services.breakpoints))

@@ -21,10 +21,12 @@ from workbench.limits import MAX_STATE_FILE_BYTES
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.trust import write_atomically
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.stage import Announce
 
 if TYPE_CHECKING:
     from workbench.trajectory.events import ToolDefinition
+    from workbench.tui.shell.workbench import Workbench
 
 
 _log = logging.getLogger(__name__)
@@ -177,7 +179,7 @@ class ProjectBreakpoints:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         open_suites: OpenSuites,
         known_tools: KnownTools,
         program: Program,
@@ -221,6 +223,24 @@ class ProjectBreakpoints:
     def doubt(self, point: Breakpoint) -> str | None:
         """Return why a breakpoint may never hold, if so."""
         return doubt_about(point, self.tools())
+
+    def switch(self, found: Breakpoint | str, announce: Announce) -> None:
+        """Set or remove a breakpoint, and announce what was done. A text says why none was found."""
+        try:
+            line = found if isinstance(found, str) else breakpoint_line(found)
+        except ValueError as error:
+            found = line = str(error)
+        if isinstance(found, str):
+            announce(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
+            return
+        done = self.all.switch(found)
+        if self.all.problem is not None:
+            return
+        doubt = self.doubt(found) if done != "removed" else None
+        if doubt is not None:
+            announce(f"Breakpoint {done}: {line}; but {doubt}", "warned", GLYPHS.warned)
+        else:
+            announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
     def tell(self) -> None:
         """Notify all followers, and announce if the breakpoints are not stored."""

@@ -12,20 +12,20 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
+from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.numerals import counted
 from workbench.show.spans import Line, Span
-from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow
 from workbench.tui.breakpoints.lines import completions_of, point_line, storage_lines, typing_lines, warned_lines
 from workbench.tui.breakpoints.project import Breakpoints
-from workbench.tui.kit.actions import Action, bindings_for
+from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import RowsView
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import title_line
@@ -34,15 +34,39 @@ from workbench.tui.lines.words import unless_read_only
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
     from workbench.tui.breakpoints.project import ProjectBreakpoints
+    from workbench.tui.shell.workbench import Workbench
 
 
 _NONE = "No breakpoint is set."
 _WAYS = "a adds one here; b sets one at a call, an argument, a result or a request of a run, or at an expected call."
 
 
+TYPING: tuple[Action, ...] = (
+    Action("breakpoints.take", "Set it", ("enter",), "breakpoints", "set"),
+    Action("breakpoints.complete", "Complete", ("tab",), "breakpoints", "complete"),
+    Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
+)
+"""The keys shown in the key bar while a breakpoint is typed."""
+
+
+@dataclass(frozen=True)
+class BreakpointsNow(Situation):
+    """The situation of the screen. `count` is the number of breakpoints."""
+
+    count: int = 0
+
+
 def _nothing() -> Text:
     ways = unless_read_only(_WAYS)
     return ((_NONE, "text"), *((("", "text"), (ways, "muted")) if ways else ()))
+
+
+def _some(now: BreakpointsNow) -> str | None:
+    return None if now.count else f"there is no breakpoint; {key_for('breakpoints.add')} adds one"
+
+
+def _typed(now: Situation) -> str | None:
+    return None if now.typing == "a breakpoint" else "it is for a breakpoint that is typed"
 
 
 class _Points:
@@ -88,12 +112,13 @@ class BreakpointsScreen(SearchedScreen[None]):
     BreakpointsScreen #breakpoints-said { height: auto; max-height: 3; }
     BreakpointsScreen Input { height: 1; border: none; padding: 0 1; background: $panel; }
     """
-    FEATURE = FEATURE
     NAME = "breakpoints"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("switch", "add", "edit")
+    TITLE_IN_TEXT = "the breakpoints"
+    VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#breakpoints-list"
 
-    def __init__(self, stage: Stage, project: ProjectBreakpoints) -> None:
+    def __init__(self, stage: Workbench, project: ProjectBreakpoints) -> None:
         super().__init__(stage)
         self._project = project
         self._tools = tuple(dict.fromkeys(tool.name for tool in project.tools()))
@@ -173,22 +198,26 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     # Changing
 
+    @action("space", "Switch it on or off", label="on/off", needs=_some, changes=True)
     def do_switch(self) -> None:
         """Enable or disable the selected breakpoint."""
         self._note = None
         self.breakpoints.toggle(self._list.cursor)
         self._show()
 
+    @action("del", "Delete it", label="delete", needs=_some, changes=True)
     def do_delete(self) -> None:
         """Delete the selected breakpoint."""
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
 
+    @action("-", "Switch all off", label="all off", needs=_some, changes=True)
     def do_off(self) -> None:
         """Disable all."""
         self._enable_all(False)
 
+    @action("+", "Switch all on", label="all on", needs=_some, changes=True)
     def do_on(self) -> None:
         """Enable all."""
         self._enable_all(True)
@@ -200,10 +229,12 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     # Typing
 
+    @action("a", "Add a breakpoint", label="add", changes=True)
     def do_add(self) -> None:
         """Type a new breakpoint."""
         self._type("", None)
 
+    @action("enter e", "Edit it", label="change", needs=_some, changes=True)
     def do_edit(self) -> None:
         """Edit the selected breakpoint."""
         at = self._list.cursor
@@ -232,6 +263,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         else:
             super().do_back()
 
+    @action("tab", "Complete what is typed", needs=_typed, changes=True)
     def do_complete(self) -> None:
         """Use the marked completion, or the first one."""
         completions = self._completions

@@ -1,46 +1,17 @@
-"""Actions in the form of a case, or of a suite's settings."""
+"""Editing in the case pane, undo and redo, and the user's editor."""
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Why, key_for, why_not_edit_held
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from workbench.show.glyphs import GLYPHS
+from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for, why_not_edit_held
 
-def _at_row(action_id: str) -> Why:
-    def why_not(now: MainSituation) -> str | None:
-        return now.not_editable or now.form_refuses.get(action_id)
-
-    return why_not
-
-
-def _edit(now: MainSituation) -> str | None:
-    return now.not_editable
-
-
-def _action(action_id: str, title: str, keys: tuple[str, ...], label: str = "") -> Action:
-    return Action(action_id, title, keys, "form", label, _at_row(action_id), listed=False)
-
-
-TYPING: tuple[Action, ...] = (
-    Action("typing.done", "Done; on to what comes next", ("enter",), "form", "done"),
-    Action("typing.next", "To the next cell", ("tab",), "form", "next"),
-    Action("typing.end", "Close the completions, or the field, and keep what is typed", ("escape",), "form", "keep"),
-    Action("edit.undo", "Undo", ("ctrl+z",), "form", "undo"),
-)
-"""Labels of keys while a field is open. The field handles them itself."""
-
-ACTIONS: tuple[Action, ...] = (
-    Action("form.edit", "Edit the value, or switch it", ("enter",), "form", "edit", _edit, listed=False),
-    Action("form.left", "Previous cell of the row", ("left",), "form", listed=False),
-    Action("form.right", "Next cell of the row", ("right",), "form", listed=False),
-    _action("form.add", "New here: a call, an argument, a message, a mock …", ("n",), "add"),
-    _action("form.duplicate", "Duplicate the call, message, mock …", ("d",), "duplicate"),
-    _action("form.remove", "Remove it, or reset it to its default", ("delete",), "remove"),
-    _action("form.up", "Move it up", ("K", "alt+up")),
-    _action("form.down", "Move it down", ("J", "alt+down")),
-    _action("form.group", "Make an any-order group", ("left_parenthesis",)),
-    _action("form.ungroup", "Take out of the group", ("right_parenthesis",)),
-    Action("form.every", "Show all: every key, or only those that are set", ("full_stop",), "form", listed=False),
-)
+if TYPE_CHECKING:
+    from workbench.authoring.open_suite import OpenSuite
+    from workbench.authoring.workspace import OpenSuites, SuiteChange
+    from workbench.tui.tree.state import Row
 
 
 def _edit_held(now: MainSituation) -> str | None:
@@ -70,52 +41,89 @@ def _open_in_editor(now: MainSituation) -> str | None:
     return None if now.editor else now.no_editor
 
 
-EDITING_ACTIONS: tuple[Action, ...] = (
-    Action(
-        "edit",
+class EditActions(MainActions):
+    """Edits the case or the suite's settings, undoes, redoes, and opens the user's editor."""
+
+    GROUP = "Editing"
+
+    @action(
+        "e",
         "Edit the case, the suite's settings, or what a run is held at",
-        ("e",),
+        name="edit",
         label="edit",
-        why_not=_edit_held,
-    ),
-    Action("edit.view", "Other view of the case: form or TOML", ("o", "ctrl+t"), label="form/toml"),
-    Action("edit.undo", "Undo", ("ctrl+z", "u"), why_not=_undo, priority=True),
-    Action("edit.redo", "Redo", ("ctrl+y", "U"), why_not=_redo, priority=True),
-    Action("edit.file", "Open the whole file in your editor", (), why_not=_open_in_editor),
-    Action("reload", "Reload the suites from disk", ("f5", "ctrl+r"), label="reload"),
-)
-
-
-def _edit_toml(now: MainSituation) -> str | None:
-    return now.not_editable
-
-
-def _outside(now: MainSituation) -> str | None:
-    return now.not_editable or (None if now.editor else now.no_editor)
-
-
-def _shown(now: MainSituation) -> str | None:
-    return (
-        None
-        if now.view == "toml" and now.has_file
-        else f"show the TOML of a suite or a case first ({key_for('edit.view')})"
+        needs=_edit_held,
+        changes=True,
+        words="change modify type write settings config prompt message expect assert",
     )
+    def edit(self) -> None:
+        """Edit at the cursor of the case pane."""
+        self.app.main.case_pane.edit()
+
+    @action(
+        "o ctrl+t",
+        "Other view of the case: form or TOML",
+        name="edit.view",
+        label="form/toml",
+        words="toml source text raw toggle switch",
+    )
+    def other_view(self) -> None:
+        """Switch between form and TOML."""
+        pane = self.app.main.case_pane
+        pane.show_as("toml" if pane.view == "form" else "form")
+        self.app.main.go_to("case")
+
+    @action("ctrl+z u", "Undo", name="edit.undo", needs=_undo, changes=True, priority=True, words="back revert")
+    def undo(self) -> None:
+        """Undo the last change of the suite."""
+        from workbench.authoring.workspace import undo
+
+        self._go(undo, "Undone")
+
+    @action("ctrl+y U", "Redo", name="edit.redo", needs=_redo, changes=True, priority=True, words="forward")
+    def redo(self) -> None:
+        """Redo the change undone last."""
+        from workbench.authoring.workspace import redo
+
+        self._go(redo, "Redone")
+
+    def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
+        """Undo or redo. If a field contains invalid text, it is only closed, because that text is not part of any
+        change."""
+        pane = self.app.main.case_pane
+        if (refused := pane.give_up_refused()) is not None:
+            reason = f"Its text is invalid: {refused}. Enter in its cell shows it again"
+            text = f"The field was closed, and nothing else was {what.lower()}. {reason}"
+            self.app.announce(text, "warned", GLYPHS.warned)
+        elif (suite := self.app.selection.suite) is not None:
+            shown = pane.shown
+            self._went(go(suite, self.app.open_suites), what)
+            pane.go_to_change(shown)
+
+    def _went(self, went: list[SuiteChange] | str, what: str) -> None:
+        if isinstance(went, str):
+            self.app.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
+            return
+        for _, change in went:
+            self.app.announce(f"{what}: {change.summary}{self.app.open_suites.and_moved}")
+
+    @action(
+        "",
+        "Open the whole file in your editor",
+        name="edit.file",
+        needs=_open_in_editor,
+        changes=True,
+        words="external vim nano editor",
+    )
+    def open_file(self) -> None:
+        """Open the suite's file in the user's editor, at the case or the first problem."""
+        row, editor = self.app.selection.row, self.app.editor
+        if row is not None and row.open is not None and editor.command is not None:
+            self.app.services.reader.read_soon(editor.open_file(row.open.path, _line_of(row, row.open)))
 
 
-TYPING_TOML: tuple[Action, ...] = (
-    Action("toml.end", "Done typing", ("escape",), "toml", "done"),
-    Action("toml.problem", "Next problem", ("f8",), "toml", "next problem"),
-    Action("toml.outside", "Your editor", ("f4",), "toml", "your editor"),
-    Action("edit.undo", "Undo", ("ctrl+z",), "toml", "undo"),
-)
-"""The keys shown in the key bar while text is typed."""
-
-TOML_ACTIONS: tuple[Action, ...] = (
-    Action("toml.edit", "Type in the TOML, at the cursor", ("enter",), "toml", "type", _edit_toml, listed=False),
-    Action("toml.problem", "Next line with a problem", ("f8",), "toml", "", _shown),
-    Action("toml.find", "Search the TOML", ("slash",), "toml", "find", _shown),
-    Action("toml.find_next", "Next match of the search", ("ctrl+g",), "toml", "", _shown, listed=False),
-    Action("toml.outside", "Open the TOML that is selected in your editor", ("f4",), "everywhere", "", _outside),
-)
-
-FEATURE = Feature("case", (*EDITING_ACTIONS, *ACTIONS, *TOML_ACTIONS), group="Editing")
+def _line_of(row: Row, suite: OpenSuite) -> int:
+    if row.problem is not None:
+        return row.problem.line or 1
+    if row.case is not None and suite.file.suite is not None:
+        return suite.file.case_lines(row.case.index)[0]
+    return next((problem.line for problem in suite.file.errors if problem.line), 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,10 +27,13 @@ from workbench.tui.case.toml.pane import TomlPane
 from workbench.tui.case.toml.part import TomlPart, part_of
 from workbench.tui.kit.actions import View, key_for
 from workbench.tui.kit.bars import PaneTitle
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
 
 EMPTY_MESSAGE = 'user = ""'
 """How a new case has its message."""
@@ -43,10 +46,10 @@ class CasePane(Vertical):
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
         known_tools: KnownTools,
-        panes: Panes,
+        panes: MainScreen,
         widget_id: str | None = None,
         *,
         classes: str | None = None,

@@ -13,18 +13,15 @@ from workbench.history.records import HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import ELLIPSIS, EMPTY, Line, Span
-from workbench.tui.comparing.cells_screen import CompareWays
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.comparing.sources import StoredRuns, changed_cases
 from workbench.tui.comparing.state import CompareState
-from workbench.tui.kit.stage import Stage
-from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.stored import OutdatedError
-from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
     from workbench.tui.comparing.watched import WatchedBatch
+    from workbench.tui.shell.workbench import Workbench
 
 
 GOING_S = 1.0
@@ -46,18 +43,15 @@ class ComparedBatchScreen(CompareScreen):
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         state: CompareState,
         place: str,
-        book: RunBook,
-        ways: CompareWays,
         *,
         read: Callable[[str, Callable[[], bool]], StoredRuns],
-        runner: Runner,
         watched: WatchedBatch | None = None,
     ) -> None:
-        super().__init__(stage, state, place, book, ways)
-        self._runner = runner
+        super().__init__(stage, state, place)
+        self._runner = stage.services.runner
         self._watched = watched
         self._over = 0
         """How many runs of the watched batch had ended when it was reloaded."""

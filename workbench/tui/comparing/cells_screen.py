@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
+from workbench.analysis.paired import Pair
+from workbench.history.records import HistoryError
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
+from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.again import AgainScreen
+from workbench.tui.comparing.lines import names_of
 from workbench.tui.comparing.sources import to_look_at
 from workbench.tui.comparing.state import CompareState
+from workbench.tui.kit.actions import action
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.kit.stage import in_background
+from workbench.tui.models.chooser import ModelChooser
+from workbench.tui.run_book.record import RunRecord
 from workbench.tui.runs.dialogs import RepeatsScreen
+from workbench.tui.trajectory.screen import TrajectoryScreen
+from workbench.tui.two_runs.screen import pair_screen
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.grading.run_summary import RunSummary
+    from workbench.tui.shell.workbench import Workbench
 
 
 class RepeatChoiceScreen(Dialog[int]):
@@ -66,54 +77,13 @@ class RepeatChoiceScreen(Dialog[int]):
         self.dismiss(self._repeats[event.index])
 
 
-class CompareWays(Protocol):
-    """What a comparison needs from the rest of the app."""
-
-    def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
-        """Run cells, `repeats` times if given. Announces why some are not run."""
-        ...
-
-    def before(self, cell: CellKey) -> Sequence[RunSummary]:
-        """Return the last runs of a cell in the history, before this session."""
-        ...
-
-    def stop(self, cell: CellKey) -> None:
-        """Stop the runs of one cell."""
-        ...
-
-    def stop_all(self) -> None:
-        """Stop every run."""
-        ...
-
-    def choose_models(self, taken: Callable[[], object]) -> None:
-        """Ask for the models to run on. `taken` is called if the selection changed."""
-        ...
-
-    def show_run(self, shown: CellsScreen, key: CellKey, repeat: int | None) -> None:
-        """Show one run of a cell."""
-        ...
-
-    def show_two(self, shown: CellsScreen, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
-        """Show the runs of two cells side by side, above a screen."""
-        ...
-
-    def show_tests(self, shown: CellsScreen) -> None:
-        """Show the paired tests of the column against the base."""
-        ...
-
-    def show_over_time(self, shown: CellsScreen) -> None:
-        """Show the case of the row over time."""
-        ...
-
-
 class CellsScreen(FilterScreen[None]):
     """The keys for cells. `place` is what is compared: a suite, a folder, a batch."""
 
-    def __init__(self, stage: Stage, state: CompareState, place: str, ways: CompareWays) -> None:
+    def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
         super().__init__(stage)
         self.state: CompareState = state
         self.place = place
-        self._ways = ways
         self._asked_again = False
         """Whether the last key was answered with a notice that everything has run."""
 
@@ -128,6 +98,7 @@ class CellsScreen(FilterScreen[None]):
 
     # Showing runs
 
+    @action("enter", "Show the run of the cell", label="open")
     def do_open(self) -> None:
         """Show the run of the cell. If it has several, ask which."""
         key = self.state.key
@@ -137,30 +108,34 @@ class CellsScreen(FilterScreen[None]):
         cell = standing.cell if not standing.before else None
         going = self.state.source.going(key)
         if cell is None or len({*going, *(run.repeat for run in cell.runs)}) == 1:
-            self._ways.show_run(self, key, None)
+            self._show_run(key, None)
             return
 
         def show(repeat: int | None) -> None:
             if repeat is not None:
-                self._ways.show_run(self, key, repeat)
+                self._show_run(key, repeat)
 
         self.stage.show(RepeatChoiceScreen(cell, going), show)
 
+    @action("h", "History of the case: its runs over time")
     def do_timeline(self) -> None:
         """Show the case over time."""
-        self._ways.show_over_time(self)
+        self._show_over_time()
 
+    @action("p", "Pair the column with the base: is it better? Paired tests, case by case", label="test")
     def do_pair(self) -> None:
         """Test whether the column is better than the base."""
-        self._ways.show_tests(self)
+        self._show_tests()
 
     # Runs
 
+    @action("r", "Run the cell", label="run", changes=True)
     def do_run(self) -> None:
         """Run the selected cell."""
         if (key := self.state.key) is not None:
             self._run([key])
 
+    @action("F", "Rerun what ended in an error, of all that is shown", changes=True)
     def do_run_errors(self) -> None:
         """Run the displayed cells again that ended in an error."""
         state = self.state
@@ -191,7 +166,7 @@ class CellsScreen(FilterScreen[None]):
         for key in cells:
             by_repeats.setdefault(times or self.state.repeats(key), []).append(key)
         for repeats, keys in by_repeats.items():
-            self._ways.run(keys, repeats, self.announce)
+            self._start(keys, repeats)
         if then is not None:
             then()
 
@@ -199,13 +174,19 @@ class CellsScreen(FilterScreen[None]):
         """Return what running cells will probably take, and how many of them ran before, in this session or not."""
         state = self.state
         known = {
-            case.on(model): cell.runs if (cell := state.at(case.on(model)).cell) else self._ways.before(case.on(model))
+            case.on(model): cell.runs if (cell := state.at(case.on(model)).cell) else self._before(case.on(model))
             for case in state.cases
             for model in {key[2] for key in cells}
         }
         planned = [(key, times or state.repeats(key) or len(known[key]) or 1) for key in cells]
         return estimate(planned, known, is_free=is_built_in), sum(bool(known[key]) for key in cells)
 
+    @action(
+        "R",
+        "Run all that is shown and has not finished; if all have, press twice to rerun them",
+        label="run all",
+        changes=True,
+    )
     def do_run_all(self) -> None:
         """Run what is missing of the displayed cells. With nothing missing, a second press runs all again."""
         state = self.state
@@ -234,6 +215,7 @@ class CellsScreen(FilterScreen[None]):
 
         self._run(wanted, then=tell)
 
+    @action("T", "Run all that is shown several times", label="repeats", changes=True)
     def do_repeats(self) -> None:
         """Run all displayed cells several times."""
         cells = self.state.planned()
@@ -244,15 +226,121 @@ class CellsScreen(FilterScreen[None]):
 
         self.stage.show(RepeatsScreen(counted(len(self.state.cases_shown), "case")), run)
 
+    @action("m", "Choose models", label="models", changes=True)
     def do_models(self) -> None:
         """Select models."""
-        self._ways.choose_models(self.follow)
+        ModelChooser(self.stage).choose(self.follow)
 
+    @action("x", "Stop the cell", label="stop", changes=True)
     def do_stop(self) -> None:
         """Stop the runs of the cell."""
         if (key := self.state.key) is not None:
-            self._ways.stop(key)
+            self._stop(key)
 
+    @action("X", "Stop all runs", changes=True)
     def do_stop_all(self) -> None:
         """Stop all runs."""
-        self._ways.stop_all()
+        self.stage.services.stop_all()
+
+    def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
+        """Run cells, `repeats` times if given, or announce why some are not run."""
+        runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
+        self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
+
+    def _before(self, cell: CellKey) -> Sequence[RunSummary]:
+        """Return the last runs of a cell in the history, before this session."""
+        suite, case_id, model = cell
+        last = self.stage.selection.tree.remembered.of((Path(suite), case_id))
+        runs = last.runs if last is not None else ()
+        return [run.figures for run in runs if run.figures is not None and run.model == model]
+
+    def _stop(self, cell: CellKey) -> None:
+        """Stop the runs of one cell."""
+        suite, case_id, model = cell
+        going = self.stage.selection.book.under_way((Path(suite), case_id))
+        self.stage.services.runner.stop([run.run_id for run in going if run.model == model])
+
+    # Other screens
+
+    def _show_run(self, key: CellKey, repeat: int | None) -> None:
+        """Show one run of a cell."""
+
+        async def show() -> None:
+            runs = await self._runs_of([(key, repeat)])
+            if runs:
+                self.stage.show(TrajectoryScreen(self.stage, runs[0], self.place), over=self)
+
+        self.stage.work(show(), "compare", exclusive=True)
+
+    def _show_two(self, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
+        """Show the runs of two cells side by side, above a screen."""
+
+        async def show() -> None:
+            runs = await self._runs_of([(one, None), (other, None)])
+            if runs:
+                left, right = runs
+                self.stage.show(await pair_screen(self.stage, left, right), over=over)
+
+        self.stage.work(show(), "compare", exclusive=True)
+
+    async def _runs_of(self, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
+        """Return the runs of some cells, none if one cannot be read, which is announced."""
+        try:
+            return [await self.state.source.open_run(key, repeat) for key, repeat in wanted]
+        except (LookupError, HistoryError, RecordingError) as error:
+            self.stage.announce(str(error), "error", GLYPHS.error)
+            return []
+
+    def _show_over_time(self) -> None:
+        """Show the case of the row over time."""
+        case = self.state.case
+        if case is not None:
+            # Live runs name suites by their path as given, stored ones by the resolved path.
+            suite = Path(case.suite) if self.state.source.live else case.suite
+            self.stage.screens.show_timeline(self, suite, case.case_id, case.name)
+
+    def _show_tests(self) -> None:
+        """Show the paired tests of the column against the base."""
+        state, model, base = self.state, self.state.model, self.state.base
+        if model is None or base is None:
+            return
+        in_order = {(case.suite, case.case_id): at for at, case in enumerate(state.cases)}
+        columns = {
+            each: sorted(state.cells(each), key=lambda cell: in_order[cell.suite, cell.case_id])
+            for each in state.models
+        }
+        names = dict(zip(state.models, names_of(state.models), strict=True))
+
+        async def show() -> None:
+            from workbench.analysis.paired import all_paired, paired
+            from workbench.tui.comparing.paired import PairedScreen, PairedState
+            from workbench.tui.comparing.sources import StoredRuns
+
+            def tested() -> PairedState | str:
+                watched = state.source.watched() if isinstance(state.source, StoredRuns) else ()
+                if watched:
+                    pair = next((each for each in watched if {each.first, each.second} == {base, model}), None)
+                    if pair is None:
+                        return f"This batch may stop early: only {names[watched[0].first]} was compared with the others"
+                    one, other = pair.first, pair.second
+                    found = paired(columns[one], columns[other], pair)
+                else:
+                    one, other = base, model
+                    found = all_paired(columns.pop(base), columns)[model]
+                shown = PairedState(found, names[one], names[other])
+                shown.result_lines(80)  # computed and cached here, in the thread
+                return shown
+
+            tests = await in_background(tested)
+            if isinstance(tests, str):
+                self.stage.announce(tests, "warned", GLYPHS.warned)
+                return
+
+            def open_pair(pair: Pair) -> None:
+                one, other = ((cell.suite, cell.case_id, cell.model) for cell in pair)
+                self._show_two(screen, one, other)
+
+            screen = PairedScreen(self.stage, tests, open_pair)
+            self.stage.show(screen, over=self)
+
+        self.stage.work(show(), "compare", exclusive=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
@@ -17,14 +16,15 @@ from workbench.reports.compared_words import rules_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.show.visible import one_line
-from workbench.tui.comparing.actions import FEATURE
-from workbench.tui.kit.actions import ListNow, bindings_for
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 _SCORE_CELLS = 4
 
@@ -94,12 +94,11 @@ class PairedScreen(SearchedScreen[None]):
     """The tests as of opening. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
-    FEATURE = FEATURE
     NAME = "paired"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    TITLE_IN_TEXT = "the paired tests"
     AUTO_FOCUS = "#paired-list"
 
-    def __init__(self, stage: Stage, state: PairedState, open_pair: Callable[[Pair], object]) -> None:
+    def __init__(self, stage: Workbench, state: PairedState, open_pair: Callable[[Pair], object]) -> None:
         super().__init__(stage)
         self.state = state
         self._open_pair = open_pair
@@ -118,19 +117,21 @@ class PairedScreen(SearchedScreen[None]):
         self._show_bars()
 
     @property
-    def situation(self) -> ListNow:
-        return ListNow(
+    def situation(self) -> Situation:
+        return Situation(
             has_text=True, refuses={} if self.state.rows else {"paired.open": "no case was graded with both"}
         )
 
     def on_rows_view_opened(self) -> None:
         self.action_do("paired.open")
 
+    @action("enter", "Show both runs of the case side by side", label="side by side")
     def do_open(self) -> None:
         """Show both runs of the selected case."""
         if self.state.selected is not None:
             self._open_pair(self.state.selected)
 
+    @action("y", "Copy the results of the tests", label="copy")
     def do_copy(self) -> None:
         """Copy the results of the tests."""
         self.stage.copy(self.state.text(), "the tests", self.announce)

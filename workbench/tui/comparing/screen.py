@@ -6,35 +6,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.timer import Timer
 
+from workbench.analysis.side_by_side import WhenLeft, compared
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line
-from workbench.tui.comparing.actions import FEATURE
-from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
+from workbench.tui.comparing.cells_screen import CellsScreen
 from workbench.tui.comparing.lines import Columns, cell_text
-from workbench.tui.comparing.sources import GOING, StoredRuns
+from workbench.tui.comparing.sources import GOING, ComparedCase, LiveRuns, StoredRuns
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
-from workbench.tui.kit.actions import Action, ListNow, bindings_for, key_for
+from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.words import unless_read_only
-from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
+    from workbench.evaluation.options import Begin
+    from workbench.tui.shell.workbench import Workbench
 
 
 TOTALS_SHARE = 3 / 8
@@ -54,22 +56,21 @@ class CompareScreen(CellsScreen):
     """Shows `state`. `place` is what is compared: a suite, a folder, a batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
-    FEATURE = FEATURE
     NAME = "compare"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("open", "run", "run_all", "models", "pair", "differences", "sort", "filter")
+    TITLE_IN_TEXT = "the comparison"
+    VARIED = (Varied("filter", title="Filter as you type: name, tag, failed, model:failed"),)
     AUTO_FOCUS = "#compare-table"
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         state: CompareState,
         place: str,
-        book: RunBook,
-        ways: CompareWays,
         totals: ComparedTotals | None = None,
     ) -> None:
-        super().__init__(stage, state, place, ways)
-        self._book = book
+        super().__init__(stage, state, place)
+        self._book = stage.selection.book
         self.totals = totals if totals is not None else ComparedTotals(state, time.perf_counter)
         self._shows_totals = True
         self._totals_rows = -1
@@ -239,8 +240,8 @@ class CompareScreen(CellsScreen):
         return (*cell, ("stop_all", "stops all"), *super().ways_out)
 
     @property
-    def situation(self) -> ListNow:
-        return ListNow(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
+    def situation(self) -> Situation:
+        return Situation(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
     def _offered(self) -> list[tuple[Action, bool]]:
         live = self.state.source.live
@@ -285,42 +286,50 @@ class CompareScreen(CellsScreen):
         why["reload"] = "these runs are shown as they progress"
         return {f"compare.{name}": text for name, text in why.items()}
 
+    @action("f5 ctrl+r", "Reload the batch of the history")
     def do_reload(self) -> None:
         """Reload a batch. Live comparisons update by themselves."""
 
+    @action("left", "Column to the left")
     def do_left(self) -> None:
         """Go to the column on the left."""
         self.table.move_column(self.state.column - 1)
 
+    @action("right", "Column to the right")
     def do_right(self) -> None:
         """Go to the column on the right."""
         self.table.move_column(self.state.column + 1)
 
+    @action("o", "Sort by the column in another order: worst first, best first, as in the suite", label="sort")
     def do_sort(self) -> None:
         """Sort by the column, reverse the order, or end sorting."""
         self.state.sort()
         self._show_state()
 
+    @action(".", "Show all cases, or only those on which models differ", label="differences")
     def do_differences(self) -> None:
         """Show only differences, or everything."""
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
+    @action("z", "Zoom the cases: hide the totals, or show them", label="totals")
     def do_totals(self) -> None:
         """Show or hide the totals."""
         self._shows_totals = not self._shows_totals
         self._add_up()
         self._show_state()
 
+    @action("space", "Mark the cell; mark two to see them side by side", label="mark")
     def do_mark(self) -> None:
         """Mark or unmark the selected cell. Two marked cells are shown side by side."""
         both = self.state.mark()
         self._show_state()
         if both is not None:
-            self._ways.show_two(self, self, *both)
+            self._show_two(self, *both)
         elif self.state.marked is not None:
             self.announce("Marked: space on another cell shows both side by side")
 
+    @action("y", "Copy all of it as Markdown", label="copy")
     def do_copy(self) -> None:
         """Copy the comparison as Markdown."""
         state = self.state
@@ -348,11 +357,13 @@ class CompareScreen(CellsScreen):
         # A separate group, so that other work continues.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
+    @action("*", "Make the column the base of the comparison, or end that", label="base")
     def do_base(self) -> None:
         """Compare the other columns with this one."""
         self.state.make_base()
         self._show_state()
 
+    @action("tab shift+tab", "To the totals, and back")
     def do_other(self) -> None:
         """Go to the totals, or back to the cells."""
         self.set_focus(self._sums if self.focused is self.table and self._sums.display else self.table)
@@ -360,6 +371,7 @@ class CompareScreen(CellsScreen):
     def _to_list(self) -> None:
         self.set_focus(self.table)
 
+    @action("esc", "Leave filter, mark or screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the totals, the mark, then the screen."""
         if self._filtering or self.state.filter:
@@ -371,3 +383,70 @@ class CompareScreen(CellsScreen):
             self._show_state()
         else:
             self.dismiss()
+
+
+class Comparison:
+    """Opens the comparison of the selected suite or folder, with the state of the last one if it was of the same."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._last: tuple[str, CompareState, ComparedTotals] | None = None
+
+    def open(self) -> None:
+        """Show the comparison."""
+        selection = self._app.selection
+        suites, place = selection.suites_below()
+        paths = {suite.path for suite in suites}
+        if self._last is not None and self._last[0] == place:
+            # The state had no news of runs meanwhile: active ones are updated here, others by the screen.
+            _, state, totals = self._last
+            state.look_again(dict.fromkeys(key[:2] for key in state.going))
+        else:
+            source = LiveRuns(
+                selection.book,
+                lambda: [suite for suite in selection.open_suites.suites if suite.path in paths],
+                lambda: selection.models,
+                variants=lambda: selection.variants,
+            )
+            state = CompareState(source)
+            totals = ComparedTotals(state, time.perf_counter)
+            self._last = place, state, totals
+        self._app.show(CompareScreen(self._app, state, place, totals))
+
+
+class Compared:
+    """Compares models on the cases of all open suites that `begin` selects."""
+
+    def __init__(self, app: Workbench, begin: Begin) -> None:
+        selection = app.selection
+
+        def takes(case: ComparedCase) -> bool:
+            return begin.options.selection.takes_one(case.case_id, case.tags)
+
+        self._app = app
+        self._source = LiveRuns(
+            selection.book,
+            lambda: selection.open_suites.suites,
+            lambda: selection.models,
+            takes,
+            lambda: selection.variants,
+        )
+        self._state = CompareState(self._source)
+        self._state.show_differences(begin.only_differences)
+
+    def open(self) -> None:
+        """Open the screen."""
+        self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
+
+    def tell(self, left: WhenLeft) -> None:
+        """Report the results, if there are any."""
+        state, runner = self._state, self._app.services.runner
+        state.read()
+        keys = [case.on(model) for case in state.cases for model in state.models]
+        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
+        runs = (run for key in keys for run in self._source.records(key))
+        missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == Status.STOPPED)
+        numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
+        if cells:
+            names = {case.suite: case.suite_name for case in state.cases}
+            left(compared(cells, state.models, names, self._source.gates()), numbers)

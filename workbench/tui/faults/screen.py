@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
-from textual.binding import BindingType
 
 from workbench.lab.faults import (
     OK_VERDICTS,
@@ -27,12 +26,14 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 from workbench.show.text import Paint
 from workbench.show.visible import model_label, one_line
-from workbench.tui.faults.actions import FEATURE
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.side_screen import Varied
 from workbench.tui.lines.prose import Message, behind, heading, paragraph
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 _CELL = VERDICT_CELLS + 2
 _MAX_NAME_CELLS = 20
@@ -124,13 +125,13 @@ class FaultsScreen(ListScreen[str, FaultTable]):
     """The matrix as of opening. Closes with the id of the run to go to."""
 
     LIST_SHARES = (0.35, 0.6)
-    FEATURE = FEATURE
     NAME = "faults"
+    TITLE_IN_TEXT = "what faults of tools did"
+    VARIED = (Varied("other", title="Other half: the matrix, or the runs", label="runs"),)
     FILTERED_BY = "tool, fault, verdict"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#faults-list"
 
-    def __init__(self, stage: Stage, matrix: FaultMatrix, place: str) -> None:
+    def __init__(self, stage: Workbench, matrix: FaultMatrix, place: str) -> None:
         super().__init__(stage, FaultTable(matrix))
         self._place = place
 
@@ -178,6 +179,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     # Actions
 
+    @action("enter", "Go to the run of the cell", label="go to it")
     def do_open(self) -> None:
         """Go to the run of the cell, the first that is not ok if there are several."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
@@ -188,10 +190,12 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         else:
             self._go_to("detail")
 
+    @action("left", "Column to the left")
     def do_left(self) -> None:
         """Select the column to the left."""
         self._turn(-1)
 
+    @action("right", "Column to the right")
     def do_right(self) -> None:
         """Select the column to the right."""
         self._turn(1)
@@ -201,6 +205,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         self._list.refresh()
         self._show_state()
 
+    @action("y", "Copy all of it as text", label="copy")
     def do_copy(self) -> None:
         """Copy everything as text."""
         self.stage.copy("".join(text_of_faults(self.state.matrix, Paint(False))), "the matrix", self.announce)

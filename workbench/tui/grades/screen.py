@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import disagree
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
-from workbench.tui.grades.actions import FEATURE, GradesNow
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail
-from workbench.tui.kit.side_screen import ColumnsScreen
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.side_screen import ColumnsScreen, Varied
 from workbench.tui.lines.prose import title_line
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
+    from workbench.suite.model import Case
+    from workbench.tui.run_book.record import RunRecord
+    from workbench.tui.shell.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class GradesNow(Situation):
+    """The situation of the screen. `runs` is how many runs of the case have grades."""
+
+    runs: int = 0
+
+
+def _other_run(now: GradesNow) -> str | None:
+    return None if now.runs > 1 else "this case has no other run with grades"
 
 
 class GradeList(LineView):
@@ -88,12 +103,12 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
     TWO_COLUMNS_CELLS = 80
-    FEATURE = FEATURE
     NAME = "grades"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    TITLE_IN_TEXT = "the grades"
+    VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#grades-list"
 
-    def __init__(self, stage: Stage, state: GradesState, other_run: OtherRun = _no_other_run) -> None:
+    def __init__(self, stage: Workbench, state: GradesState, other_run: OtherRun = _no_other_run) -> None:
         super().__init__(stage)
         self.state = state
         self._other_run = other_run
@@ -146,10 +161,12 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     def situation(self) -> GradesNow:
         return GradesNow(has_text=True, runs=self.state.runs)
 
+    @action("}", "Next grader", label="next")
     def do_next(self) -> None:
         """Select the next grader."""
         self._step(1)
 
+    @action("{", "Previous grader", label="previous")
     def do_previous(self) -> None:
         """Select the previous grader."""
         self._step(-1)
@@ -159,6 +176,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self._list.move_cursor(self._list.line_of(self.state.cursor))
         self._moved()
 
+    @action("enter", "Details: how the grader scores, values in full", label="more")
     def do_explain(self) -> None:
         """Switch between full and short explanations. If only the graders are visible, show the calls."""
         if self._one_column and self.column == "list":
@@ -169,6 +187,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         if self.state.more and self.state.explanation.more:
             self.announce(f"Values in full; at the end, how {self.state.explanation.system} scores")
 
+    @action("f8", "Next wrong call", label="next bad")
     def do_bad(self) -> None:
         """Go to the next wrong line of the calls, wrapping around."""
         bad = grade_page(self.state, self._detail.text_width).bad
@@ -181,10 +200,12 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self._detail.scroll_lines(self._bad - self._detail.top)
         self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} wrong calls")
 
+    @action("]", "Next model or repeat of the case", needs=_other_run)
     def do_next_run(self) -> None:
         """Show the next run of the case."""
         self._step_run(1)
 
+    @action("[", "Previous model or repeat", needs=_other_run)
     def do_previous_run(self) -> None:
         """Show the previous run of the case."""
         self._step_run(-1)
@@ -200,10 +221,46 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self._list.move_cursor(self._list.line_of(state.cursor))
         self._moved()
 
+    @action("right", "Go to the calls")
     def do_show(self) -> None:
         """Go to the calls."""
         self._go_to("detail")
 
+    @action("y", "Copy the grade with everything behind it", label="copy")
     def do_copy(self) -> None:
         """Copy the selected grade with all details."""
         self.stage.copy(*copied_grade(self.state), self.announce)
+
+
+def open_grades(app: Workbench) -> None:
+    """Show the grades of the displayed run, or those of the case's last run in the history."""
+    selection = app.selection
+
+    def state_of(case: Case, result: RunResult) -> GradesState:
+        numbered = any(run.repeat for run in selection.runs)
+        return GradesState(case, result, runs=len(_graded(selection.runs)), numbered=numbered)
+
+    def other_run(state: GradesState, step: int) -> GradesState | None:
+        """Select a different graded run of the case and return its grades."""
+        graded = _graded(selection.runs)
+        if not graded:
+            return None
+        now = next((at for at, (_, _, result) in enumerate(graded) if result is state.result), 0)
+        index, case, result = graded[(now + step) % len(graded)]
+        selection.choose_run(index)
+        return state_of(case, result)
+
+    run = selection.run
+    if run is None:
+        app.screens.open_last_grades()
+    elif (result := run.shown_result) is not None and result.grades:
+        app.show(GradesScreen(app, state_of(run.shown_case, result), other_run))
+
+
+def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
+    """Return the runs with grades, each with its index."""
+    return [
+        (index, run.shown_case, result)
+        for index, run in enumerate(runs)
+        if (result := run.shown_result) is not None and result.grades
+    ]

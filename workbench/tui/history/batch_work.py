@@ -24,7 +24,6 @@ from workbench.show.spans import Role
 from workbench.show.views.batch_list import called
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.stored import opened
 from workbench.tui.tree.selection import Selection
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from workbench.suite.suite_file import SuiteFile
     from workbench.tui.history.batches_screen import HistoryScreen
     from workbench.tui.runs.runner import Runner
+    from workbench.tui.shell.workbench import Workbench
 
 
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ class BatchWork:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         file: Path | None,
         program: Program,
         selection: Selection,

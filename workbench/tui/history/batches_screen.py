@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
 from workbench.show.spans import Line, Span
-from workbench.tui.history.actions import FEATURE
+from workbench.show.views.batch_list import called
 from workbench.tui.history.batch_lines import detail_lines, list_message
 from workbench.tui.history.batches import HistoryList
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.history.changes_screen import changes_screen
+from workbench.tui.history.dialogs import BatchNameScreen, FormScreen, RemoveScreen
+from workbench.tui.history.stored_screens import batch_screen, show_stored
+from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message
-from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
-from workbench.tui.runs.runner import Runner
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
+    from workbench.tui.shell.workbench import Workbench
 
 
 FIRST_BATCHES = 500
@@ -37,60 +35,21 @@ GOING_S = 1.0
 """The minimum time between updates of batches under way. Updates happen only on events of their runs."""
 
 
-class HistoryWays(Protocol):
-    """What the screen of batches needs from the rest of the app."""
-
-    def open_batch(self, shown: HistoryScreen) -> None:
-        """Show the results of the selected batch, case by case."""
-        ...
-
-    def show_changes(self, shown: HistoryScreen, earlier: BatchRow, later: BatchRow) -> None:
-        """Show what changed between two batches."""
-        ...
-
-    def name(self, shown: HistoryScreen) -> None:
-        """Ask for the name of the selected batch."""
-        ...
-
-    def go_on(self, shown: HistoryScreen) -> None:
-        """Execute the missing runs of the selected batch."""
-        ...
-
-    def regrade(self, shown: HistoryScreen) -> None:
-        """Regrade the selected batch by the present expectations of its suites."""
-        ...
-
-    def export(self, shown: HistoryScreen) -> None:
-        """Save the runs of the selected batch as recordings."""
-        ...
-
-    def export_as(self, shown: HistoryScreen) -> None:
-        """Save them in a form that a person chooses."""
-        ...
-
-    def remove(self, shown: HistoryScreen) -> None:
-        """Remove the selected batch after confirmation."""
-        ...
-
-
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     """All batches, the newest first, reloaded when one of this program begins or ends."""
 
-    FEATURE = FEATURE
     NAME = "history"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("open", "mark")
+    TITLE_IN_TEXT = "the history"
     AUTO_FOCUS = "#history-list"
     MARKED = "space on another batch shows what changed between the two"
     FILTERED_BY = "words of number, name, date, suite or model"
 
-    def __init__(
-        self, stage: Stage, state: HistoryList, file: Path | None, runner: Runner, book: RunBook, ways: HistoryWays
-    ) -> None:
+    def __init__(self, stage: Workbench, state: HistoryList) -> None:
         super().__init__(stage, state)
-        self._file = file
-        self._runner = runner
-        self._book = book
-        self._ways = ways
+        self._file = stage.services.history
+        self._runner = stage.services.runner
+        self._book = stage.selection.book
         self._wanted = False
         self._reading = False
         self._read_at_s = 0.0
@@ -240,51 +199,107 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     # Actions
 
+    @action("enter", "Show the results of the batch, case by case", label="open")
     def do_open(self) -> None:
         """Show the results of the batch, case by case."""
-        self._ways.open_batch(self)
+        batch = self._batch
+        grading = self.state.grading(batch)
+        again = f", regraded ({grading.number})" if grading is not None else ""
+        if not again and batch.number in self.state.regraded:
+            again = ", as graded when it ran"
+        place = f"batch {called(batch)}{again}"
+        show_stored(self.stage, self, lambda: batch_screen(self.stage, batch, grading, place))
+
+    @property
+    def _batch(self) -> BatchRow:
+        batch = self.state.selected
+        assert batch is not None, "otherwise the action is refused"
+        return batch
 
     def _take_pair(self, earlier: BatchRow, later: BatchRow) -> None:
-        self._ways.show_changes(self, earlier, later)
+        wanted = [
+            (batch.number, grading.id if (grading := self.state.grading(batch)) else None) for batch in (earlier, later)
+        ]
+        show_stored(self.stage, self, lambda: changes_screen(self.stage, wanted))
 
+    @action("f2", "Name the batch, for example as a baseline; an empty name removes it", label="name", changes=True)
     def do_name(self) -> None:
         """Rename the batch."""
-        self._ways.name(self)
+        batch = self._batch
 
+        def take(name: str | None) -> None:
+            if name is not None and name != (batch.name or ""):
+                self.stage.work(self.stage.services.batch_work.name(self, batch, name), "history")
+
+        self.stage.show(BatchNameScreen(batch), take)
+
+    @action("c", "Continue the batch: run what is missing", label="go on", changes=True)
     def do_go_on(self) -> None:
         """Execute the missing runs of the batch."""
-        self._ways.go_on(self)
+        self.stage.work(self.stage.services.batch_work.go_on(self, self._batch), "ask")
 
+    @action("=", "Grades anew, by what its suites expect today; no model is asked", label="grade", changes=True)
     def do_regrade(self) -> None:
         """Regrade the batch."""
-        self._ways.regrade(self)
+        self.stage.work(self.stage.services.batch_work.regrade(self, self._batch), "ask")
 
+    @action("w", "Save its runs as recordings", changes=True)
     def do_export(self) -> None:
         """Save the runs of the batch as recordings."""
-        self._ways.export(self)
+        self.stage.work(self.stage.services.batch_work.export(self, self._batch), "history")
 
+    @action("W", "Save its runs in another form: messages, Inspect, OTLP, ATIF, tables", changes=True)
     def do_export_as(self) -> None:
         """Save them in a form that a person chooses."""
-        self._ways.export_as(self)
+        batch = self._batch
 
+        def take(form: str | None) -> None:
+            if form:
+                self.stage.work(self.stage.services.batch_work.export(self, batch, form), "history")
+
+        self.stage.show(FormScreen(batch), take)
+
+    @action("del", "Remove the batch", label="remove", changes=True)
     def do_delete(self) -> None:
         """Remove the batch."""
-        self._ways.remove(self)
+        batch = self._batch
 
+        def take(answer: str | None) -> None:
+            if answer == "remove":
+                self.stage.work(self.stage.services.batch_work.remove(self, batch), "history")
+
+        self.stage.show(RemoveScreen(batch), take)
+
+    @action("f5 ctrl+r", "Reload it")
     def do_reload(self) -> None:
         """Reload the history."""
         self.read_soon()
 
+    @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
         """Copy the displayed batches as Markdown."""
         self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
+    @action("o", "Other grades: those of another time", label="old/new")
     def do_grading(self) -> None:
         """Select the next grading of the batch."""
         self.state.other_grading()
         self._show_state(moved=False)
 
+    @action(".", "Show all, forks of single runs too, or hide those")
     def do_forks(self) -> None:
         """Show or hide forks."""
         self.state.show_forks(not self.state.shows_forks)
         self._show_state()
+
+
+class StoredBatches:
+    """Opens the history, with the cursor where it was left."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._list = HistoryList()
+
+    def open(self) -> None:
+        """Show the history."""
+        self._app.show(HistoryScreen(self._app, self._list))

@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import CaseChange
+from workbench.config.folders import history_option
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
-from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
+from workbench.tui.history.timeline_screen import show_timeline
+from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.prose import Message
+from workbench.tui.run_book.stored import read_two
 
-
-class ChangesWays(Protocol):
-    """What the screen of changes needs from the rest of the app."""
-
-    def show_runs(self, shown: BatchDiffScreen, change: CaseChange) -> None:
-        """Show both runs of a change, or the one that exists."""
-        ...
-
-    def show_over_time(self, shown: BatchDiffScreen, change: CaseChange) -> None:
-        """Show the case of a change over time."""
-        ...
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 
 class BatchDiffScreen(ListScreen[None, DiffList]):
     """The changes by kind, foldable, and both sides of the selected one."""
 
-    FEATURE = FEATURE
     NAME = "diff"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    TITLE_IN_TEXT = "what changed"
     AUTO_FOCUS = "#diff-list"
     FILTERED_BY = "words of kind, suite, case, model or reason"
-
-    def __init__(self, stage: Stage, state: DiffList, ways: ChangesWays) -> None:
-        super().__init__(stage, state)
-        self._ways = ways
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -84,18 +71,26 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             refused["diff.timeline"] = "put the cursor on a case"
         return refused
 
+    @action("enter", "Show both runs side by side, or the only one; fold a kind", label="side by side")
     def do_open(self) -> None:
         """Show both runs side by side, or the one that exists; fold a kind of change."""
         if self.change is None:
             self._fold(None)
         else:
-            self._ways.show_runs(self, self.change)
+            sides = [
+                (f"batch {name}", side.run, side.grading)
+                for name, side in zip(self.state.names, self.state.sides(self.change), strict=True)
+                if side is not None
+            ]
+            show_stored(self.stage, self, lambda: runs_screen(self.stage, sides))
 
+    @action("h", "History of the case: its runs over time", label="over time")
     def do_timeline(self) -> None:
         """Show the case over time."""
-        if self.change is not None:
-            self._ways.show_over_time(self, self.change)
+        if (change := self.change) is not None:
+            show_timeline(self.stage, self, change.suite, change.case_id, change.case_name)
 
+    @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
         """Copy the changes as Markdown."""
 
@@ -104,6 +99,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
         self.stage.work(copy(), "diff_copy", exclusive=True)
 
+    @action("left", "Fold the kind of change")
     def do_left(self) -> None:
         """Fold the kind of change; from the details, go back to the list."""
         if self.column == "detail":
@@ -111,6 +107,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
         else:
             self._fold(True)
 
+    @action("right", "Unfold it")
     def do_right(self) -> None:
         """Unfold the kind of change; otherwise go to the details."""
         if self.column == "list" and not self._fold(False):
@@ -123,3 +120,10 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             return False
         self._show_state()
         return True
+
+
+async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
+    """Return the screen of what changed between two batches, each with the grading by which it is seen."""
+    file = file_of(app)
+    state = await in_background(lambda: DiffList(*read_two(file, *wanted), history_option(file)))
+    return BatchDiffScreen(app, state)

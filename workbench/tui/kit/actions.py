@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from secrets import token_hex
-from types import MappingProxyType
-from typing import Any, Literal, get_args
+from types import FunctionType, MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 from textual.binding import Binding, BindingType
 
+from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
+from workbench.tui.kit.keys import key_of
 from workbench.tui.lines.words import unless_read_only
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 Pane = Literal["suites", "case", "run"]
 
@@ -56,14 +61,8 @@ class Situation:
     """What is being typed, if anything. Keys are then letters."""
     has_text: bool = False
     """Whether there is something to copy at the cursor."""
-
-
-@dataclass(frozen=True)
-class ListNow(Situation):
-    """The situation of a screen that determines itself why actions are unavailable: `refuses` has the reasons by action
-    id."""
-
     refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Why actions are unavailable for what the cursor is on, by action id."""
 
 
 @dataclass(frozen=True)
@@ -197,15 +196,6 @@ why_not_edit_held = while_held(
 """The condition for editing at a hold. The key that edits a case does that while a run is held."""
 
 
-def unless_refused(action_id: str) -> Why:
-    """Return a condition that a `ListNow` does not refuse an action."""
-
-    def why_not(now: ListNow) -> str | None:
-        return now.refuses.get(action_id)
-
-    return why_not
-
-
 @dataclass(frozen=True)
 class Action:
     """Something the user can do. `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns
@@ -220,24 +210,91 @@ class Action:
     priority: bool = False
     """Whether the keys, except letters, also work during typing."""
     listed: bool = True
-    """Whether the palette offers it."""
+    """Whether the palette of the main screen offers it."""
+    changes: bool = False
+    """Whether it writes, runs or connects. A read-only app refuses it."""
+    words: str = ""
+    """Other words for it, by which the palette finds it: what people call it elsewhere."""
+    method: str = ""
+    """The name of the method that performs it."""
 
 
-@dataclass(frozen=True)
-class Feature:
-    """One area of the app: its actions, and its screens by name, each with its title in a sentence.
+def keys_of(written: str) -> tuple[str, ...]:
+    """Return Textual's names for keys as a person writes them, with blanks between them."""
+    return tuple(map(key_of, written.split()))
 
-    `group` is the title of its actions of the main screen in palette and help. Several areas may share one.
+
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def action(
+    keys: str,
+    title: str,
+    *,
+    name: str = "",
+    where: Where = "everywhere",
+    label: str = "",
+    needs: Why = always,
+    changes: bool = False,
+    listed: bool = True,
+    priority: bool = False,
+    words: str = "",
+) -> Callable[[Method], Method]:
+    """Declare that a method performs an action. Keys are written as a person writes them, with blanks between them.
+
+    A `SideScreen` gives its actions an id and a place by itself: `do_sort` performs `NAME.sort`.
+
+    >>> class Lamps(SideScreen[None]):
+    ...     @action("x", "Switch the lamp off", label="off", changes=True)
+    ...     def do_off(self) -> None: ...
     """
+    declared = Action(name, title, keys_of(keys), where, label, needs, priority, listed, changes, words)
 
-    name: str
-    actions: tuple[Action, ...]
-    screens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    group: str = "Screens"
+    def declare(method: Method) -> Method:
+        method.__dict__["action"] = declared
+        return method
 
-    def at(self, where: Where) -> tuple[Action, ...]:
-        """Return the actions that apply in one place."""
-        return tuple(action for action in self.actions if action.where == where)
+    return declare
+
+
+def actions_of(owner: type) -> tuple[Action, ...]:
+    """Return the actions that a class declares, then those of its bases. A method that overrides one without declaring
+    an action anew keeps the declaration."""
+    found: dict[str, Action] = {}
+    for base in owner.__mro__:
+        for name, method in vars(base).items():
+            declared = method.__dict__.get("action") if isinstance(method, FunctionType) else None
+            if declared is not None and name not in found:
+                found[name] = replace(declared, method=name)
+    return tuple(found.values())
+
+
+def actions_at(where: Where, *groups: type[MainActions]) -> Iterator[Action]:
+    """Yield the actions of some groups of the main screen in one of its places."""
+    return (action for group in groups for action in actions_of(group) if action.where == where)
+
+
+def why_unavailable(action: Action, now: Situation) -> str | None:
+    """Return why an action is unavailable in a situation, `None` if it is available."""
+    if action.changes and is_read_only():
+        return WHY_NOT
+    return action.why_not(now) or now.refuses.get(action.id)
+
+
+def is_offered(action: Action) -> bool:
+    """Return whether a key bar has room for an action: one that is never available would only take it."""
+    return not (action.changes and is_read_only())
+
+
+class MainActions:
+    """A group of actions of the main screen: its methods with `action`. Imported at the start, so what its methods need
+    is imported by them."""
+
+    GROUP: ClassVar[str]
+    """The title of the group in the palette. Several may share one."""
+
+    def __init__(self, app: Workbench) -> None:
+        self.app = app
 
 
 def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
@@ -255,18 +312,15 @@ def _target(action: Action) -> str:
     return f"screen.do('{action.id}')"
 
 
-MOVING = Feature(
-    "move",
-    (
-        Action("move.up", "Up", ("up", "k"), "move", listed=False),
-        Action("move.down", "Down", ("down", "j"), "move", listed=False),
-        Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
-        Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
-        Action("move.half_up", "Half a page up", ("ctrl+u",), "move", listed=False),
-        Action("move.half_down", "Half a page down", ("ctrl+d",), "move", listed=False),
-        Action("move.home", "To the beginning", ("home", "gg"), "move", listed=False),
-        Action("move.end", "To the end; then follow the run as it grows", ("end", "G"), "move", listed=False),
-    ),
+MOVING: tuple[Action, ...] = (
+    Action("move.up", "Up", ("up", "k"), "move", listed=False),
+    Action("move.down", "Down", ("down", "j"), "move", listed=False),
+    Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
+    Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
+    Action("move.half_up", "Half a page up", ("ctrl+u",), "move", listed=False),
+    Action("move.half_down", "Half a page down", ("ctrl+d",), "move", listed=False),
+    Action("move.home", "To the beginning", ("home", "gg"), "move", listed=False),
+    Action("move.end", "To the end; then follow the run as it grows", ("end", "G"), "move", listed=False),
 )
 
 FILTERING: tuple[Action, ...] = (
@@ -274,11 +328,3 @@ FILTERING: tuple[Action, ...] = (
     Action("filter.end", "Show all again", ("escape",), label="show all"),
 )
 """The keys shown in the key bar while a filter is typed. The field handles them itself."""
-
-
-def search_actions(screen: str) -> tuple[Action, ...]:
-    """Return the actions of a screen that can be searched."""
-    return (
-        Action(f"{screen}.find", "Search as you type", ("slash",), screen, "search", listed=False),
-        Action(f"{screen}.find_next", "Next match of the search", ("ctrl+g",), screen, listed=False),
-    )

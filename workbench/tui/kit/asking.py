@@ -17,6 +17,7 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import BuildLines, ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import Motion
+from workbench.tui.terminal.key_queue import bind_here
 
 _Answer = TypeVar("_Answer")
 
@@ -54,7 +55,7 @@ class AskScreen(Dialog[_Answer]):
         self._stands = False
         """Whether the question is on the screen. A key may come before."""
         for number, (answer, _) in enumerate(self._answers[:-1], 1):
-            self._bindings.bind(str(number), f"answer({answer!r})")
+            bind_here(self, str(number), f"answer({answer!r})")
 
     @property
     def _offered(self) -> tuple[_Answer, ...]:

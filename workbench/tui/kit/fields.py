@@ -14,10 +14,10 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Input
 
 from workbench.tui.kit.painting import safe_strip
+from workbench.tui.terminal.key_queue import act_at_once, taken
 
 ONE_LINE = "this field takes one line"
 
@@ -64,7 +64,7 @@ class SafeInput(Input):
     def render_line(self, y: int) -> Strip:
         return safe_strip(super().render_line(y))
 
-    def _on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: events.Paste) -> None:
         taken(event)
         pasted = event.text.splitlines()
         lines = [line for line in pasted if line.strip()] or pasted[:1]
@@ -127,7 +127,7 @@ class LineField(SafeInput):
     def check_consume_key(self, key: str, character: str | None) -> bool:
         return key in _LINE_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
             event.prevent_default()  # typed before the field was known to be closed: for the focused widget
         elif event.key in _LINE_KEYS:
@@ -139,7 +139,7 @@ class LineField(SafeInput):
         else:
             await act_at_once(self, event)
 
-    def _on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: events.Paste) -> None:
         if "\n" in event.text.strip("\n"):
             taken(event)
             self._break(event.text)
@@ -154,19 +154,3 @@ class LineField(SafeInput):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-
-
-async def act_at_once(field: Widget, event: events.Key) -> None:
-    """Run the binding of a field's own key, such as Backspace, at once. Textual would run it after letters that follow
-    in the same burst."""
-    for binding in field._bindings.key_to_bindings.get(event.key, ()):
-        if not binding.priority:
-            taken(event)
-            await field.run_action(binding.action)
-            return
-
-
-def taken(event: events.Key | events.Paste) -> None:
-    """Stop an event completely. Textual would offer it to every class of a widget, and then to its parents."""
-    event.stop()
-    event.prevent_default()

@@ -1,13 +1,10 @@
-"""The keymap: names of keys, the default keys, and the user's `keys.toml`."""
+"""The keymap: the default keys, and the user's `keys.toml`."""
 
 from __future__ import annotations
 
 import difflib
-import re
-import string
 import tomllib
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
@@ -15,89 +12,13 @@ from types import MappingProxyType
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
 from workbench.suite.positions import scan
-from workbench.tui.kit.actions import KEY_IN_TEXT, Action, Where
-
-_NAMED = {
-    "enter": "Enter",
-    "escape": "Esc",
-    "tab": "Tab",
-    "space": "Space",
-    "backspace": "Backspace",
-    "delete": "Del",
-    "insert": "Ins",
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "pageup": "PgUp",
-    "pagedown": "PgDn",
-    "home": "Home",
-    "end": "End",
-    **{f"f{number}": f"F{number}" for number in range(1, 13)},
-}
-_ALSO = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"}
-_ALSO |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
-_MODIFIERS = {"ctrl": "Ctrl", "alt": "Alt", "shift": "Shift"}
-_SHORTER = {
-    "solidus": "slash",
-    "reverse_solidus": "backslash",
-    "commercial_at": "at",
-    "hyphen_minus": "minus",
-    "plus_sign": "plus",
-    "low_line": "underscore",
-}
-"""Textual's names for characters with long Unicode names."""
-
-_SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
-_UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
-_CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}
-_SIGNS = {name: char for char, name in _CHARACTERS.items()}
-
-
-def is_sequence(key: str) -> bool:
-    """Return whether a key is two characters that are typed one after the other, such as `gg`."""
-    return len(key) == 2 and key.isalpha() and key not in _NAMED
-
-
-def key_name(key: str) -> str:
-    """Return a key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
-    *modifiers, last = key.split("+")
-    shown = (
-        _NAMED.get(last) or _SIGNS.get(last) or (last.upper() if "ctrl" in modifiers or "alt" in modifiers else last)
-    )
-    return "+".join([*(_MODIFIERS.get(modifier, modifier) for modifier in modifiers), shown])
-
-
-def key_of(written: str) -> str:
-    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Two characters that are typed
-    one after the other are a key, too: `gg`. Raises ValueError with a message about the key."""
-    *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
-    modifiers = sorted(modifier.lower() for modifier in modifiers)
-    if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
-        return last
-    if len(last) > 1 or last in _ALSO:
-        last = _ALSO.get(last.lower(), last.lower())
-        if last not in _NAMED and last not in _SIGNS:
-            raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
-    elif last in _CHARACTERS:
-        last = _CHARACTERS[last]
-    elif not last.isalnum():
-        raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
-    if not set(modifiers) <= _MODIFIERS.keys() or len(set(modifiers)) < len(modifiers):
-        raise ValueError("is not a key: the modifiers are ctrl, alt and shift")
-    if "shift" in modifiers and last not in _NAMED:
-        raise ValueError("is not sent by terminals: write the letter itself, R for shift+r")
-    if "ctrl" in modifiers and len(last) == 1:
-        last = last.lower()
-    key = "+".join([*modifiers, last])
-    if key in _SAME:
-        raise ValueError(f"cannot be told apart from {_SAME[key]} in a terminal: choose another key")
-    return key
-
+from workbench.tui.kit.actions import KEY_IN_TEXT, Action
+from workbench.tui.kit.keys import is_sequence, key_name, key_of
 
 FILE_NAME = "keys.toml"
 
-Places = Sequence[frozenset[Where]]
+Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
+"""Returns, for the ids of changed actions, all actions of each place that has one of them."""
 
 NO_KEY = "no_key"
 """Given to Textual for an action without keys. No terminal sends it."""
@@ -142,34 +63,34 @@ class Keymap:
 DEFAULT_KEYS = Keymap()
 
 
-def load_keymap(file: Path, actions: Sequence[Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
+def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
     """Read a `keys.toml`, which need not exist. Invalid entries are skipped and reported as problems.
 
-    `places` says which actions are bound at the same time. Within each, a key can have only one meaning.
+    `places` says which actions are bound at the same time. Within each, a key can have only one meaning. Without a
+    file, none of the `actions` is looked up.
     """
-    by_id = {action.id: action for action in actions}
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
     except FileNotFoundError:
-        return Keymap(actions=by_id), ()
+        return Keymap(actions=actions), ()
     except OSError as error:
-        return Keymap(actions=by_id), (f"{file}: cannot be read: {error.strerror}",)
+        return Keymap(actions=actions), (f"{file}: cannot be read: {error.strerror}",)
     except UnicodeDecodeError:
-        return Keymap(actions=by_id), (f"{file}: is not UTF-8: save it as UTF-8 text",)
+        return Keymap(actions=actions), (f"{file}: is not UTF-8: save it as UTF-8 text",)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return Keymap(actions=by_id), (f"{file}: is not valid TOML: {error}",)
+        return Keymap(actions=actions), (f"{file}: is not valid TOML: {error}",)
     return _Reading(file, text, actions, places).read(data)
 
 
 class _Reading:
     """Reads one file and collects its problems."""
 
-    def __init__(self, file: Path, text: str, actions: Sequence[Action], places: Places) -> None:
+    def __init__(self, file: Path, text: str, actions: Mapping[str, Action], places: Places) -> None:
         self._file = file
         self._places = places
         self._positions = scan(text)
-        self._actions = {action.id: action for action in actions}
+        self._actions = actions
         self._problems: list[tuple[int, str]] = []
         self._lines: dict[str, int] = {}
 
@@ -239,10 +160,10 @@ class _Reading:
     def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
         """Return a key with the ids of two actions that have it in one place: two of the file, or one of them."""
         keymap = Keymap(wanted)
-        for place in self._places:
+        for place in self._places(wanted):
             owners: dict[str, list[tuple[str, str]]] = {}
-            for action in self._actions.values():
-                for key in keymap.keys(action) if action.where in place else ():
+            for action in place:
+                for key in keymap.keys(action):
                     known = owners.setdefault(key[0] if is_sequence(key) else key, [])
                     for other, owner in known:
                         named = (owner in self._lines) + (action.id in self._lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual import on
 
+from workbench.tui.kit.actions import action
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchBar
 from workbench.tui.kit.side_screen import SideScreen
@@ -20,6 +21,7 @@ class SearchedScreen(SideScreen[Answer]):
     _searched: LineView | None = None
     """The view that is searched, while the search bar is open."""
 
+    @action("/", "Search as you type", label="search")
     def do_find(self) -> None:
         """Open the search bar with the last text."""
         if self._searched is None:
@@ -29,12 +31,14 @@ class SearchedScreen(SideScreen[Answer]):
         for bar in self.query(SearchBar):
             bar.take_focus()
 
+    @action("ctrl+g", "Next match of the search")
     def do_find_next(self) -> None:
         """Go to the next match, or begin a search."""
         if self._searched is None:
             self.do_find()
         self._go_to_match(1)
 
+    @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
         """End the search, or leave what is open."""
         if self._searched is not None:

@@ -6,24 +6,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import ClassVar, Literal
 
 from rich.segment import Segment
 from textual import events
-from textual._styles_cache import StylesCache
 from textual.binding import BindingType
 from textual.cache import LRUCache
-from textual.geometry import NULL_REGION, Region, Size
+from textual.geometry import NULL_REGION, Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.painting import palette_of, segments_of
 from workbench.tui.lines.matching import Found, found_in, marked
+from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theming import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]
@@ -43,38 +41,11 @@ def steps_of(height: int) -> Mapping[Motion, int]:
     return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
 
 
-class _Lines(StylesCache):
-    """Takes the lines of a view as they are, if it has no border and no padding."""
-
-    def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
-        assert isinstance(widget, LineView)
-        if widget.styles.gutter:
-            return super().render_widget(widget, crop)
-        with widget.of_one_size() as (width, _):
-            strips = self._strips(widget, crop, width)
-        background = widget.background_colors[1]
-        for line_filter in widget.get_line_filters():
-            strips = [strip.apply_filter(line_filter, background) for strip in strips]
-        return [strip.crop(*crop.column_span) for strip in strips]
-
-    def _strips(self, widget: Widget, crop: Region, width: int) -> list[Strip]:
-        if width != self._width:
-            self.clear()
-            self._width = width
-        strips = []
-        for y in crop.line_range:
-            if y in self._dirty_lines or y not in self._cache:
-                self._cache[y] = widget.render_line(y)
-            strips.append(self._cache[y])
-        self._dirty_lines.difference_update(crop.line_range)
-        return strips
-
-
-class LineView(Widget, can_focus=True):
+class LineView(PlainLinesWidget, can_focus=True):
     """Lines with a cursor or, without one, a scrolling window. Subclasses supply the lines."""
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
     ALLOW_SELECT = False
     GROUND: ClassVar[Ground] = "background"
     CURSOR_GROUND: ClassVar[Ground] = "cursor"
@@ -84,14 +55,12 @@ class LineView(Widget, can_focus=True):
     """Whether the text of lines may depend on where the cursor is."""
 
     def __init__(self, widget_id: str | None = None) -> None:
-        super().__init__(id=widget_id)
-        self._styles_cache = _Lines()
+        super().__init__(widget_id)
         self.top = 0
         self.cursor = 0
         self.rows_drawn = 0
         """The number of rows drawn so far, which is the cost of painting."""
         self._asked: list[_Row] = []
-        self._one_size: Size | None = None
         self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
         self._pattern: re.Pattern[str] | None = None
         self._match: tuple[int, int] | None = None
@@ -131,21 +100,6 @@ class LineView(Widget, can_focus=True):
 
     def chosen(self, index: int) -> None:
         """Handle a click on the selected line."""
-
-    @property
-    def size(self) -> Size:
-        """The size of the content."""
-        return self._one_size or super().size
-
-    @contextmanager
-    def of_one_size(self) -> Iterator[Size]:
-        """Ask Textual only once for the size, which it looks up in the layout every time."""
-        outer = self._one_size
-        self._one_size = size = self.size
-        try:
-            yield size
-        finally:
-            self._one_size = outer
 
     @property
     def text_width(self) -> int:

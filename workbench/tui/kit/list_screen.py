@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from workbench.show.spans import Line, natural_cells
-from workbench.tui.kit.actions import ListNow, Situation
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, Head, ListState, MarkedState, RowsView
 from workbench.tui.kit.side_screen import ColumnsScreen, FilterScreen
-from workbench.tui.kit.stage import Answer, Stage
+from workbench.tui.kit.stage import Answer
 from workbench.tui.lines.prose import Message, title_line
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 STACKED_ROWS = 18
 """From this height on, details stand below the list if there is no room next to it."""
@@ -56,7 +59,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     state: State
 
-    def __init__(self, stage: Stage, state: State) -> None:
+    def __init__(self, stage: Workbench, state: State) -> None:
         super().__init__(stage)
         self.state = state
         self._measured = (0, 0, 0)
@@ -112,7 +115,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @property
     def situation(self) -> Situation:
-        return ListNow(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
+        return Situation(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
     # Display
 
@@ -174,6 +177,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     def _to_list(self) -> None:
         self._go_to("list")
 
+    @action("esc", "Leave filter, details or screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, then the details, then the screen."""
         if self._filtering or self.state.filter:
@@ -191,6 +195,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     MARKED: ClassVar[str]
     """What a second mark does."""
 
+    @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:
         """Mark or unmark the selected row. Two marked rows are then compared."""
         self.state.mark()
@@ -207,6 +212,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
         """Handle two marked rows."""
         raise NotImplementedError
 
+    @action("esc", "Leave filter, marks, details or screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the marks, the details, then the screen."""
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":

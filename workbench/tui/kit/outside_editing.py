@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
 from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import NO_EDITOR
-from workbench.tui.kit.stage import Stage
 from workbench.tui.terminal.outside_editor import EditorError, edit_outside, run_editor
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
@@ -18,7 +21,7 @@ class OutsideEditing:
     """Runs the editor in `command`, if there is one; `missing` says why there is none. If the user did not name it, the
     first use says which it is."""
 
-    def __init__(self, stage: Stage, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
+    def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage
         self.command = command
         self._missing = missing

@@ -5,91 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from rich.console import RenderableType
 from rich.segment import Segment
-from textual import events
 from textual.app import App
 from textual.dom import DOMNode
-from textual.geometry import Size
-from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.show.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
 from workbench.show.visible import one_line
 from workbench.tui.kit.keymap import Keymap
-from workbench.tui.terminal.composing import Update
-from workbench.tui.terminal.driver import StagedDriver
-from workbench.tui.terminal.key_queue import KeyQueueApp
-from workbench.tui.terminal.output_stage import Frame
+from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.terminal.theming import Ground, Palette
 
 LineFor = Callable[[int], Line]
 """Returns a line for a width in cells."""
 
 
-class PaintedApp(KeyQueueApp):
+class PaintedApp(StagedApp):
     """An app with a palette for lines, and a keymap."""
 
     palette: Palette
     keymap: Keymap
-
-    @property
-    def _background_screens(self) -> list[Screen[object]]:
-        """What is seen behind the top screen: of several dialogs only the last one shows."""
-        return [screen for screen in super()._background_screens if not screen.is_modal]
-
-    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Send the terminal only what changes."""
-        driver = self._driver
-        if self._batch_count or not isinstance(driver, StagedDriver) or not isinstance(renderable, Update):
-            super()._display(screen, renderable)
-            return
-        compositor = screen._compositor
-        update: object = renderable
-        if not driver.stage.knows(*compositor.size):
-            update = compositor.render_update(full=True, screen_stack=self._background_screens)
-        assert isinstance(update, Update)
-        with driver.drawing():
-            super()._display(screen, Frame(driver.stage, update, *compositor.size))
-
-    def on_resize(self) -> None:
-        """Draw everything anew. The terminal may have cut or moved what it showed, even if the size is back to what it
-        was."""
-        self._forget_shown()
-        self.refresh()
-
-    def action_draw_anew(self) -> None:
-        """Draw everything anew: what the terminal shows may have been written by somebody else."""
-        self._forget_shown()
-        self.refresh(layout=True)
-
-    def _forget_shown(self) -> None:
-        if isinstance(self._driver, StagedDriver):
-            self._driver.stage.forget()
-
-    async def _on_key(self, event: events.Key) -> None:
-        """Handle a key that nothing has taken. If a field can use it, the key was typed before the field had the focus,
-        and must not become a command."""
-        focused = self.focused
-        if focused is not None and focused.check_consume_key(event.key, event.character):
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-
-
-_screen_resized = Screen._screen_resized
-
-
-def _resized_as_app(self: Screen[Any], _: Size) -> None:
-    """Lay a screen out for the size that the terminal has now, not for the one that a message tells.
-
-    A layout for another size than the last one sends its own screen that size again. While frames are held back, two
-    such messages do not become one: each would bring the other back, and the event loop would do nothing else any more.
-    """
-    _screen_resized(self, self.app.size)
-
-
-Screen._screen_resized = _resized_as_app  # type: ignore[assignment, method-assign]
 
 
 def keymap_of(node: DOMNode) -> Keymap:

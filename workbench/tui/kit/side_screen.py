@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from textual import events, on
 from textual.screen import Screen
@@ -12,33 +13,90 @@ from textual.widgets import Input
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role, Span
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import FILTERING, MOVING, Action, Feature, Situation
+from workbench.tui.kit.actions import (
+    FILTERING,
+    MOVING,
+    Action,
+    Situation,
+    action,
+    actions_of,
+    bindings_for,
+    is_offered,
+    keys_of,
+    why_unavailable,
+)
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.kit.looking import is_offered, why_unavailable
-from workbench.tui.kit.stage import Answer, ClosesOnce, Stage
+from workbench.tui.kit.stage import Answer, ClosesOnce
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
+    from workbench.tui.shell.workbench import Workbench
 
 
 Column = Literal["list", "detail"]
 
 
+_LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
+"""The last actions in key bar and help."""
+
+
+class Varied(NamedTuple):
+    """What differs on one screen in an action of its base: `name` is the part of its id after the screen's name."""
+
+    name: str
+    keys: str = ""
+    title: str = ""
+    label: str = ""
+
+
 class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     """A screen with its own keys. Composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`.
 
-    Each action of its feature at `NAME` has a method: `do_sort` handles `NAME.sort`. Textual calls the handlers of all
-    bases, such as `on_mount`, so none calls that of its base.
+    Its actions are the methods with `action`: `do_sort` performs `NAME.sort`. Textual calls the handlers of all bases,
+    such as `on_mount`, so none calls that of its base.
     """
 
     DEFAULT_CSS = "SideScreen { layout: vertical; background: $background; }"
-    FEATURE: ClassVar[Feature]
     NAME: ClassVar[str]
-    """The name of the screen within its feature."""
+    """The name of the screen, with which the ids of its actions begin."""
+    TITLE_IN_TEXT: ClassVar[str]
+    """Its title in a sentence."""
+    VARIED: ClassVar[tuple[Varied, ...]] = ()
+    """What differs here in actions of a base."""
+    FIRST: ClassVar[tuple[str, ...]] = ()
+    """The first actions in key bar and help."""
+    ACTIONS: ClassVar[tuple[Action, ...]] = ()
 
-    def __init__(self, stage: Stage) -> None:
+    def __init_subclass__(cls, **options: Any) -> None:
+        if hasattr(cls, "NAME"):
+            cls.ACTIONS = tuple(map(cls._own, sorted(actions_of(cls), key=cls._rank)))
+            cls.BINDINGS = bindings_for(cls.ACTIONS)
+        super().__init_subclass__(**options)
+
+    @classmethod
+    def _rank(cls, action: Action) -> int:
+        """Return the place of an action in key bar and help: its own ones come in the order of the class."""
+        name = action.method.removeprefix("do_")
+        if name in cls.FIRST:
+            return cls.FIRST.index(name)
+        return len(cls.FIRST) + (_LAST.index(name) + 1 if name in _LAST else 0)
+
+    @classmethod
+    def _own(cls, action: Action) -> Action:
+        name = action.method.removeprefix("do_")
+        own = replace(action, id=f"{cls.NAME}.{name}", where=cls.NAME)
+        for varied in (varied for varied in cls.VARIED if varied.name == name):
+            own = replace(
+                own,
+                keys=keys_of(varied.keys) or own.keys,
+                title=varied.title or own.title,
+                label=varied.label or own.label,
+            )
+        return own
+
+    def __init__(self, stage: Workbench) -> None:
         super().__init__()
         self.stage = stage
 
@@ -74,7 +132,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
             return [(action, True) for action in FILTERING]
         return [
             (action, why_unavailable(action, now) is None)
-            for action in self.FEATURE.at(self.NAME)
+            for action in self.ACTIONS
             if action.label and is_offered(action)
         ]
 
@@ -98,27 +156,28 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         if not self.is_mounted:  # the key was faster than the first drawing
             return
         self._keys.clear_notice()
-        action = next(action for action in self.FEATURE.at(self.NAME) if action.id == action_id)
+        action = next(action for action in self.ACTIONS if action.id == action_id)
         why = why_unavailable(action, self.situation)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
             return
-        name = action_id.removeprefix(f"{self.NAME}.")
-        if name != "quit":
+        if action.method != "do_quit":
             self.stage.acted()
-        do: Callable[[], object] = getattr(self, f"do_{name}")
+        do: Callable[[], object] = getattr(self, action.method)
         do()
 
-    def do_help(self) -> None:
-        """Show the keys."""
-        own = self.FEATURE.at(self.NAME)
-        sections = ((f"Here, in {self.FEATURE.screens[self.NAME]}", own), ("Moving", MOVING.actions))
-        self.stage.show(HelpScreen(sections, self.situation, self.stage.keys_elsewhere(self.NAME)))
-
+    @action("esc", "Leave the screen", label="back")
     def do_back(self) -> None:
         """Close the screen."""
         self.dismiss()
 
+    @action("?", "Keys and help", label="keys")
+    def do_help(self) -> None:
+        """Show the keys."""
+        sections = ((f"Here, in {self.TITLE_IN_TEXT}", self.ACTIONS), ("Moving", MOVING))
+        self.stage.show(HelpScreen(sections, self.situation, self.stage.keys_elsewhere(self.NAME)))
+
+    @action("q", "Quit")
     def do_quit(self) -> None:
         """Quit by way of the main screen, which may ask something."""
         self.stage.quit()
@@ -173,6 +232,7 @@ class FilterScreen(SideScreen[Answer]):
         """The filter for the title, empty while it is being typed."""
         return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
 
+    @action("/", "Filter as you type", label="filter")
     def do_filter(self) -> None:
         """Type to filter the list."""
         self._to_list()
@@ -242,10 +302,12 @@ class ColumnsScreen(SideScreen[Answer]):
         if event.widget.id in (f"{self.NAME}-list", f"{self.NAME}-detail"):
             self.column = "list" if event.widget.id == f"{self.NAME}-list" else "detail"
 
+    @action("tab shift+tab", "Other column")
     def do_other(self) -> None:
         """Go to the other column."""
         self._go_to("detail" if self.column == "list" else "list")
 
+    @action("esc", "Leave the details or the screen", label="back")
     def do_back(self) -> None:
         """Leave the details, then the screen."""
         if self.column == "detail":

@@ -210,7 +210,7 @@ class TextEditor(LineView, inherit_bindings=False):
 
     # Keys
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         if self.assist(event.key) or self._take_key(event.key, event.character if event.is_printable else None):
             event.stop()
             event.prevent_default()
@@ -267,7 +267,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self._copied = text
             self.post_message(self.Copied(text, what))
 
-    def _on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
         self._change(lambda: self.typed.type(event.text))

@@ -6,8 +6,9 @@ from textual import events
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from workbench.tui.kit.fields import BREAK_KEYS, Leave, OnLeave, act_at_once, taken
+from workbench.tui.kit.fields import BREAK_KEYS, Leave, OnLeave
 from workbench.tui.kit.painting import safe_strip
+from workbench.tui.terminal.key_queue import act_at_once, taken
 
 _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "next", "shift+tab": "previous"}
 
@@ -32,7 +33,7 @@ class TextField(TextArea):
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
         return key in _TEXT_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
             event.prevent_default()
         elif event.key in _TEXT_KEYS:

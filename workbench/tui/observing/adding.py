@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from workbench.authoring.case_list import Restructured, suite_name, with_new_cases
 from workbench.authoring.document import HEAD
@@ -31,7 +31,7 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
-from workbench.tui.kit.stage import Announce, Stage, in_background
+from workbench.tui.kit.stage import Announce, in_background
 from workbench.tui.lines.difference import difference
 from workbench.tui.lines.prose import signed
 from workbench.tui.observing.dialogs import WhereScreen
@@ -39,11 +39,14 @@ from workbench.tui.observing.live import Seen
 from workbench.tui.tree.new_suites import NewSuites
 from workbench.tui.tree.selection import Selection
 
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
 
 class CaseMaker:
     """Makes cases of conversations, each in one step that can be undone, with the conversation as its run."""
 
-    def __init__(self, stage: Stage, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
+    def __init__(self, stage: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
         self._stage = stage
         self._selection = selection
         self._new_suites = new_suites

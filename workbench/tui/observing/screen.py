@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from workbench.config.secrets import Secrets
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.list_screen import ListScreen
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.prose import Message
-from workbench.tui.observing.actions import FEATURE
 from workbench.tui.observing.dialogs import EndScreen
 from workbench.tui.observing.lines import detail_lines, head_lines, list_message, row_line
 from workbench.tui.observing.live import LiveRecording, Seen
 from workbench.tui.observing.state import Conversations
 
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
 MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
 """Makes a case of a conversation, if the user agrees to what changes. Returns where it is."""
+
+
+def _add(now: Situation) -> str | None:
+    return now.refuses.get("live.add")
+
+
+def _stop(now: Situation) -> str | None:
+    return now.refuses.get("live.stop")
 
 
 class LiveScreen(ListScreen[None, Conversations]):
@@ -32,12 +41,12 @@ class LiveScreen(ListScreen[None, Conversations]):
     LIST_SHARES = (0.35, 0.5)
     TWO_COLUMNS_CELLS = 110
     FILTERED_BY = "words of request, model, tools or state"
-    FEATURE = FEATURE
     NAME = "live"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    TITLE_IN_TEXT = "a program and its model"
+    VARIED = (Varied("back", keys="escape left", title="Leave the filter or the steps, or end", label="end"),)
     AUTO_FOCUS = "#live-list"
 
-    def __init__(self, stage: Stage, live: LiveRecording, line: str, secrets: Secrets, make_case: MakeCase) -> None:
+    def __init__(self, stage: Workbench, live: LiveRecording, line: str, secrets: Secrets, make_case: MakeCase) -> None:
         super().__init__(stage, Conversations())
         self._live = live
         self._line = line
@@ -112,14 +121,17 @@ class LiveScreen(ListScreen[None, Conversations]):
             why["live.stop"] = "recording has stopped"
         return why
 
+    @action("enter right", "Go to the steps of the conversation")
     def do_open(self) -> None:
         """Go to the steps."""
         self._go_to("detail")
 
+    @action("y", "Copy the line for the environment of the program", label="copy")
     def do_copy(self) -> None:
         """Copy the line for the program's environment."""
         self.stage.copy(self._line, "the line for the program", self.announce)
 
+    @action("a", "Add a case made of the conversation", label="make a case", needs=_add, changes=True)
     def do_add(self) -> None:
         """Make a case of the conversation."""
         seen = self.state.selected
@@ -133,6 +145,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
         self.stage.work(add(), "ask", exclusive=True)
 
+    @action("x", "Stop recording; what was recorded stays", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
         """Stop recording, after a question if something is under way."""
         self._ask_to_end(self.state.under_way, 0, self._stop)

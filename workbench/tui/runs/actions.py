@@ -1,8 +1,16 @@
-"""Actions that run and stop cases."""
+"""Running and stopping cases."""
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, MainSituation, key_for
+from typing import TYPE_CHECKING
+
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
+
+if TYPE_CHECKING:
+    from workbench.tui.runs.starting import Cases
+    from workbench.tui.tree.state import Row
 
 
 def why_not_run(now: MainSituation) -> str | None:
@@ -43,14 +51,123 @@ def _run_repeats(now: MainSituation) -> str | None:
     return why_not_run(now) if now.row == "case" else _run_suite(now)
 
 
-ACTIONS: tuple[Action, ...] = (
-    Action("run.case", "Run the case", ("r",), label="run", why_not=why_not_run),
-    Action("run.suite", "Run the whole suite, or folder", ("R",), label="run suite", why_not=_run_suite),
-    Action("run.shown", "Run everything that the filter shows", ("E",), why_not=_run_shown),
-    Action("run.failed", "Rerun what failed, ended in an error or was stopped here", ("F",), why_not=_run_failed),
-    Action("run.repeats", "Run several times", ("T",), why_not=_run_repeats),
-    Action("run.stop", "Stop the case", ("x",), label="stop", why_not=_stop),
-    Action("run.stop_all", "Stop all runs", ("X",), label="stop all", why_not=_stop_all),
-)
+class RunActions(MainActions):
+    """Runs and stops cases."""
 
-FEATURE = Feature("runs", ACTIONS, group="Runs")
+    GROUP = "Runs"
+
+    @action(
+        "r",
+        "Run the case",
+        name="run.case",
+        label="run",
+        needs=why_not_run,
+        changes=True,
+        words="execute start test play try go",
+    )
+    def run_case(self) -> None:
+        """Run the selected case."""
+        row = self.app.selection.row
+        if row is not None:
+            self._run(row)
+
+    @action(
+        "R",
+        "Run the whole suite, or folder",
+        name="run.suite",
+        label="run suite",
+        needs=_run_suite,
+        changes=True,
+        words="execute start test",
+    )
+    def run_suite(self) -> None:
+        """Run the selected suite or folder."""
+        whole = self.app.selection.tree.whole
+        if whole is not None:
+            self._run(whole)
+
+    def _run(self, row: Row) -> None:
+        self.app.services.starter.run_soon(self.app.selection.runnable_below(row))
+
+    @action("E", "Run everything that the filter shows", name="run.shown", needs=_run_shown, changes=True)
+    def run_shown(self) -> None:
+        """Run every case that the filter shows."""
+        tops = [row for row in self.app.selection.tree.rows if row.depth == 0]
+        below = [below for row in tops for below in self.app.selection.runnable_below(row)]
+        self._run_all(below, "no case can run now")
+
+    @action(
+        "F",
+        "Rerun what failed, ended in an error or was stopped here",
+        name="run.failed",
+        needs=_run_failed,
+        changes=True,
+        words="retry again repeat errors",
+    )
+    def run_failed(self) -> None:
+        """Rerun the cases here that failed, ended in an error or were stopped."""
+        selection = self.app.selection
+        whole, remembered = selection.tree.whole, selection.tree.remembered
+        below = selection.runnable_below(whole) if whole is not None else []
+        failed = [
+            (suite, tuple(key for key in keys if remembered.is_to_run_again((suite.path, key), selection.book)))
+            for suite, keys in below
+        ]
+        self._run_all([each for each in failed if each[1]], "no case here failed, ended in an error or was stopped")
+
+    def _run_all(self, cases: Cases, otherwise: str) -> None:
+        if cases:
+            self.app.services.starter.run_soon(cases)
+        else:
+            self.app.announce(f"Nothing was run: {otherwise}", "warned", GLYPHS.warned)
+
+    @action(
+        "T",
+        "Run several times",
+        name="run.repeats",
+        needs=_run_repeats,
+        changes=True,
+        words="repeat pass@k consistency flaky",
+    )
+    def run_repeats(self) -> None:
+        """Ask how often to run what is selected, and run it."""
+        from workbench.tui.runs.dialogs import RepeatsScreen
+
+        row = self.app.selection.row
+        if row is None:
+            return
+        cases = self.app.selection.runnable_below(row)
+        count = sum(len(keys) for _, keys in cases)
+
+        def run(times: int | None) -> None:
+            if times is not None:
+                self.app.services.starter.run_soon(cases, times)
+
+        self.app.show(RepeatsScreen(row.case.name if row.case is not None else counted(count, "case")), run)
+
+    @action(
+        "x",
+        "Stop the case",
+        name="run.stop",
+        label="stop",
+        needs=_stop,
+        changes=True,
+        words="cancel abort interrupt kill halt",
+    )
+    def stop(self) -> None:
+        """Stop the runs of the selected case."""
+        under_way = self.app.selection.book.under_way(self.app.selection.case)
+        self.app.services.runner.stop([run.run_id for run in under_way])
+
+    @action(
+        "X",
+        "Stop all runs",
+        name="run.stop_all",
+        label="stop all",
+        needs=_stop_all,
+        changes=True,
+        words="cancel abort interrupt kill halt",
+    )
+    def stop_all(self) -> None:
+        """Stop every run."""
+        self.app.services.stop_all()

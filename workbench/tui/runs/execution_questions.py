@@ -13,13 +13,13 @@ from workbench.engine.events import CostLimitReached
 from workbench.numerals import cost_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.tui.runs.dialogs import CostLimitAnswer, ExecutionAnswer
+    from workbench.tui.shell.workbench import Workbench
 
 
 _Tool: TypeAlias = tuple[str, Path, str | None, str]
@@ -36,7 +36,7 @@ class Questions:
     cannot answer it."""
 
     def __init__(
-        self, stage: Stage, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
+        self, stage: Workbench, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
     ) -> None:
         self._stage = stage
         self._book = book

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from workbench.authoring.case_list import CaseNow
 from workbench.dataclasses import dataclass
@@ -32,23 +32,6 @@ TextName = Literal["system", "result"]
 
 ForkKey = tuple[Path, str, bool, ForkPoint]
 """Identifies a fork by its run and point."""
-
-
-class WantedFork(Protocol):
-    """A fork that is about to start."""
-
-    @property
-    def run(self) -> RunRecord:
-        """The run that it begins like."""
-        ...
-
-    def why_not(self, now: CaseNow) -> str | None:
-        """Return why it cannot start, given its case as it is now, `None` if it can."""
-        ...
-
-    def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
-        """Return the planned run of the present case; `chosen` are the models that the user selected."""
-        ...
 
 
 @dataclass(frozen=True)

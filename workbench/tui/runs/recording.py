@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.authoring.workspace import recordings_folder
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import save_recording
 from workbench.show.glyphs import GLYPHS
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.kit.stage import Announce
 from workbench.tui.run_book.record import RunRecord
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 
 class RunSaver:
     """Saves one run at a time, in a thread, and announces where."""
 
-    def __init__(self, stage: Stage, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
+    def __init__(self, stage: Workbench, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
         self._stage = stage
         self._is_bundled = is_bundled
         self._secrets = secrets

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
@@ -16,7 +16,6 @@ from workbench.config.program import Program
 from workbench.grading.grade import unjudged
 from workbench.numerals import counted
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
     from workbench.tools.python_code import FoundCode, PythonFunctions
     from workbench.trajectory.events import JsonValue
+    from workbench.tui.shell.workbench import Workbench
 
 
 REST_S = 0.15
@@ -41,32 +41,15 @@ LONG_S = 1.0
 """After this time, the progress is shown."""
 
 
-class ShowGrades(Protocol):
-    """Shows new grades of runs."""
-
-    def over_main(self, cases: set[CaseKey]) -> None:
-        """Show the grades of these cases on the screens above the main one."""
-        ...
-
-    def everywhere(self, cases: set[CaseKey]) -> None:
-        """Show the grades of these cases on every screen."""
-        ...
-
-    def all_graded(self) -> None:
-        """Show what depends on the grades of many runs, after all were regraded."""
-        ...
-
-
 class Regrader:
     """Keeps grades consistent with the open suites, without asking a model, server or tool."""
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
         program: Program,
         trusted_code: Callable[[SuiteFile], FoundCode | None],
-        show: ShowGrades,
         clock: Callable[[], float],
     ) -> None:
         self._stage = stage
@@ -75,7 +58,6 @@ class Regrader:
         self._book = selection.book
         self._program = program
         self._trusted_code = trusted_code
-        self._show = show
         self._clock = clock
         self._state = Regrading(selection.book)
         self._functions: dict[FoundCode, PythonFunctions] = {}
@@ -108,7 +90,7 @@ class Regrader:
         quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
         self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
         # The caller updates the main screen.
-        self._show.over_main({case.key for case in quick if case.runs})
+        self._stage.services.over_main({case.key for case in quick if case.runs})
         if len(quick) < len(first):
             self._begin()
         return self._state.take_summary()
@@ -127,7 +109,7 @@ class Regrader:
             due = [each for case in piece for each in case.runs]
             state.done(piece, await self._graded_in_background(due, refused, not_regraded))
             if due:
-                self._show.everywhere({case.key for case in piece})
+                self._stage.services.everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
                 self._stage.announce(f"Regrading: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
@@ -135,7 +117,7 @@ class Regrader:
             state.take_summary(),
             *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in not_regraded.items()),
         ]
-        self._show.all_graded()
+        self._stage.services.all_graded()
         if any(parts) or shown_s:
             self._stage.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", gently=True)
 

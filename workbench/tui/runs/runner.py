@@ -17,7 +17,6 @@ from workbench.engine.events import (
     Inbox,
     ToolsListed,
 )
-from workbench.tui.kit.stage import Stage
 from workbench.tui.run_book.book import RunBook
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.engine.stepper import Until
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.plan import Plan
+    from workbench.tui.shell.workbench import Workbench
 
 
 class AppRuntime(Protocol):
@@ -63,7 +63,7 @@ class Runner:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         book: RunBook,
         open_runtime: OpenRuntime,
         delivered: Callable[[set[CaseKey], bool], None],

@@ -27,7 +27,7 @@ from workbench.show.visible import model_label
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import Variants, has_variant_of, model_of, variant_name_of
-from workbench.tui.kit.stage import Announce, Panes, Stage
+from workbench.tui.kit.stage import Announce
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from workbench.suite.model import Case
     from workbench.tools.python_code import FoundCode
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.runs.fork_draft import StepBack, WantedFork
+    from workbench.tui.runs.fork_draft import ForkDraft, StepBack
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
@@ -53,9 +55,9 @@ class Starter:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
-        panes: Panes,
+        panes: MainScreen,
         runner: Runner,
         program: Program,
         trust: Trust,
@@ -280,7 +282,7 @@ class Starter:
             runs += [run for run in planned_so if run.model == model]
         return tuple(runs)
 
-    async def fork(self, draft: WantedFork) -> str | None:
+    async def fork(self, draft: ForkDraft | StepBack) -> str | None:
         """Start a fork of a run, graded by its present case. Returns why not, if it is not started."""
         return await self._fork(draft, self._book.branch)
 
@@ -293,7 +295,7 @@ class Starter:
         return why
 
     async def _fork(
-        self, draft: WantedFork, register: Callable[[str, RunRecord], object], until: Until = "end"
+        self, draft: ForkDraft | StepBack, register: Callable[[str, RunRecord], object], until: Until = "end"
     ) -> str | None:
         async with self._alone():
             path = draft.run.path

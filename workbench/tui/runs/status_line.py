@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from textual.timer import Timer
 
@@ -19,17 +18,13 @@ from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts
 
 
-class StartTimer(Protocol):
-    """Starts a timer that calls a function periodically, until it is stopped or the main screen is gone."""
-
-    def __call__(self, interval: float, callback: Callable[[], None]) -> Timer: ...
-
-
 class RunTicker:
     """Calls `moved` every second while servers start or runs are active, except while all of them wait for the user, so
     that nothing is drawn then."""
 
-    def __init__(self, book: RunBook, start: StartTimer, moved: Callable[[], None]) -> None:
+    def __init__(
+        self, book: RunBook, start: Callable[[float, Callable[[], None]], Timer], moved: Callable[[], None]
+    ) -> None:
         self._book = book
         self._start = start
         self._moved = moved

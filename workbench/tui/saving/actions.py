@@ -1,8 +1,9 @@
-"""Actions that save suites."""
+"""Saving suites, and reloading them from disk."""
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, MainSituation, key_for
+from workbench.show.glyphs import GLYPHS
+from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
 
 
 def _save(now: MainSituation) -> str | None:
@@ -21,10 +22,46 @@ def _save_as(now: MainSituation) -> str | None:
     return now.not_editable
 
 
-ACTIONS: tuple[Action, ...] = (
-    Action("save", "Save the suite", ("ctrl+s",), label="save", why_not=_save, priority=True),
-    Action("save.all", "Save all suites", ("S",), why_not=_save_all),
-    Action("save.as", "Save the suite under another name", (), why_not=_save_as),
-)
+class FileActions(MainActions):
+    """Saves the selected suite or all suites, and reads anew what others changed."""
 
-FEATURE = Feature("saving", ACTIONS, group="Files")
+    GROUP = "Files"
+
+    @action("f5 ctrl+r", "Reload the suites from disk", name="reload", label="reload", words="refresh import open")
+    def reload(self) -> None:
+        """Read the suites, and the last results, from disk."""
+        services = self.app.services
+        services.saver.put_off.clear()
+        services.reader.read_soon()
+        services.history_reader.read_again()
+
+    @action(
+        "ctrl+s",
+        "Save the suite",
+        name="save",
+        label="save",
+        needs=_save,
+        changes=True,
+        priority=True,
+        words="write store",
+    )
+    def save(self) -> None:
+        """Save the selected suite."""
+        suite = self.app.selection.suite
+        if suite is None:
+            return
+        if suite.invalid_text_message is not None and not suite.dirty:
+            self.app.announce(f"Nothing to save but {suite.invalid_text_message}", "warned", GLYPHS.warned)
+        else:
+            self.app.services.saver.save_soon((suite,))
+
+    @action("S", "Save all suites", name="save.all", needs=_save_all, changes=True, words="write store")
+    def save_all(self) -> None:
+        """Save every suite with changes."""
+        self.app.services.saver.save_soon(self.app.open_suites.dirty)
+
+    @action("", "Save the suite under another name", name="save.as", needs=_save_as, changes=True, words="export copy")
+    def save_as(self) -> None:
+        """Save the selected suite under another name."""
+        if (suite := self.app.selection.suite) is not None:
+            self.app.services.saver.save_as_soon(suite)

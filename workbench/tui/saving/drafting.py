@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
@@ -14,14 +15,16 @@ from workbench.show.glyphs import GLYPHS
 from workbench.suite.drafts import DraftError, Drafts, LeftDraft
 from workbench.suite.suite_file import parse_suite
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Stage
 from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 
 class Drafting:
     """The journals of this session and of earlier ones."""
 
-    def __init__(self, stage: Stage, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
+    def __init__(self, stage: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
         self._stage = stage
         self._open_suites = open_suites
         self._selection = selection

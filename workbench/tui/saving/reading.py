@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.worker import Worker
 
@@ -18,11 +19,13 @@ from workbench.config.model_book import ModelBook
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.suite.project import Search
-from workbench.tui.kit.stage import Stage
 from workbench.tui.saving.saver import Saver
 from workbench.tui.saving.searching import Searches
 from workbench.tui.tree.rows import Row, RowKey
 from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 
 class StoppedError(Exception):
@@ -34,7 +37,7 @@ class Reader:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
         saver: Saver,
         models: ModelBook,

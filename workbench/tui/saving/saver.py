@@ -19,12 +19,12 @@ from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, ab
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Stage
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.tui.saving.dialogs import ChangedAnswer
+    from workbench.tui.shell.workbench import Workbench
 
 
 class Saver:
@@ -32,7 +32,7 @@ class Saver:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         open_suites: OpenSuites,
         selection: Selection,
         drafting: Drafting,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.suite.project import Search
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Stage
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 SHOWN_AFTER_S = 1.0
 _SHOWN_EVERY_S = 0.5
@@ -19,7 +21,7 @@ Found = TypeVar("Found")
 class Searches:
     """Runs searches in threads. At most one of them is shown, which `stop` ends."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Workbench) -> None:
         self._stage = stage
         self._shown: Search | None = None
         self._notice = ""

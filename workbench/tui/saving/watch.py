@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.worker import Worker
 
@@ -16,10 +17,12 @@ from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState, state_of
 from workbench.suite.project import is_suite
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.kit.stage import Stage
 from workbench.tui.saving.reading import Reader
 from workbench.tui.saving.saver import Saver
 from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 LOOK_S = 1.0
 """The time between two looks. Unlike events of the system, looks also notice changes on network file systems."""
@@ -43,7 +46,7 @@ class _Seen:
 class Watch:
     """Looks at the files of open suites, and for new ones in their folders. A look costs one `stat` for each."""
 
-    def __init__(self, stage: Stage, selection: Selection, reader: Reader, saver: Saver) -> None:
+    def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
         self._stage = stage
         self._selection = selection
         self._open_suites = selection.open_suites

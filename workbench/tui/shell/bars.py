@@ -9,13 +9,29 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
-from workbench.tui.kit.actions import PANES
+from workbench.tui.case.form.actions import TYPING
+from workbench.tui.case.toml.actions import TYPING_TOML
+from workbench.tui.kit.actions import (
+    ANSWERS,
+    FILTERING,
+    HELD_KINDS,
+    PANES,
+    Action,
+    MainSituation,
+    actions_of,
+    is_offered,
+    why_unavailable,
+)
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
 from workbench.tui.runs.status_line import models_label, status_line, variants_label
+from workbench.tui.shell.all_actions import MAIN_ACTIONS, places_of
 from workbench.tui.shell.panes import PanesScreen
-from workbench.tui.shell.registry import shown_keys
+from workbench.tui.shell.program import ProgramActions, ViewActions
 from workbench.tui.shell.situation import situation_of
+from workbench.tui.stepping.actions import TYPING as TYPING_HELD
+from workbench.tui.stepping.actions import StepActions
+from workbench.tui.trajectory.actions import OF_STORED_RUN, ShownRunActions
 from workbench.tui.trajectory.headline import verdict
 
 NOTICE_S = 6.0
@@ -130,3 +146,77 @@ class MainBars:
                 models = (recorded[suite.path],) if suite.path in recorded else models_of(read)
                 named.update(dict.fromkeys(models))
         return tuple(named)
+
+
+def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
+    """Return the keys for the main screen's key bar, the most important first, each with whether it is available."""
+    if now.typing == "a filter":
+        return [(action, True) for action in FILTERING]
+    if now.typing in HELD_KINDS:
+        own = [action for action in TYPING_HELD if action.id != "step.error" or now.typing in ANSWERS]
+        return [(action, True) for action in own]
+    if now.typing == "toml":
+        return [(action, True) for action in TYPING_TOML]
+    if now.typing is not None:
+        return [(action, True) for action in TYPING if now.typing == "a line" or action.id != "typing.done"]
+    places = places_of(now)
+    own = [action for action in MAIN_ACTIONS if action.label and action.where in places]
+    taken = {name for action in own for name in (*action.keys, action.label)}
+    common = [
+        action
+        for action in MAIN_ACTIONS
+        if action.label and action.where == "everywhere" and taken.isdisjoint((*action.keys, action.label))
+    ]
+    stopping = ("run.stop", "run.stop_all")
+    rest = [action for action in common if action.id not in stopping or now.running]
+    own, rest = ([action for action in actions if _is_of_now(action, now)] for actions in (own, rest))
+    wanted = {
+        "save": now.dirty,
+        "accept": now.pane == "run" and now.shown == "a finished run",
+        "grades": now.pane == "run" and (now.graded or now.ran_before),
+    }
+    next_up = [action for action in rest if wanted.get(action.id)]
+    names = _FIRST if now.held is None else _HELD
+    first = [action for name in names for action in (*own, *rest) if action.id == name]
+    others = sorted(rest, key=lambda action: _rank(action, now))
+    ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
+    if now.ran_before and "run.expand" in ordered:
+        ordered["run.expand"] = OF_STORED_RUN
+    return [(action, why_unavailable(action, now) is None) for action in ordered.values() if is_offered(action)]
+
+
+_FIRST = ("run.case", "run.suite", "step", "step.held")
+_HELD = (
+    *("step", "step.continue", "edit", "step.again", "step.answer", "step.skip", "step.mock", "step.say"),
+    *("step.expect", "step.back", "step.round", "run.fork", "step.held", "run.stop"),
+)
+"""The first keys in the bar, normally and while the displayed run is held."""
+
+_OF_HELD_RUNS, _OF_THE_PROGRAM, _OF_RUNS = (
+    frozenset(action.id for group in groups for action in actions_of(group))
+    for groups in ((StepActions,), (ProgramActions,), (ShownRunActions, ViewActions))
+)
+
+
+def _is_of_now(action: Action, now: MainSituation) -> bool:
+    """Return whether an action fits the situation. Actions on held runs fit only while one is held, the way there only
+    while it is not displayed."""
+    if action.id == "step.held":
+        return now.held_runs > (now.held is not None)
+    if action.id == "break.here":
+        return now.pane != "suites"
+    if action.id == "edit":
+        return now.held is None or now.pane != "run" or why_unavailable(action, now) is None
+    if action.id == "step" or action.id not in _OF_HELD_RUNS:
+        return True
+    return now.held is not None and why_unavailable(action, now) is None
+
+
+def _rank(action: Action, now: MainSituation) -> int:
+    """Return the rank of an action. Actions on a run without the focus come after the ways to other screens, the
+    program's last."""
+    if action.id in _OF_THE_PROGRAM:
+        return 2
+    if action.id == "break.here" or action.id == "save":  # saving comes first if there is something to save
+        return 1
+    return int(now.pane != "run" and action.id in _OF_RUNS)

@@ -16,10 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread, current_thread
 from threading import enumerate as all_threads
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
-from textual.app import App
 
 from workbench.authoring.open_suite import InvalidText
 from workbench.config.logs import LOG_NAME
@@ -30,8 +29,10 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.stage import Announce
 from workbench.tui.shell.bars import NOTICE_S
 from workbench.tui.shell.services import Services
-from workbench.tui.terminal.driver import StagedDriver
 from workbench.tui.terminal.signals import SignalWatch
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Leaving:
 
     def __init__(
         self,
-        app: App[int],
+        app: Workbench,
         services: Services,
         *,
         announce: Announce,
@@ -148,8 +149,7 @@ class Leaving:
 
     def _last_words(self, is_closed: bool) -> None:
         """Restore the terminal and log what hangs. Unsaved changes are in the journals."""
-        driver = self._app._driver
-        if isinstance(driver, StagedDriver):
+        if (driver := self._app.staged_driver) is not None:
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
         with suppress(OSError):  # the terminal may be gone

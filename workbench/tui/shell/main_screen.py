@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,16 +18,14 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.tui.case.pane import CasePane
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import bindings_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle
-from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage
+from workbench.tui.shell.all_actions import MAIN_ACTIONS, main_action
 from workbench.tui.shell.bars import MainBars
 from workbench.tui.shell.borders import Splitter
 from workbench.tui.shell.messages import run_message
 from workbench.tui.shell.panes import PanesScreen
-from workbench.tui.shell.registry import ACTIONS, BY_ID
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.pane import RunPane
 from workbench.tui.trajectory.run_tabs import RunChoice
@@ -37,6 +35,9 @@ from workbench.tui.tree.lines import tree_message
 from workbench.tui.tree.selection import Selection, SelectionNews
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
 REST_S = 0.06
 """How long the tree's cursor must rest before the other panes follow."""
 
@@ -44,7 +45,7 @@ REST_S = 0.06
 class MainScreen(PanesScreen):
     """The suites, the case and the run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in ACTIONS if a.where == "everywhere")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in MAIN_ACTIONS if a.where == "everywhere")
     AUTO_FOCUS = "#suites"
 
     class Free(Message):
@@ -55,7 +56,7 @@ class MainScreen(PanesScreen):
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
         perform: Callable[[str], object],
         *,
@@ -230,7 +231,7 @@ class MainScreen(PanesScreen):
         """Perform an action, or announce why it is unavailable."""
         self._bars.end_notice()
         self._settle()
-        why = None if self.run_pane.takes(action_id) else why_unavailable(BY_ID[action_id], situation_of(self))
+        why = None if self.run_pane.takes(action_id) else why_unavailable(main_action(action_id)[1], situation_of(self))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:

@@ -12,18 +12,17 @@ from textual.widgets import Input
 
 from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.spans import Line, Span, spread
-from workbench.tui.kit.actions import Action
+from workbench.tui.kit.actions import Action, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.line_view import LineView, Motion
-from workbench.tui.kit.looking import why_unavailable
 from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.painting import Bar, PaintedApp
 from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.shell.all_actions import offered_actions
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.palette_rows import Entry, Groups, Row, rows_of, sections_for
-from workbench.tui.shell.registry import BY_ID, offered_actions
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.theming import Ground
 
@@ -208,8 +207,8 @@ class Palette(Dialog[str]):
 def open_palette(app: PaintedApp, main: MainScreen, memory: Memory) -> None:
     """Show the palette over the main screen or a side screen, and remember what is chosen."""
     screen = app.screen
-    name = screen.NAME if isinstance(screen, SideScreen) else None
-    situation = screen.situation if isinstance(screen, SideScreen) else situation_of(main)
+    side = screen if isinstance(screen, SideScreen) else None
+    situation = side.situation if side is not None else situation_of(main)
 
     def why_not(action: Action) -> str | None:
         if screen is main and main.run_pane.takes(action.id):
@@ -222,8 +221,8 @@ def open_palette(app: PaintedApp, main: MainScreen, memory: Memory) -> None:
             return
         memory.change(lambda known: known.with_command(action_id))
         if screen in app.screen_stack:  # otherwise it was closed meanwhile
-            of_screen = name is None or BY_ID[action_id].where == name
+            of_screen = side is None or any(action.id == action_id for action in side.ACTIONS)
             # Not on the screen that is shown by now, but on the one that it was offered for.
             await screen.run_action(f"{'' if of_screen else 'app.'}do('{action_id}')")
 
-    app.push_screen(Palette(offered_actions(name), app.keymap, memory.read().commands, why_not), take)
+    app.push_screen(Palette(offered_actions(side), app.keymap, memory.read().commands, why_not), take)

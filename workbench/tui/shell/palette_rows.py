@@ -12,7 +12,6 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Action
 from workbench.tui.lines.fuzzy import NO_QUERY, fuzzy_match, marked_spans
 from workbench.tui.lines.prose import behind
-from workbench.tui.shell.search_words import SEARCH_WORDS
 
 Groups = Sequence[tuple[str, Sequence[Action]]]
 """The actions of each area of the app, with its title."""
@@ -88,7 +87,7 @@ def sections_for(
 
 def _other_word(typed: str, action: Action) -> str | None:
     """Return the other word for an action that begins as it was typed, if there is one."""
-    words = SEARCH_WORDS.get(action.id, "").split() if len(typed) >= _MIN_TYPED else ()
+    words = action.words.split() if len(typed) >= _MIN_TYPED else ()
     return next((word for word in words if word.startswith(typed)), None)
 
 

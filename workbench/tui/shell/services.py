@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
@@ -16,7 +16,6 @@ from workbench.evaluation.plan import trust_store
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.tui.breakpoints.project import Breakpoints, ProjectBreakpoints
-from workbench.tui.kit.stage import Stage
 from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
 from workbench.tui.runs.regrader import Regrader
@@ -37,24 +36,7 @@ from workbench.tui.tree.remembered import HistoryReader
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
     from workbench.tui.history.batch_work import BatchWork
-    from workbench.tui.kit.side_screen import SideScreen
-
-
-class Surface(Stage, Protocol):
-    """The app, as its services need it."""
-
-    @property
-    def is_typing(self) -> bool:
-        """Whether letters are text now."""
-        ...
-
-    def side_screens(self) -> Sequence[SideScreen[Any]]:
-        """Return the screens above the main one, without dialogs."""
-        ...
-
-    def key_name(self, action_id: str) -> str:
-        """Return the names of an action's keys, empty if it has none."""
-        ...
+    from workbench.tui.shell.workbench import Workbench
 
 
 class Services:
@@ -62,7 +44,7 @@ class Services:
 
     def __init__(
         self,
-        app: Surface,
+        app: Workbench,
         main: MainScreen,
         program: Program,
         terminal: TerminalEnvironment,
@@ -97,8 +79,8 @@ class Services:
             terminal.paint_interval_s,
             (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
         )
-        self.runs_delivered: Sequence[Callable[[], object]] = ()
-        """Called last, for commands that wait for their runs."""
+        self.runs_delivered: list[Callable[[], object]] = []
+        """Called last, for parts of the app that wait for their runs."""
         self.runner.on_listing = self._tools_listed
         self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
         self.breakpoints = ProjectBreakpoints(
@@ -132,7 +114,7 @@ class Services:
         self.server_offers = ServerOffers(
             app, open_suites, self.runner, self.starter.approval_of_servers, lambda: app.is_typing
         )
-        self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, self, clock)
+        self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, clock)
         self.history_reader = HistoryReader(
             app,
             selection.tree.remembered,
@@ -184,11 +166,15 @@ class Services:
         for suite in changed.suites:
             self.program.secrets.keep(suite.text)
 
+    def tools_changed(self) -> None:
+        """Forget the known tools, because a server has listed different ones."""
+        self.known_tools.forget()
+        self._main.auditor.forget()
+
     def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
         """Make the tools that servers have just listed known to completion, audit and form. If they changed while a
         server runs, say how."""
-        self.known_tools.forget()
-        self._main.auditor.forget()
+        self.tools_changed()
         self.selection.show_again()
         for server, change in ((each.server, each.change) for each in listed):
             if change is not None:
@@ -227,7 +213,7 @@ class Services:
             return not self._main.filter_box.typing
         return getattr(self._app.shown, "takes_questions", False)
 
-    # Showing grades: runs.regrader.ShowGrades
+    # Showing grades
 
     def over_main(self, cases: set[CaseKey]) -> None:
         """Show the grades of these cases on the screens above the main one."""

@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.authoring.workspace import Workspace, open_workspace, to_begin
 from workbench.numerals import counted
 from workbench.suite.project import Search
 from workbench.tui.breakpoints.project import Breakpoints
-from workbench.tui.kit.memory import NOTHING, Memory
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.memory import NOTHING
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.shell.returning import last_models, restore_position
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
-    from workbench.tui.comparing.opening import Compared
-    from workbench.tui.shell.areas import Areas
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.services import Services
-    from workbench.tui.themes.appearance import Appearance
+    from workbench.tui.comparing.screen import Compared
+    from workbench.tui.shell.workbench import Workbench
 
 FIRST_PAINT_S = 0.25
 """Suites that are read within this time are part of the first frame."""
-
-
-class StartedApp(Stage, Protocol):
-    """The app, as its start needs it."""
-
-    memory: Memory
-    appearance: Appearance
-    main: MainScreen
-    services: Services
-
-    @property
-    def areas(self) -> Areas:
-        """The handlers of all actions."""
-        ...
-
-    def say_problems(self, problems: Sequence[str]) -> None:
-        """Announce problems with the user's own files."""
-        ...
-
-    def batch_update(self) -> AbstractContextManager[None]:
-        """Draw nothing meanwhile."""
-        ...
-
-    def set_timer(self, delay: float, callback: Callable[[], object]) -> object:
-        """Call a function after so many seconds."""
-        ...
-
-    def call_after_refresh(self, callback: Callable[[], object]) -> object:
-        """Call a function when everything was drawn."""
-        ...
 
 
 class Starting:
@@ -66,7 +32,7 @@ class Starting:
 
     def __init__(
         self,
-        app: StartedApp,
+        app: Workbench,
         paths: Sequence[Path],
         *,
         begin: Begin | None,
@@ -139,21 +105,26 @@ class Starting:
             app.say_problems(problems)
         elif (notice := _notice(search, workspace)) is not None:
             app.main.announce(notice)
+        if self._new:
+            from workbench.tui.tree.new_suites import NewSuites
+
         for path in self._new:
-            app.areas.new_suites.make(path)
+            app.part(NewSuites).make(path)
         app.work(self._begin_runs(), "ask")
 
     async def _begin_runs(self) -> None:
         app, services = self._app, self._app.services
         await services.drafting.recover()
         if self._look_on is not None:
-            app.areas.history.look_on(self._look_on)
+            from workbench.tui.history.stored_screens import look_on
+
+            look_on(app, self._look_on)
         if self._begin is None:
             return
         if self._begin.opens == "compare":
-            from workbench.tui.comparing.opening import Compared
+            from workbench.tui.comparing.screen import Compared
 
-            self.compared = Compared(app, services.selection, services.runner, app.areas.comparing, self._begin)
+            self.compared = Compared(app, self._begin)
             self.compared.open()
         await services.starter.begin(self._begin)
 

@@ -7,12 +7,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual import events, on
-from textual._context import active_message_pump
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.screen import Screen
@@ -28,24 +26,34 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.visible import one_line
 from workbench.tools.listings import Listings
-from workbench.tui.kit.actions import Action, key_for
+from workbench.tui.kit.actions import MOVING, NO_EDITOR, NO_EDITOR_IN_BROWSER, Action, key_for, why_unavailable
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
-from workbench.tui.kit.keymap import key_name, load_keymap
-from workbench.tui.kit.looking import why_unavailable
+from workbench.tui.kit.keymap import load_keymap
+from workbench.tui.kit.keys import key_name
 from workbench.tui.kit.memory import Memory
+from workbench.tui.kit.outside_editing import OutsideEditing
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
-from workbench.tui.shell.containment import Containment, drawn_by
+from workbench.tui.shell.all_actions import (
+    ALL_ACTIONS,
+    MAIN_ACTIONS,
+    help_sections,
+    keys_elsewhere,
+    main_action,
+    places_of,
+)
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, keys_elsewhere
 from workbench.tui.shell.returning import current_position
+from workbench.tui.shell.screens import ScreenActions
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.shell.starting import Starting
+from workbench.tui.stepping.actions import StepActions
+from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
@@ -56,14 +64,17 @@ from workbench.tui.tree.selection import Selection
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
     from workbench.tui.kit.side_screen import SideScreen
-    from workbench.tui.shell.areas import Areas
 
+
+Part = TypeVar("Part")
 
 _log = logging.getLogger(__name__)
 
 
 class Workbench(PaintedApp):
     """The app on some paths."""
+
+    containment: Containment
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette"),
@@ -90,6 +101,7 @@ class Workbench(PaintedApp):
         begin: Begin | None = None,
         look_on: int | None = None,
     ) -> None:
+        self._parts: dict[Callable[[Workbench], Any], Any] = {}
         self.terminal = terminal
         self.program = program
         self.memory = Memory(program.folders.state / "app.json")
@@ -99,10 +111,10 @@ class Workbench(PaintedApp):
         self.appearance.dress(self)
         self.theme = self.appearance.first
         own = [SecretsFilter(program.secrets), Guard(), AsciiFilter(all_of_it=not terminal.utf8)]
-        self._filters.append(OutputFilter(*(own if terminal.ascii else own[:2])))
-        self.keymap, problems = load_keymap(program.folders.config / KEYS_FILE, ACTIONS, PLACES)
+        self.filter_output(OutputFilter(*(own if terminal.ascii else own[:2])))
+        self.keymap, problems = load_keymap(program.folders.config / KEYS_FILE, ALL_ACTIONS, ALL_ACTIONS.places)
         self.set_keymap(self.keymap.for_textual())
-        self.sequences = self.keymap.sequences(ACTIONS)
+        self.sequences = self.keymap.sequences((*MAIN_ACTIONS, *MOVING))
         book = RunBook(clock, secrets=program.secrets)
         known_tools = KnownTools(Listings(program.folders.listings))
         self.open_suites = OpenSuites(known_tools.checked)
@@ -121,6 +133,12 @@ class Workbench(PaintedApp):
             record=record,
             history=history,
             begin=begin,
+        )
+        self.editor = OutsideEditing(
+            self,
+            terminal.editor,
+            named=terminal.editor_is_named,
+            missing=NO_EDITOR_IN_BROWSER if terminal.served else NO_EDITOR,
         )
         self.starting = Starting(self, paths, begin=begin, look_on=look_on, problems=problems)
         self.leaving = Leaving(
@@ -158,7 +176,7 @@ class Workbench(PaintedApp):
 
     def key_name(self, action_id: str) -> str:
         """Return the names of an action's keys, empty if it has none."""
-        return self.keymap.names(BY_ID[action_id])
+        return self.keymap.names(ALL_ACTIONS[action_id])
 
     def theme_changed(self) -> None:
         """Redraw everything, because the current theme changed."""
@@ -245,26 +263,31 @@ class Workbench(PaintedApp):
 
     # Actions
 
-    @cached_property
-    def areas(self) -> Areas:
-        """The handlers of all actions. Created on the first action, because this imports most modules."""
-        from workbench.tui.shell.areas import Areas
-        from workbench.tui.shell.program import ProgramCommands
+    def part(self, kind: Callable[[Workbench], Part]) -> Part:
+        """Return the only object of a class that is made with the app. It is made on its first use."""
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        part: Part = self._parts[kind]
+        return part
 
-        of_program = ProgramCommands(
-            self, self, self.main, self.program, choose_theme=lambda: self.appearance.choose(self)
-        )
-        return Areas(self, self.main, self.services, of_program, self.remember)
+    @property
+    def screens(self) -> ScreenActions:
+        """Opens the screens above the main one."""
+        return self.part(ScreenActions)
 
     def perform(self, action_id: str) -> None:
-        """Perform an action that is available."""
+        """Perform an action of the main screen that is available. Some keys have a different meaning while text for a
+        held run is typed."""
         if not action_id.endswith("quit"):
             self.leaving.something_else()
-        self.areas.perform(action_id)
+        if not self.part(StepActions).take(action_id):
+            group, action = main_action(action_id)
+            do: Callable[[], object] = getattr(self.part(group), action.method)
+            do()
 
     def action_do(self, action_id: str) -> None:
         """Perform an action of the program itself, on any screen, or announce why it is unavailable."""
-        why = why_unavailable(BY_ID[action_id], situation_of(self.main))
+        why = why_unavailable(ALL_ACTIONS[action_id], situation_of(self.main))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
@@ -322,10 +345,10 @@ class Workbench(PaintedApp):
         """Check the selected file after the key, which may have asked to save it."""
         self.services.watch.at_key()
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Say that a key does nothing here, if it does not and is no text. Dialogs show all keys that they have."""
         event.prevent_default()  # what Textual does is the first half of this
-        if not await self._check_bindings(event.key) and not self.is_typing and not self.screen.is_modal:
+        if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
             others = f"{GLYPHS.dot} {key_for('help')} keys {GLYPHS.dot} {key_for('palette')} commands"
             text = f"No command on {key} here {others}"
@@ -355,6 +378,13 @@ class Workbench(PaintedApp):
 
             open_palette(self, self.main, self.memory)
 
+    def show_help(self) -> None:
+        """Show the keys of the main screen."""
+        from workbench.tui.kit.help import HelpScreen
+
+        now = situation_of(self.main)
+        self.show(HelpScreen(help_sections(now), now, keys_elsewhere(*places_of(now))))
+
     def action_help_quit(self) -> None:
         """Announce on Ctrl+C which keys stop runs, go back and quit. Dialogs always show their own."""
         shown = self.side_screens()
@@ -366,7 +396,7 @@ class Workbench(PaintedApp):
             parts = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]
         else:
             return
-        named = [(self.keymap.names(BY_ID[action_id]), what) for action_id, what in parts]
+        named = [(self.keymap.names(ALL_ACTIONS[action_id]), what) for action_id, what in parts]
         hints = [f"{keys.split()[0]} {what}" for keys, what in named if keys]
         if typing is not None:
             hints = ["Esc ends typing"]  # other keys are letters
@@ -387,17 +417,12 @@ class Workbench(PaintedApp):
     @property
     def is_ending(self) -> bool:
         """Whether nothing more can be shown."""
-        return self._exit or self.leaving.has_broken
+        return self.is_exiting or self.leaving.has_broken
 
     @on(KeyHandled)
     def _key_handled(self, event: KeyHandled) -> None:
         if event.rounds == 1 and not event.of_screen:
             self.containment.key_done()
-
-    def _handle_exception(self, error: Exception) -> None:
-        """Handle an error that Textual caught in a timer, a worker, a callback, or a layout."""
-        undrawn = drawn_by(active_message_pump.get(None))
-        self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
 
 
 def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.config.program import Program
 from workbench.numerals import counted
 from workbench.providers.built_in import OFFLINE
 from workbench.show.glyphs import GLYPHS
@@ -17,19 +15,17 @@ from workbench.show.spans import EMPTY, Line, Role, Span, wrap
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_named_by
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS
 from workbench.tui.models.choices import model_choices
 from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
-from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseNow
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.run_book.shown.places import RunPlace
+    from workbench.tui.shell.workbench import Workbench
 
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
@@ -56,7 +52,7 @@ class ForkScreen(Dialog[bool]):
         Binding("f3", "switch_error", show=False),
     ]
 
-    def __init__(self, stage: Stage, draft: ForkDraft) -> None:
+    def __init__(self, stage: Workbench, draft: ForkDraft) -> None:
         self._stage = stage
         self._draft = draft
         self._texts: tuple[TextName, ...] = ("system", "result") if draft.result is not None else ("system",)
@@ -201,32 +197,17 @@ class ForkScreen(Dialog[bool]):
         self._stage.copy(event.text, event.what, self._announce)
 
 
-class ForkingCommands:
-    """Handles `run.fork`. The draft of a fork that was not started is shown again the next time."""
+class Forker:
+    """Forks the displayed run. The draft of a fork that was not started is shown again the next time."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        selection: Selection,
-        panes: Panes,
-        program: Program,
-        *,
-        place: Callable[[], RunPlace | None],
-        fork: Callable[[ForkDraft], Awaitable[str | None]],
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._open_suites = selection.open_suites
-        self._panes = panes
-        self._program = program
-        self._place = place
-        """Returns the place of the cursor in the displayed run."""
-        self._start_fork = fork
-        """Starts a fork, after asking for approval. Returns why not, if it is not started."""
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._open_suites = app.open_suites
         self._drafts: dict[ForkKey, ForkDraft] = {}
-        self.methods: dict[str, Callable[[], object]] = {"run.fork": self._fork}
 
-    def _fork(self) -> None:
+    def fork(self) -> None:
+        """Show the draft of a fork at the cursor, and start it if the user agrees."""
         run = self._selection.run
         if run is None:
             return
@@ -249,7 +230,7 @@ class ForkingCommands:
     def _draft(self, run: RunRecord, now: CaseNow) -> ForkDraft:
         files, workspace = [suite.file for suite in self._open_suites.suites], self._open_suites.workspace
         named = [each.planned.asked_model for each in workspace.recorded]
-        models = model_choices(self._program, files, self._selection.models, named)
+        models = model_choices(self._stage.program, files, self._selection.models, named)
         recorded = workspace.recording_at(run.path) if run.recorded else None
         # As for running: a model described only by a recording is not known.
         likely = (
@@ -257,20 +238,20 @@ class ForkingCommands:
             if recorded is None or recorded.known
             else (*self._selection.models, *models_named_by(now.suite), OFFLINE)
         )
-        draft = fork_draft(run, self._place(), now, models.choices, likely)
+        draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, models.choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)
         return draft
 
     async def _start(self, draft: ForkDraft) -> None:
-        why = await self._start_fork(draft)
+        why = await self._stage.services.starter.fork(draft)
         if why is not None:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
         shown = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         if shown:  # otherwise the user has gone elsewhere
-            self._panes.bring("run")
+            self._stage.main.bring("run")
             self._selection.choose_run(shown[-1])
         self._stage.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 

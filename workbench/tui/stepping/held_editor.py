@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
 
 from workbench.show.spans import EMPTY, Line, Span, spread
-from workbench.tui.kit.actions import ANSWERS, HeldKind, bindings_for
+from workbench.tui.kit.actions import ANSWERS, HeldKind
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.suggestions import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.highlight import Colours, JsonColours, PlainColours
 from workbench.tui.lines.typed_rows import marks
-from workbench.tui.stepping.actions import WHILE_HELD
 from workbench.tui.stepping.held_text import HeldText, in_words
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 MIN_ROWS = 2
 """The minimum rows of the text. The maximum is half of the pane."""
@@ -35,7 +35,6 @@ class HeldEditor(Vertical):
     HeldEditor > Bar { background: $panel; }
     HeldEditor > ProblemList { display: none; max-height: 3; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(action for action in WHILE_HELD if action.id == "step.error")
 
     class Kept(Message):
         """Posted to send the text."""
@@ -43,7 +42,7 @@ class HeldEditor(Vertical):
     class Ended(Message):
         """Posted when typing ends without sending."""
 
-    def __init__(self, stage: Stage, held: HeldText, text: str, is_error: bool) -> None:
+    def __init__(self, stage: Workbench, held: HeldText, text: str, is_error: bool) -> None:
         super().__init__()
         self._stage = stage
         self.held = held

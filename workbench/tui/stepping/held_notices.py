@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Paused
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import Selection, go_to_run
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
 
 
 class HeldNotices:
@@ -18,9 +22,9 @@ class HeldNotices:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         selection: Selection,
-        panes: Panes,
+        panes: MainScreen,
         key_name: Callable[[str], str],
         *,
         goes_to_first: bool = False,

@@ -177,6 +177,10 @@ class KeyQueueApp(App[int]):
             return None
         return event
 
+    async def performs(self, key: str) -> bool:
+        """Do what a key is bound to where the focus is. Returns whether it is bound to anything."""
+        return await self._check_bindings(key)
+
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         return not (priority and self._is_text) and await super()._check_bindings(key, priority)
 
@@ -201,3 +205,24 @@ class KeyQueueApp(App[int]):
     async def _look_again(self) -> None:
         self._looking = None
         await self._pass_on()
+
+
+async def act_at_once(field: Widget, event: events.Key) -> None:
+    """Run the binding of a field's own key, such as Backspace, at once. Textual would run it after letters that follow
+    in the same burst."""
+    for binding in field._bindings.key_to_bindings.get(event.key, ()):
+        if not binding.priority:
+            taken(event)
+            await field.run_action(binding.action)
+            return
+
+
+def taken(event: events.Key | events.Paste) -> None:
+    """Stop an event completely. Textual would offer it to every class of a widget, and then to its parents."""
+    event.stop()
+    event.prevent_default()
+
+
+def bind_here(widget: Widget, key: str, action: str) -> None:
+    """Bind a key on this one widget, not on its class."""
+    widget._bindings.bind(key, action)

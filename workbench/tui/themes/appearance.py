@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
-
-from textual.screen import Screen
-from textual.theme import Theme
+from typing import TYPE_CHECKING
 
 from workbench.config.folders import bundled
 from workbench.tui.kit.line_view import LineView
@@ -18,49 +14,13 @@ from workbench.tui.terminal.theming import Palette, Stamp, ThemeFile, Themes, lo
 
 if TYPE_CHECKING:
     from workbench.config.folders import Folders
+    from workbench.tui.shell.workbench import Workbench
     from workbench.tui.terminal.environment import TerminalEnvironment
 
 
 _log = logging.getLogger(__name__)
 
 DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-light"
-
-
-class Themed(Protocol):
-    """The app as far as themes are concerned."""
-
-    theme: str
-    palette: Palette
-
-    @property
-    def available_themes(self) -> Mapping[str, Theme]:
-        """The registered themes by name."""
-        ...
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]:
-        """All screens, the top one last."""
-        ...
-
-    def register_theme(self, theme: Theme) -> None:
-        """Register a theme."""
-        ...
-
-    def unregister_theme(self, theme_name: str) -> None:
-        """Unregister a theme."""
-        ...
-
-    def theme_changed(self) -> None:
-        """Redraw everything, because the current theme changed."""
-        ...
-
-    def show(self, screen: Screen[str], take: Callable[[str | None], None]) -> None:
-        """Show a screen above all others."""
-        ...
-
-    def say_problems(self, problems: Sequence[str]) -> None:
-        """Announce problems with the user's own files."""
-        ...
 
 
 class Appearance:
@@ -101,14 +61,14 @@ class Appearance:
         """Return the styles of a theme."""
         return Palette(self._fitted(self._themes.by_name[name]), no_colour=self._no_colour)
 
-    def dress(self, app: Themed) -> None:
+    def dress(self, app: Workbench) -> None:
         """Register exactly these themes with the app."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
         for theme in self.themes:
             app.register_theme(textual_theme(self._fitted(theme)))
 
-    def recolour(self, app: Themed) -> None:
+    def recolour(self, app: Workbench) -> None:
         """Redraw everything with the current theme."""
         app.palette = self.palette(app.theme)
         for screen in app.screen_stack:
@@ -116,7 +76,7 @@ class Appearance:
                 view.redraw()
             screen.refresh()
 
-    def choose(self, app: Themed) -> None:
+    def choose(self, app: Workbench) -> None:
         """Ask for a theme, with a preview of the one under the cursor."""
         from workbench.tui.themes.dialog import ThemesScreen
 
@@ -129,7 +89,7 @@ class Appearance:
 
         app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
-    def look_again(self, app: Themed) -> bool:
+    def look_again(self, app: Workbench) -> bool:
         """Reload the user's themes if their files changed, and show the changes. Returns whether there were any. If the
         current theme is no longer valid, it stays as it was."""
         if stamp_of(self._own) == self._stamp:
@@ -161,7 +121,7 @@ class Appearance:
         plain = self._themes.by_name[PLAIN_THEME if theme.dark else PLAIN_LIGHT_THEME]
         return replace(theme, colours=plain.colours)
 
-    def _preview(self, app: Themed, name: str) -> None:
+    def _preview(self, app: Workbench, name: str) -> None:
         """Preview a theme, reloading its file."""
         self.look_again(app)
         if name in self._themes.by_name:

@@ -7,14 +7,14 @@ import json
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.authoring.proposal import table_without_secrets
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
@@ -25,20 +25,49 @@ from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import JsonValue
-from workbench.tui.kit.actions import Action, bindings_for, key_for
+from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.prose import title_line
 from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
-from workbench.tui.tools.actions import FEATURE, TYPING, CallNow
 from workbench.tui.tools.call_lines import CallForm, CallOutcome, CallPicture, call_picture, is_read_only
 from workbench.tui.tools.call_view import CallView
 
 if TYPE_CHECKING:
     from workbench.tools.pool import Grant
+    from workbench.tui.shell.workbench import Workbench
+
+
+TYPING: tuple[Action, ...] = (
+    Action("call.typing.keep", "Keep the argument", ("enter",), "call", "keep"),
+    Action("call.typing.next", "Keep it, and go on with the next one", ("tab",), "call", "keep and go on"),
+    Action("call.typing.back", "Leave the argument as it was", ("escape",), "call", "as it was"),
+)
+"""The keys shown in the key bar while an argument is typed. The field handles them itself."""
+
+
+@dataclass(frozen=True)
+class CallNow(Situation):
+    """The situation of a call by hand: whether it is under way, and whether there is an answer."""
+
+    running: bool = False
+    answered: bool = False
+
+
+def _make_call(now: CallNow) -> str | None:
+    return f"the tool is being called; {key_for('call.stop')} stops waiting" if now.running else None
+
+
+def _stop_waiting(now: CallNow) -> str | None:
+    return None if now.running else "the tool is not being called"
+
+
+def _answered(now: CallNow) -> str | None:
+    return None if now.answered else "call the tool first"
 
 
 class NotInCaseError(Exception):
@@ -54,14 +83,15 @@ class CallScreen(SearchedScreen[None]):
     """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started; `show_log`
     shows the log of the server."""
 
-    FEATURE = FEATURE
     NAME = "call"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("call",)
+    TITLE_IN_TEXT = "a call by hand"
+    VARIED = (Varied("back", title="Leave the screen; what was typed stays"),)
     AUTO_FOCUS = "#call-view"
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         form: CallForm,
         server: ServerOf,
         *,
@@ -124,24 +154,29 @@ class CallScreen(SearchedScreen[None]):
     def on_descendant_focus(self) -> None:
         self._show_bars()
 
+    @action("enter", "Type the argument", label="type", changes=True)
     def do_type(self) -> None:
         """Type the argument under the cursor."""
         self._view.open_field()
 
+    @action("right space", "The next value, of those that the schema lists", changes=True)
     def do_next(self) -> None:
         """Select the next value that the schema lists."""
         self._view.choose(1)
 
+    @action("left", "The value before, of those that the schema lists", changes=True)
     def do_previous(self) -> None:
         """Select the previous value that the schema lists."""
         self._view.choose(-1)
 
+    @action("del backspace", "Remove the argument", changes=True)
     def do_clear(self) -> None:
         """Remove the argument."""
         self._view.clear_argument()
 
     # Calling
 
+    @action("r", "Run the call with these arguments", label="call", needs=_make_call, changes=True)
     def do_call(self) -> None:
         """Call the tool, after confirmation if it may change something."""
         problems = self._form.problems
@@ -188,11 +223,13 @@ class CallScreen(SearchedScreen[None]):
             self._view.show_answer()
             self._show_bars()
 
+    @action("x", "Stop waiting for the answer", label="stop waiting", needs=_stop_waiting, changes=True)
     def do_stop(self) -> None:
         """Stop waiting for the answer."""
         if self._calling is not None:
             self._calling.cancel()
 
+    @action("y", "Copy the answer, or the arguments", label="copy")
     def do_copy(self) -> None:
         """Copy the answer, otherwise the arguments."""
         executed = self._outcome.executed
@@ -202,12 +239,14 @@ class CallScreen(SearchedScreen[None]):
             text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
         self.stage.copy(text, what, self.announce)
 
+    @action("l", "Log of the server, which follows it", label="log", changes=True)
     def do_log(self) -> None:
         """Show the log of the server."""
         self._show_log(self.announce)
 
     # Using the answer
 
+    @action("M", "Make the call a mock of the case", label="use as mock", needs=_answered, changes=True)
     def do_mock(self) -> None:
         """Add the call and its answer as a mock to the selected case."""
         tool, executed = self._form.tool.name, self._outcome.executed
@@ -215,6 +254,7 @@ class CallScreen(SearchedScreen[None]):
             answer = executed.answer
             self._use(lambda case: case_with_mock(case, tool, self._sent, answer), f"Mock of {tool}")
 
+    @action("C", "Make it an expected call of the case", label="expect it", needs=_answered, changes=True)
     def do_expect(self) -> None:
         """Add the call as an expected call to the selected case."""
         tool = self._form.tool.name

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.worker import Worker
 
@@ -12,7 +12,6 @@ from workbench.authoring.case_list import Restructured, with_new_cases
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import NotEditableError
 from workbench.config.models import ConfigError
-from workbench.config.program import Program
 from workbench.evaluation.plan import PlanError
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
@@ -23,20 +22,16 @@ from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.difference import difference
 from workbench.tui.lines.prose import with_margin
-from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.evaluation.approval import Approval
     from workbench.evaluation.case_drafts import Drafts
     from workbench.evaluation.plan import Plan
     from workbench.grading.grade import RunResult
     from workbench.trajectory.events import ToolDefinition
-
-Approve = Callable[["Plan"], Coroutine[Any, Any, "Approval | str"]]
-"""Returns what the runs of a plan may use, after asking, or why they may not be made."""
+    from workbench.tui.shell.workbench import Workbench
 
 
 class NotDraftedError(Exception):
@@ -46,11 +41,11 @@ class NotDraftedError(Exception):
 class ToolDrafter:
     """Drafts cases for one tool at a time. What is drafted becomes one undo step, if the user agrees."""
 
-    def __init__(self, stage: Stage, selection: Selection, program: Program, approve: Approve) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._program = program
-        self._approve = approve
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._program = app.program
+        self._approve = app.services.starter.approval_to_run
         self._worker: Worker[object] | None = None
 
     def draft_or_stop(

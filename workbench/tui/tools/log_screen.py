@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span, wrap
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import Situation, bindings_for
+from workbench.suite.model import Server
+from workbench.tools.server_process import log_file_of
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.stage import Stage
+from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.prose import title_line
-from workbench.tui.tools.actions import FEATURE
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 LOOK_EVERY_S = 0.5
 """How often an open log is looked at. Nothing is drawn while it stays the same."""
 
 MAX_LINE_CHARS = 4_000
 """Characters that are shown of a line; a longer one is cut, and copied whole."""
+
+
+def _copy(now: Situation) -> str | None:
+    return None if now.has_text else "there is nothing to copy here"
 
 
 class LogView(LineView):
@@ -70,12 +79,12 @@ class LogView(LineView):
 class LogScreen(SearchedScreen[None]):
     """The whole log of one server."""
 
-    FEATURE = FEATURE
     NAME = "log"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    TITLE_IN_TEXT = "the log of a server"
+    VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#log-lines"
 
-    def __init__(self, stage: Stage, server: str, file: Path) -> None:
+    def __init__(self, stage: Workbench, server: str, file: Path) -> None:
         super().__init__(stage)
         self._server = server
         self._file = file
@@ -120,6 +129,31 @@ class LogScreen(SearchedScreen[None]):
     def situation(self) -> Situation:
         return Situation(has_text=bool(self._text))
 
+    @action("y", "Copy the log", label="copy", needs=_copy)
     def do_copy(self) -> None:
         """Copy the whole log."""
         self.stage.copy(self._text, "the log", self.announce)
+
+
+def open_log(app: Workbench) -> None:
+    """Show the log of the server that ended the selected run, otherwise of the suite's first server."""
+    suite, run = app.selection.suite, app.selection.run
+    servers = suite.file.suite.servers if suite is not None and suite.file.suite is not None else ()
+    if suite is None or not servers:
+        app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
+        return
+    result = run.result if run is not None else None
+    finish = result.trajectory.finish if result is not None else None
+    ended_by = finish.server_output.server if finish is not None and finish.server_output is not None else None
+    commands = [server for server in servers if server.command is not None]
+    server = next((server for server in servers if server.name == ended_by), (commands or servers)[0])
+    show_log(app, suite.path, server, app.announce)
+
+
+def show_log(app: Workbench, suite_file: Path, server: Server, announce: Announce) -> None:
+    """Show the log of a server, or announce why it has none."""
+    if server.command is None:
+        where = "where it runs" if server.url is not None else "in the program's log, because it runs inside Workbench"
+        announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
+        return
+    app.show(LogScreen(app, server.name, log_file_of(app.program.folders.server_logs, suite_file, server)))

@@ -15,13 +15,13 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.server_output import failure_text
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.suite.model import Server
     from workbench.tui.runs.runner import Runner
+    from workbench.tui.shell.workbench import Workbench
 
 
 class ServerOffers:
@@ -30,7 +30,7 @@ class ServerOffers:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         open_suites: OpenSuites,
         runner: Runner,
         approve: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],

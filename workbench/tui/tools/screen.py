@@ -8,74 +8,88 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
+from workbench.dataclasses import dataclass
+from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.server_calls import ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line
-from workbench.suite.model import Server
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile
-from workbench.tools.connection import ServerStatus
-from workbench.tui.kit.actions import bindings_for, key_for
+from workbench.tools.connection import ServerState, ServerStatus
+from workbench.tui.kit.actions import Situation, action, key_for
 from workbench.tui.kit.list_screen import ListScreen
-from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.kit.side_screen import Varied
 from workbench.tui.lines.prose import Message, message_lines
 from workbench.tui.lines.server_output import failure_text
-from workbench.tui.tools.actions import FEATURE, ToolsNow
 from workbench.tui.tools.call_lines import CallForm
-from workbench.tui.tools.call_screen import CallScreen
+from workbench.tui.tools.call_screen import CallScreen, NotInCaseError
+from workbench.tui.tools.drafting import ToolDrafter
 from workbench.tui.tools.lines import detail_lines, finding_sign, list_message, row_line
-from workbench.tui.tools.servers import Known, ToolServers, server_of
+from workbench.tui.tools.log_screen import show_log
+from workbench.tui.tools.servers import ToolServers, server_of
 from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
+from workbench.tui.variants.maker import VariantMaker
 
 if TYPE_CHECKING:
-    from workbench.evaluation.approval import Approval
     from workbench.tools.pool import Grant
-    from workbench.trajectory.events import ToolDefinition
+    from workbench.tui.shell.workbench import Workbench
 
 
-class ToolsWays(Protocol):
-    """What the screen of tools needs from the rest of the app."""
+@dataclass(frozen=True)
+class ToolsNow(Situation):
+    """The situation of the screen of tools: whether the cursor is on a tool, and the state of its server, `None` for
+    tools defined in the suite. `running` is the number of active runs."""
 
-    async def approve_servers(self, file: SuiteFile) -> Approval | str:
-        """Return what the servers of a suite may use, after asking for trust, or why they may not be started."""
-        ...
+    on_tool: bool = False
+    server: ServerState | None = None
+    running: int = 0
 
-    def tools_changed(self) -> None:
-        """Report that a server has listed different tools."""
-        ...
 
-    def file_at(self, path: Path) -> SuiteFile | None:
-        """Return the current state of a suite."""
-        ...
+_WRITTEN_OUT = "these tools are written out in the suite: there is no server"
+_NEEDED = "runs are under way and may need this server: stop them first"
 
-    def change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the selected case. See `call_screen.IntoCase`."""
-        ...
 
-    def show_log(self, suite_file: Path, server: Server, announce: Announce) -> None:
-        """Show the log of a server, or announce why it has none."""
-        ...
+def _start(now: ToolsNow) -> str | None:
+    if now.server == "running":
+        return f"this server is already running; {key_for('tools.renew')} restarts it"
+    return "this server is starting" if now.server == "starting" else None if now.server else _WRITTEN_OUT
 
-    def turn_breakpoint(self, tool: str, announce: Announce) -> None:
-        """Set or remove a breakpoint on a tool."""
-        ...
 
-    def draft_or_stop(
-        self, suite_file: Path, tool: ToolDefinition, tools: Sequence[ToolDefinition], announce: Announce
-    ) -> None:
-        """Let a model draft cases for a tool among the suite's, or stop that."""
-        ...
+def _stop(now: ToolsNow) -> str | None:
+    if now.server in ("running", "starting"):
+        return _NEEDED if now.running else None
+    return "this server is not running" if now.server else _WRITTEN_OUT
 
-    def vary(self, suite_file: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]) -> None:
-        """Make a variant of the suite with another description of a tool. `changed` is called once it is made."""
-        ...
+
+def _renew(now: ToolsNow) -> str | None:
+    if now.server == "starting":
+        return "this server is starting"
+    if now.server == "running" and now.running:
+        return _NEEDED
+    return None if now.server else _WRITTEN_OUT
+
+
+def _call(now: ToolsNow) -> str | None:
+    if not now.on_tool:
+        return _tool(now)
+    return None if now.server else "this tool is written out in the suite: there is no server to call"
+
+
+def _tool(now: ToolsNow) -> str | None:
+    return None if now.on_tool else "put the cursor on a tool"
+
+
+def _copy(now: Situation) -> str | None:
+    return None if now.has_text else "there is nothing to copy here"
+
+
+def _log(now: ToolsNow) -> str | None:
+    return None if now.server else _WRITTEN_OUT
 
 
 class ToolsScreen(ListScreen[None, ToolShelves]):
@@ -86,31 +100,27 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     STACKS = False
     CLICKED = "show"
     FILTERED_BY = "words of name, description or server"
-    FEATURE = FEATURE
     NAME = "tools"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("stop", "renew", "call", "break", "copy", "log")
+    TITLE_IN_TEXT = "the tools"
+    VARIED = (Varied("back", keys="escape left"),)
     AUTO_FOCUS = "#tools-list"
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         files: Sequence[SuiteFile],
         place: str,
-        forms: dict[tuple[Path, str], CallForm],
-        known: Known,
-        ways: ToolsWays,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
         super().__init__(stage, ToolShelves((), {}))
         self._files = tuple(files)
         self._place = place
-        self._forms = forms
+        self._forms = stage.part(CallForms).by_tool
         self._now = now
-        self._known = known
-        self._ways = ways
         self._loading = True
         """Whether the tools are still being loaded."""
-        self._servers = ToolServers(known.runner, stage.call_later, self._take)
+        self._servers = ToolServers(stage.services.runner, stage.call_later, self._take)
 
     def on_mount(self) -> None:
         self.run_worker(self._load(), group="tools")
@@ -121,7 +131,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     # Content
 
     async def _load(self) -> None:
-        listings = self._known.listings
+        listings = self.stage.main.known_tools.listings
 
         def remembered() -> ToolShelves:
             return ToolShelves(
@@ -152,7 +162,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
         if self.is_mounted and self.state.take(key, status, self._now()):
-            self._ways.tools_changed()
+            self.stage.services.tools_changed()
             self.run_worker(self._lint(), group="tools")
         self._show_state(moved=False)
 
@@ -202,33 +212,44 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             has_text=row is not None,
             on_tool=row is not None and row.tool is not None,
             server=server,
-            running=len(self._known.book.under_way()),
+            running=len(self.stage.selection.book.under_way()),
         )
 
+    @action("enter right", "Show what the cursor is on")
     def do_show(self) -> None:
         """Go to the details of the selected row."""
         if self.state.selected is not None:
             self._go_to("detail")
 
+    @action("b", "Set or remove a breakpoint on calls of the tool", label="break", needs=_tool, changes=True)
     def do_break(self) -> None:
         """Set or remove a breakpoint on the selected tool."""
         row = self.state.selected
         if row is not None and row.tool is not None:
-            self._ways.turn_breakpoint(row.tool.name, self.announce)
+            self.stage.services.breakpoints.switch(Breakpoint("tool", row.tool.name), self.announce)
 
+    @action(
+        "n", "Draft new cases for the tool with a model, or stop that", label="draft cases", needs=_tool, changes=True
+    )
     def do_draft(self) -> None:
         """Let a model draft cases for the selected tool, or stop that."""
         row = self.state.selected
         if row is not None and row.tool is not None:
             path = row.shelf.file.path
-            self._ways.draft_or_stop(path, row.tool, (*self.state.tools_of(path), row.tool), self.stage.announce)
+            self.stage.part(ToolDrafter).draft_or_stop(
+                path, row.tool, (*self.state.tools_of(path), row.tool), self.stage.announce
+            )
 
+    @action("V", "Make a variant: try another description of the tool", label="variant", needs=_tool, changes=True)
     def do_variant(self) -> None:
         """Try another description of the selected tool, in a variant of its suite."""
         row = self.state.selected
         if row is not None and row.tool is not None:
-            self._ways.vary(row.shelf.file.path, row.tool, self.announce, partial(self._called, row.shelf))
+            self.stage.part(VariantMaker).of_tool(
+                row.shelf.file.path, row.tool, self.announce, partial(self._called, row.shelf)
+            )
 
+    @action("y", "Copy the definition of the tool", label="copy", needs=_copy)
     def do_copy(self) -> None:
         """Copy the definition of the selected tool as JSON, or the text of a different row."""
         self.stage.copy(*self._text_to_copy(), self.announce)
@@ -247,22 +268,26 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             return row.shelf.reason, "why the server is down"
         return str(row.shelf.file.path), "the suite's path"
 
+    @action("l", "Log of the server, which follows it", label="log", needs=_log)
     def do_log(self) -> None:
         """Show the log of the selected server."""
         row = self.state.selected
         if row is not None and row.shelf.server is not None:
-            self._ways.show_log(row.shelf.file.path, row.shelf.server, self.announce)
+            show_log(self.stage, row.shelf.file.path, row.shelf.server, self.announce)
 
     # Servers
 
+    @action("", "Start the server", needs=_start, changes=True)
     def do_start(self) -> None:
         """Start the selected server."""
         self._serve_soon("start")
 
+    @action("x", "Stop the server", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
         """Stop the selected server."""
         self._serve_soon("stop")
 
+    @action("r", "Run the server: start it, or restart it", label="start", needs=_renew, changes=True)
     def do_renew(self) -> None:
         """Restart the selected server."""
         self._serve_soon("renew")
@@ -288,7 +313,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
         """Return what the servers of a suite may use, after asking for trust, `None` if they may not be started."""
-        approval = await self._ways.approve_servers(file)
+        approval = await self.stage.services.starter.approval_of_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
             return None
@@ -296,6 +321,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
 
     # Calling
 
+    @action("i", "Call the tool by hand", label="call", needs=_call, changes=True)
     def do_call(self) -> None:
         """Open the form of the selected tool."""
         row = self.state.selected
@@ -309,11 +335,11 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             self.stage,
             form,
             server,
-            runner=self._known.runner,
-            secrets=self._known.secrets,
+            runner=self.stage.services.runner,
+            secrets=self.stage.program.secrets,
             grant=partial(self._grant, row.shelf.file),
-            into_case=self._ways.change_case,
-            show_log=partial(self._ways.show_log, server.suite_file, server.server),
+            into_case=self._change_case,
+            show_log=partial(show_log, self.stage, server.suite_file, server.server),
         )
         self.stage.show(screen, lambda _: self._called(row.shelf))
 
@@ -321,11 +347,41 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         """Update after a call or a variant, which may have started or ended the server or changed the suite."""
         if not self.is_mounted:
             return
-        file = self._ways.file_at(shelf.file.path)
+        file = self._file_at(shelf.file.path)
         if file is not None:
             self.state.take_file(file)
         self.run_worker(self._servers.look([shelf]), group="tools")
 
+    def _file_at(self, path: Path) -> SuiteFile | None:
+        """Return the current state of a suite."""
+        suite = self.stage.open_suites.at(path)
+        return suite.file if suite is not None else None
+
+    def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
+        """Change the selected case. See `call_screen.IntoCase`."""
+        suite, case = self.stage.selection.suite, self.stage.selection.outline
+        if suite is None or case is None or suite.path != suite_file:
+            raise NotInCaseError
+        if suite.why_not_editable is not None:
+            raise ValueError(suite.why_not_editable)
+        document = suite.document.with_case(case.index, change(suite.document.table(case.index)))
+        self.stage.open_suites.change(suite, document, done, case=case.key)
+        return case.name
+
 
 def _failure(status: ServerStatus) -> str:
     return failure_text(status.reason, status.output, key_for("tools.log"))
+
+
+class CallForms:
+    """The forms of calls by hand, kept until the program ends."""
+
+    def __init__(self, app: Workbench) -> None:
+        self.by_tool: dict[tuple[Path, str], CallForm] = {}
+
+
+def open_tools(app: Workbench) -> None:
+    """Show the tools of the selected suite or folder."""
+    suites, place = app.selection.suites_below()
+    # The main form uses the known tools, which may have changed meanwhile.
+    app.show(ToolsScreen(app, [suite.file for suite in suites], place), lambda _: app.selection.show_again())

@@ -9,27 +9,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from workbench.config.secrets import Secrets
-from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import ServerOf, Serving
 from workbench.tools.connection import ServerStatus
-from workbench.tools.listings import Listings
-from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:
     from workbench.tools.pool import Grant
-
-
-@dataclass(frozen=True)
-class Known:
-    """The services that the screen of tools reads from."""
-
-    runner: Runner
-    listings: Listings
-    book: RunBook
-    secrets: Secrets
 
 
 class ToolServers:

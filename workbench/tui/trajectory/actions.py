@@ -1,21 +1,13 @@
-"""Actions on the displayed run."""
+"""The actions of the run pane: unfolding, searching, saving, accepting, and selecting a different run of the case."""
 
 from __future__ import annotations
 
-from workbench.dataclasses import dataclass
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Shown, Situation, key_for, why_no_run
+from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for, why_no_run
 from workbench.tui.lines.words import unless_read_only
 
 
-@dataclass(frozen=True)
-class TrajectoryNow(Situation):
-    """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if so."""
-
-    shown: Shown = "nothing"
-    why_not_graded: str | None = None
-
-
-def _other_run(now: MainSituation) -> str | None:
+def why_no_other_run(now: MainSituation) -> str | None:
+    """Return why the case has no second run to show."""
     if not now.runs:
         return why_no_run(now)
     more = unless_read_only(f"; {key_for('models')} chooses more models")
@@ -68,64 +60,143 @@ def _accept(now: MainSituation) -> str | None:
     return now.not_editable
 
 
-ACTIONS: tuple[Action, ...] = (
-    Action("run.expand", "Show all of a value, or fold it", ("enter",), "run", "expand", _open, listed=False),
-    Action("run.find", "Search the run", (), why_not=_item),
-    Action("run.find_next", "Next match of the search", ("ctrl+g",), "run", why_not=_item, listed=False),
-    Action("run.previous", "Previous model or repeat", ("left",), "run", why_not=_other_run),
-    Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
-    Action("run.pair", "Show this run and the next one of the case side by side", (), why_not=_other_run),
-    Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
-    Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
-    Action("capture", "Capture: accept what all runs share, of everything that the filter shows", (), why_not=_capture),
-    Action("run.fix_prompt", "Copy a prompt for a coding agent to fix what failed", (), why_not=_fix_prompt),
-    Action("run.fork", "Fork the run before or after what the cursor is on", ("Y",), "run", "fork", _fork),
-    Action(
-        "run.save",
+class ShownRunActions(MainActions):
+    """Performs the actions on the displayed run."""
+
+    GROUP = "The displayed run"
+
+    @action(
+        "enter",
+        "Show all of a value, or fold it",
+        name="run.expand",
+        where="run",
+        label="expand",
+        needs=_open,
+        listed=False,
+    )
+    def expand(self) -> None:
+        """Expand or fold the item under the cursor, or open the last run of the case from the history."""
+        if self.app.selection.run is not None:
+            self.app.main.run_pane.run_list.toggle()
+        else:
+            self.app.screens.open_last_run()
+
+    @action("", "Search the run", name="run.find", needs=_item, words="grep")
+    def find(self) -> None:
+        """Search the run."""
+        self.app.main.go_to("run")
+        self.app.main.run_pane.search()
+
+    @action("ctrl+g", "Next match of the search", name="run.find_next", where="run", needs=_item, listed=False)
+    def find_next(self) -> None:
+        """Go to the next match."""
+        self.app.main.run_pane.find(1)
+
+    @action(
+        "left",
+        "Previous model or repeat",
+        name="run.previous",
+        where="run",
+        needs=why_no_other_run,
+        words="result",
+    )
+    def previous(self) -> None:
+        """Show the previous run of the case."""
+        self._choose_run(-1)
+
+    @action("right", "Next model or repeat", name="run.next", where="run", needs=why_no_other_run, words="result")
+    def next(self) -> None:
+        """Show the next run of the case."""
+        self._choose_run(1)
+
+    def _choose_run(self, step: int) -> None:
+        selection = self.app.selection
+        selection.choose_run((selection.chosen_run + step) % len(selection.runs))
+
+    @action(
+        "a",
+        "Accept what the model did: the call, or the run",
+        name="accept",
+        label="accept",
+        needs=_accept,
+        changes=True,
+        words="expect update snapshot approve golden baseline assert",
+    )
+    def accept(self) -> None:
+        """Accept the call under the cursor, or the run."""
+        self._accept(whole=self.app.main.pane != "run")
+
+    @action("A", "Accept the whole run", name="accept.run", needs=_accept, changes=True)
+    def accept_run(self) -> None:
+        """Accept the whole run."""
+        self._accept(whole=True)
+
+    def _accept(self, *, whole: bool) -> None:
+        from workbench.tui.accepting.accept import RunAccepter
+
+        self.app.part(RunAccepter).accept(whole=whole)
+
+    @action(
+        "",
+        "Capture: accept what all runs share, of everything that the filter shows",
+        name="capture",
+        needs=_capture,
+        changes=True,
+        words="expect propose snapshot approve golden baseline update several",
+    )
+    def capture(self) -> None:
+        """Accept what all runs of a case share, of every case that the filter shows."""
+        from workbench.tui.accepting.capturing import Capturer
+
+        self.app.part(Capturer).begin()
+
+    @action(
+        "",
+        "Copy a prompt for a coding agent to fix what failed",
+        name="run.fix_prompt",
+        needs=_fix_prompt,
+        words="agent claude codex explain repair advice",
+    )
+    def copy_fix_prompt(self) -> None:
+        """Copy a prompt that asks a coding agent to fix the failure."""
+        run = self.app.selection.run
+        if run is None or (result := run.shown_result) is None:
+            return
+        from workbench.reports.fix_prompt import fix_prompt  # on use, like everything that few sessions need
+
+        prompt = fix_prompt(run.shown_case, result, str(run.path))
+        self.app.copy(prompt, "the prompt", self.app.announce)
+
+    @action(
+        "Y",
+        "Fork the run before or after what the cursor is on",
+        name="run.fork",
+        where="run",
+        label="fork",
+        needs=_fork,
+        changes=True,
+        words="branch continue",
+    )
+    def fork(self) -> None:
+        """Fork the run at the cursor."""
+        from workbench.tui.stepping.forking import Forker
+
+        self.app.part(Forker).fork()
+
+    @action(
+        "w",
         "Save this run as a recording; while it is held, up to there",
-        ("w",),
+        name="run.save",
         label="save",
-        why_not=_save_run,
-    ),
-)
-
-
-def _grades(now: TrajectoryNow) -> str | None:
-    return now.why_not_graded
-
-
-def _save(now: TrajectoryNow) -> str | None:
-    if now.shown == "a recording":
-        return "this run is a recording already"
-    return None if now.shown == "a finished run" else "this run is not finished yet"
-
-
-def _copy(now: Situation) -> str | None:
-    return None if now.has_text else "nothing has happened in this run yet"
+        needs=_save_run,
+        changes=True,
+        words="export record replay",
+    )
+    def save(self) -> None:
+        """Save the run as a recording."""
+        if (run := self.app.selection.run) is not None:
+            self.app.services.run_saver.save_soon(run, self.app.announce)
 
 
 OF_STORED_RUN = Action("run.expand", "Open the last run, from the history", ("enter",), "run", "open")
 """What the key does while the pane names a run of the history, for the key bar."""
-
-TRAJECTORY_ACTIONS: tuple[Action, ...] = (
-    Action("trajectory.expand", "Show all of a value, or fold it", ("enter",), "trajectory", "expand", listed=False),
-    Action("trajectory.find", "Search the run", ("slash",), "trajectory", "search"),
-    Action("trajectory.find_next", "Next match of the search", ("ctrl+g",), "trajectory", listed=False),
-    Action(
-        "trajectory.grades",
-        "Grades: the run as every grader scores it",
-        ("equals_sign",),
-        "trajectory",
-        "grades",
-        _grades,
-    ),
-    Action("trajectory.copy", "Copy what the cursor is on", ("y",), "trajectory", "copy", _copy),
-    Action("trajectory.save", "Save the run as a recording", ("w",), "trajectory", "save", _save),
-    Action("trajectory.back", "End the search, or leave the screen", ("escape",), "trajectory", "back", listed=False),
-    Action("trajectory.help", "Keys and help", ("question_mark",), "trajectory", "keys", listed=False),
-    Action("trajectory.quit", "Quit", ("q",), "trajectory", listed=False),
-)
-
-FEATURE = Feature(
-    "trajectory", (*ACTIONS, *TRAJECTORY_ACTIONS), screens={"trajectory": "the run"}, group="The displayed run"
-)

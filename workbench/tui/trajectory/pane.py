@@ -11,7 +11,6 @@ from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
 from workbench.tui.kit.bars import PaneTitle
-from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.record import RunRecord, waiting_message
@@ -21,6 +20,7 @@ from workbench.tui.trajectory.view import RunList, SearchedRun
 
 if TYPE_CHECKING:
     from workbench.tui.kit.actions import HeldKind
+    from workbench.tui.shell.workbench import Workbench
     from workbench.tui.stepping.held_editor import HeldEditor
     from workbench.tui.stepping.held_text import HeldText
 
@@ -34,7 +34,7 @@ class RunPane(SearchedRun):
     class Kept(TextualMessage):
         """Posted when the typed text should be sent to the run."""
 
-    def __init__(self, stage: Stage, widget_id: str | None = None, *, classes: str | None = None) -> None:
+    def __init__(self, stage: Workbench, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(widget_id, classes=classes)
         self._stage = stage
         self._run: RunRecord | None = None

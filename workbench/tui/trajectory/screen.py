@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,28 +10,51 @@ from textual.binding import BindingType
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import is_recording
+from workbench.dataclasses import dataclass
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import MOVING, bindings_for, key_for
+from workbench.tui.kit.actions import MOVING, Shown, Situation, action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.words import why_not_graded
-from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord, waiting_message
-from workbench.tui.trajectory.actions import FEATURE, TrajectoryNow
 from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.headline import headline, run_name
 from workbench.tui.trajectory.view import RunList, SearchedRun
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class TrajectoryNow(Situation):
+    """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if so."""
+
+    shown: Shown = "nothing"
+    why_not_graded: str | None = None
+
+
+def _grades(now: TrajectoryNow) -> str | None:
+    return now.why_not_graded
+
+
+def _copy(now: Situation) -> str | None:
+    return None if now.has_text else "nothing has happened in this run yet"
+
+
+def _save(now: TrajectoryNow) -> str | None:
+    if now.shown == "a recording":
+        return "this run is a recording already"
+    return None if now.shown == "a finished run" else "this run is not finished yet"
 
 
 class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a read-only run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
 
 
 class ReadRun(SearchedRun):
@@ -42,23 +64,16 @@ class ReadRun(SearchedRun):
         yield ReadRunList("trajectory-run")
 
 
-SaveRun = Callable[[RunRecord, Announce], object]
-"""Saves a run as a recording and announces where."""
-
-
 class TrajectoryScreen(SideScreen[None]):
-    """Shows `record`, and follows it while it is active. `title` is where it comes from, such as a batch. `save` saves
-    it as a recording."""
+    """Shows `record`, and follows it while it is active. `title` is where it comes from, such as a batch."""
 
-    FEATURE = FEATURE
     NAME = "trajectory"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("expand",)
+    TITLE_IN_TEXT = "the run"
     AUTO_FOCUS = "#trajectory-run"
 
-    def __init__(self, stage: Stage, record: RunRecord, title: str, book: RunBook, save: SaveRun) -> None:
+    def __init__(self, stage: Workbench, record: RunRecord, title: str) -> None:
         super().__init__(stage)
-        self._book = book
-        self._save = save
         self.record = record
         self._from = title
         self._missed = False
@@ -79,7 +94,7 @@ class TrajectoryScreen(SideScreen[None]):
         return self.query_one(ReadRun)
 
     def second_passed(self) -> None:
-        self.run.run_list.pass_time(self._book.now())
+        self.run.run_list.pass_time(self.stage.selection.book.now())
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         if (self.record.path, self.record.case_id) in cases or self.record.stage == "waiting":
@@ -96,7 +111,8 @@ class TrajectoryScreen(SideScreen[None]):
     def _show(self) -> None:
         """Show the current state of the run."""
         self.run.run_list.show(
-            self.record.view, waiting_message(self.record, self._book.held_runs, self._book.starting)
+            self.record.view,
+            waiting_message(self.record, self.stage.selection.book.held_runs, self.stage.selection.book.starting),
         )
         self.run.show_found()
         self._show_bars()
@@ -133,6 +149,7 @@ class TrajectoryScreen(SideScreen[None]):
             has_text=self.run.run_list.item is not None,
         )
 
+    @action("=", "Grades: the run as every grader scores it", label="grades", needs=_grades)
     def do_grades(self) -> None:
         """Show the grades of every grader."""
         from workbench.tui.grades.screen import GradesScreen
@@ -142,27 +159,33 @@ class TrajectoryScreen(SideScreen[None]):
         if result is not None:
             self.stage.show(GradesScreen(self.stage, GradesState(self.record.shown_case, result)))
 
+    @action("y", "Copy what the cursor is on", label="copy", needs=_copy)
     def do_copy(self) -> None:
         """Copy the item under the cursor in full."""
         if (item := self.run.run_list.item) is not None:
             self.stage.copy(*copied_text(item), self.announce)
 
+    @action("enter", "Show all of a value, or fold it", label="expand")
     def do_expand(self) -> None:
         """Expand or fold the item under the cursor."""
         self.run.run_list.toggle()
 
+    @action("/", "Search the run", label="search")
     def do_find(self) -> None:
         """Search the run."""
         self.run.search()
 
+    @action("ctrl+g", "Next match of the search")
     def do_find_next(self) -> None:
         """Go to the next match."""
         self.run.find(1)
 
+    @action("w", "Save the run as a recording", label="save", needs=_save, changes=True)
     def do_save(self) -> None:
         """Save the run as a recording."""
-        self._save(self.record, self.announce)
+        self.stage.services.run_saver.save_soon(self.record, self.announce)
 
+    @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
         """End the search, or leave the screen."""
         if self.run.searching:

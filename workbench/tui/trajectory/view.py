@@ -11,7 +11,7 @@ from textual.message import Message
 
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.lines.prose import Message as Text
@@ -20,9 +20,9 @@ from workbench.tui.lines.typed_rows import with_breakpoint
 from workbench.tui.run_book.shown.items import CallItem, Item
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.shown.view import RunView
-from workbench.tui.stepping.actions import WHILE_HELD
+from workbench.tui.stepping.actions import StepActions
 from workbench.tui.terminal.theming import Ground
-from workbench.tui.trajectory.actions import FEATURE
+from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.call_lines import held_action
 from workbench.tui.trajectory.run_lines import Place, RunLines
 
@@ -33,7 +33,7 @@ _AROUND_HELD = 5
 class RunList(LineView):
     """The lines of a run. Posts `News` when the number of unseen steps or of matches changes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for((*FEATURE.at("run"), *WHILE_HELD))
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("run", ShownRunActions, StepActions))
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class News(Message):

@@ -1,8 +1,14 @@
-"""Actions in the suite tree."""
+"""The actions of the suite tree: filtering and folding it, and changing its suites and cases."""
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, MainSituation, Why, key_for
+from typing import TYPE_CHECKING
+
+from workbench.tui.kit.actions import MainActions, MainSituation, Why, action, key_for
+
+if TYPE_CHECKING:
+    from workbench.tui.tree.changing import SuiteChanger
+    from workbench.tui.tree.new_suites import NewSuites
 
 
 def _new(now: MainSituation) -> str | None:
@@ -38,19 +44,164 @@ def _moved_over(now: MainSituation) -> str | None:
     )
 
 
-ACTIONS: tuple[Action, ...] = (
-    Action("tree.filter", "Filter the suites as you type; in a run, search it", ("slash",), label="find"),
-    Action("tree.open", "Show the case, or fold the branch", ("enter",), "suites", listed=False),
-    Action("tree.fold", "Fold the branch", ("left",), "suites", listed=False),
-    Action("tree.unfold", "Unfold the branch", ("right",), "suites", listed=False),
-    Action("tree.new", "New case; on a folder, a new suite", ("n",), "suites", "new", _new),
-    Action("tree.new_suite", "New suite", ("N",)),
-    Action("tree.duplicate", "Duplicate the case or suite", ("d",), "suites", why_not=_as_a_whole),
-    Action("tree.rename", "Rename the case or suite", ("f2",), "suites", why_not=_here),
-    Action("tree.up", "Move the case up", ("alt+up", "K"), "suites", why_not=_moved(-1, "first")),
-    Action("tree.down", "Move the case down", ("alt+down", "J"), "suites", why_not=_moved(1, "last")),
-    Action("tree.move", "Put the case into another suite", ("P",), "suites", why_not=_moved_over),
-    Action("tree.delete", "Delete the case or suite", ("delete",), "suites", why_not=_as_a_whole),
-)
+class TreeActions(MainActions):
+    """Filters, folds and changes the tree of suites."""
 
-FEATURE = Feature("tree", ACTIONS, group="Suites and cases")
+    GROUP = "Suites and cases"
+
+    @action(
+        "/",
+        "Filter the suites as you type; in a run, search it",
+        name="tree.filter",
+        label="find",
+        words="find search grep",
+    )
+    def filter(self) -> None:
+        """Type to filter the tree, or to search the run if its pane has the focus."""
+        main = self.app.main
+        if main.pane == "run" and main.selection.runs:
+            main.run_pane.search()
+        else:
+            main.filter_box.begin()
+
+    @action("enter", "Show the case, or fold the branch", name="tree.open", where="suites", listed=False)
+    def open(self) -> None:
+        """Go to the case or its run, or fold the branch. An empty tree offers to begin a suite."""
+        main, row, tree = self.app.main, self.app.selection.row, self.app.selection.tree
+        if row is None:
+            if not tree.filter:
+                self._suites.offer()
+            return
+        if row.case is None and tree.is_foldable(row) and (row.open is None or row.open.cases):
+            self._fold(not tree.is_folded(row))
+        else:
+            main.go_to("run" if main.selection.runs else "case")
+
+    @action("left", "Fold the branch", name="tree.fold", where="suites", listed=False)
+    def fold(self) -> None:
+        """Fold the branch, or go to the one above."""
+        self._fold(True)
+
+    @action("right", "Unfold the branch", name="tree.unfold", where="suites", listed=False)
+    def unfold(self) -> None:
+        """Unfold the branch."""
+        self._fold(False)
+
+    def _fold(self, folded: bool) -> None:
+        row, tree = self.app.selection.row, self.app.selection.tree
+        if row is None:
+            return
+        if folded and (not tree.is_foldable(row) or tree.is_folded(row)):
+            tree.move_to(tree.parent(tree.cursor))
+        else:
+            tree.fold(row, folded)
+        self.app.main.suite_tree.follow_state()
+
+    @action(
+        "n",
+        "New case; on a folder, a new suite",
+        name="tree.new",
+        where="suites",
+        label="new",
+        needs=_new,
+        changes=True,
+        words="add create insert test",
+    )
+    def new(self) -> None:
+        """Make a case, or a suite where the cursor is on a folder."""
+        self._changer.new()
+
+    @action("N", "New suite", name="tree.new_suite", changes=True, words="add create import file server mcp")
+    def new_suite(self) -> None:
+        """Make a suite."""
+        self._suites.ask()
+
+    @action(
+        "d",
+        "Duplicate the case or suite",
+        name="tree.duplicate",
+        where="suites",
+        needs=_as_a_whole,
+        changes=True,
+        words="copy clone",
+    )
+    def duplicate(self) -> None:
+        """Duplicate the case or suite."""
+        self._changer.duplicate()
+
+    @action(
+        "f2",
+        "Rename the case or suite",
+        name="tree.rename",
+        where="suites",
+        needs=_here,
+        changes=True,
+        words="name title",
+    )
+    def rename(self) -> None:
+        """Rename the case or suite."""
+        self._changer.rename()
+
+    @action(
+        "alt+up K",
+        "Move the case up",
+        name="tree.up",
+        where="suites",
+        needs=_moved(-1, "first"),
+        changes=True,
+        words="reorder",
+    )
+    def up(self) -> None:
+        """Move the case up."""
+        self._changer.move(-1)
+
+    @action(
+        "alt+down J",
+        "Move the case down",
+        name="tree.down",
+        where="suites",
+        needs=_moved(1, "last"),
+        changes=True,
+        words="reorder",
+    )
+    def down(self) -> None:
+        """Move the case down."""
+        self._changer.move(1)
+
+    @action(
+        "P",
+        "Put the case into another suite",
+        name="tree.move",
+        where="suites",
+        needs=_moved_over,
+        changes=True,
+        words="move cut paste",
+    )
+    def move(self) -> None:
+        """Put the case into another suite."""
+        self._changer.move_over()
+
+    @action(
+        "del",
+        "Delete the case or suite",
+        name="tree.delete",
+        where="suites",
+        needs=_as_a_whole,
+        changes=True,
+        words="remove",
+    )
+    def delete(self) -> None:
+        """Delete the case or suite."""
+        self._changer.delete()
+
+    @property
+    def _changer(self) -> SuiteChanger:
+        from workbench.tui.tree.changing import SuiteChanger
+
+        return self.app.part(SuiteChanger)
+
+    @property
+    def _suites(self) -> NewSuites:
+        from workbench.tui.tree.new_suites import NewSuites
+
+        return self.app.part(NewSuites)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import (
     Restructured,
@@ -24,7 +24,6 @@ from workbench.authoring.case_list import (
 )
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.form.row_changes import new_case
-from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import tie
 from workbench.numerals import counted
@@ -34,55 +33,30 @@ from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
-from workbench.tui.kit.stage import Stage
 from workbench.tui.tree.dialogs import DeleteSuiteScreen, NewCase, NewCaseScreen, WhichSuiteScreen
 from workbench.tui.tree.new_suites import NewSuites
-from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 _BACK = f"{key_for('edit.undo')} brings it back"
 
 
-class StructureCommands:
-    """Handles the actions of `actions.tree` that change suites."""
+class SuiteChanger:
+    """Makes, duplicates, renames, moves and deletes cases and suites."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        selection: Selection,
-        new_suites: NewSuites,
-        known_tools: KnownTools,
-        *,
-        is_bundled: Callable[[Path], bool],
-        forget_draft: Callable[[OpenSuite], object],
-        deleted: Path,
-        type_message: Callable[[], object],
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._open_suites = selection.open_suites
-        self._new_suites = new_suites
-        self._known_tools = known_tools
-        self._is_bundled = is_bundled
-        self._forget_draft = forget_draft
-        self._type_message = type_message
-        self._deleted = deleted
-        """The folder for deleted suites."""
-        self.methods: dict[str, Callable[[], object]] = {
-            "tree.new": self._new,
-            "tree.duplicate": self._duplicate,
-            "tree.rename": self._rename,
-            "tree.up": partial(self._move, -1),
-            "tree.down": partial(self._move, 1),
-            "tree.move": self._move_over,
-            "tree.delete": self._delete,
-        }
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._open_suites = app.open_suites
 
     # Cases
 
-    def _new(self) -> None:
+    def new(self) -> None:
+        """Make a case, or a suite where the cursor is on a folder."""
         row = self._selection.row
         if row is None or row.open is None:
-            self._new_suites.ask()
+            self._stage.part(NewSuites).ask()
             return
         suite, before = row.open, row.case.key if row.case is not None else None
         if not self._can_be_restructured(suite):
@@ -93,11 +67,12 @@ class StructureCommands:
                 case = new_case(wanted.kind, wanted.name)
                 if self._take(suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
                     self._stage.announce(f"New case {wanted.name}: type what the user asks")
-                    self._type_message()
+                    self._stage.main.case_pane.type_message()
 
         self._stage.show(NewCaseScreen(suite.path.name, lambda name: None), make)
 
-    def _duplicate(self) -> None:
+    def duplicate(self) -> None:
+        """Duplicate the case or suite."""
         row = self._selection.row
         if row is None or row.open is None:
             return
@@ -108,7 +83,8 @@ class StructureCommands:
             index = row.case.index
             self._take(suite, lambda: with_copy(suite, index))
 
-    def _rename(self) -> None:
+    def rename(self) -> None:
+        """Rename the case or suite."""
         row = self._selection.row
         if row is None or row.open is None or not self._can_be_restructured(row.open):
             return
@@ -128,13 +104,15 @@ class StructureCommands:
 
         self._stage.show(NameScreen(title, name, message, lambda text: None), take)
 
-    def _move(self, step: int) -> None:
+    def move(self, step: int) -> None:
+        """Move the case down (1) or up (-1)."""
         row, to = self._selection.row, self._selection.tree.neighbour(step)
         if row is not None and row.open is not None and row.case is not None and to is not None:
             suite, index = row.open, row.case.index
             self._take(suite, lambda: with_moved(suite, index, to))
 
-    def _move_over(self) -> None:
+    def move_over(self) -> None:
+        """Put the case into another suite."""
         row = self._selection.row
         if row is None or row.open is None or row.case is None:
             return
@@ -183,10 +161,11 @@ class StructureCommands:
     def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
         """Return tools that a suite certainly lacks. Servers that never listed their tools may have any."""
         header = target.document.table(HEAD)
-        known = {tool.name for tool in self._known_tools.of(header, target.path)}
+        known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
         return [] if "servers" in header and not known else [name for name in used if name not in known]
 
-    def _delete(self) -> None:
+    def delete(self) -> None:
+        """Delete the case or suite."""
         row = self._selection.row
         if row is None or row.open is None:
             return
@@ -210,14 +189,14 @@ class StructureCommands:
             except SpliceError as error:
                 self._refuse(error)
                 return
-        folder = Path() if self._is_bundled(suite.path) else suite.path.parent
+        folder = Path() if self._stage.services.is_bundled(suite.path) else suite.path.parent
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
-        self._new_suites.add(OpenSuite.new(path, document.text))
+        self._stage.part(NewSuites).add(OpenSuite.new(path, document.text))
         self._stage.announce(f"Duplicated as {path.name}; {key_for('save')} saves it")
 
     async def _delete_suite(self, suite: OpenSuite) -> None:
         path = suite.path
-        if self._is_bundled(path):
+        if self._stage.services.is_bundled(path):
             self._say_no(
                 f"{path.name} came with the program and cannot be deleted; "
                 f"{key_for('tree.duplicate')} makes your own copy"
@@ -233,11 +212,11 @@ class StructureCommands:
             return
         text = suite.document.text if suite.dirty else None
         try:
-            moved_to = await asyncio.to_thread(_put_away, path, text, self._deleted)
+            moved_to = await asyncio.to_thread(_put_away, path, text, self._stage.program.folders.deleted)
         except OSError as error:
             self._say_no(f"{path.name} was not deleted: {error.strerror or error}")
             return
-        self._forget_draft(suite)
+        self._stage.services.drafting.forget(suite)
         self._open_suites.close(suite)
         self._stage.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, moved_to))}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,60 +11,36 @@ from workbench.authoring.case_list import named_path, suite_name
 from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.models import ConfigError
-from workbench.config.program import Program
 from workbench.engine.server_calls import ServerOf
 from workbench.evaluation.client_servers import ClientConfigError, servers_on_machine
 from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToAsk, servers_to_ask
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.files import resolved
-from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.preview import PreviewScreen
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.tree.dialogs import BeginScreen, NewSuite, NewSuiteScreen
 from workbench.tui.tree.from_server import Listed, ListingScreen, ServerScreen, first_suite_lines
-from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.engine.server_calls import Serving
-    from workbench.evaluation.approval import Approval
+    from workbench.tui.shell.workbench import Workbench
 
 
 class NewSuites:
     """Makes suites, which are written when they are saved."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        selection: Selection,
-        panes: Panes,
-        *,
-        is_bundled: Callable[[Path], bool],
-        program: Program,
-        approve_servers: Callable[[SuiteFile, Program], Awaitable[Approval | str]],
-        open_serving: Callable[[], Awaitable[Serving]],
-        tools_changed: Callable[[], object],
-        show_samples: Callable[[], object],
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._open_suites = selection.open_suites
-        self._panes = panes
-        self._is_bundled = is_bundled
-        self._program = program
-        self._approve_servers = approve_servers
-        self._open_serving = open_serving
-        self._tools_changed = tools_changed
-        self._show_samples = show_samples
-        self.methods: dict[str, Callable[[], object]] = {"tree.new_suite": self.ask}
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._open_suites = app.open_suites
+        self._program = app.program
 
     def offer(self) -> None:
         """Ask how to begin in a folder without suites."""
 
         def take(answer: str | None) -> None:
             if answer == "samples":
-                self._show_samples()
+                self._stage.services.reader.add_samples()
             elif answer is not None:
                 self.ask(from_server=answer == "server")
 
@@ -116,12 +91,16 @@ class NewSuites:
             except (ClientConfigError, ConfigError) as error:
                 self._stage.announce(f"Nothing was made: {error}", "warned", GLYPHS.warned)
                 return
-            approval = await self._approve_servers(asked.file, asked.program)
+            approval = await self._stage.services.starter.approval_of_servers(asked.file, asked.program)
             if isinstance(approval, str):
                 self._stage.announce(approval, "warned", GLYPHS.warned)
                 text = question.typed  # to be asked again, with what was typed
                 continue
-            suite, grant, serving = asked.file.suite, approval.grants[path], await self._open_serving()
+            suite, grant, serving = (
+                asked.file.suite,
+                approval.grants[path],
+                await self._stage.services.runner.open_serving(),
+            )
             assert suite is not None
             servers = [ServerOf(path, server) for server in suite.servers]
             listed = await self._stage.ask(
@@ -150,7 +129,7 @@ class NewSuites:
         if (why_not := self._why_not_new(self._folder(), path)) is not None:
             self._stage.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
             return
-        self._tools_changed()
+        self._stage.services.tools_changed()
         suite = OpenSuite.new(path, made.text)
         self.add(suite)
         self._selection.select(path, suite.cases[0].key)
@@ -172,7 +151,7 @@ class NewSuites:
         """Open a suite that is not on disk, and select it."""
         self._open_suites.add(suite)
         self._selection.select(suite.path)
-        self._panes.go_to("suites")
+        self._stage.main.go_to("suites")
 
     def _why_not_new(self, folder: Path, path: Path) -> str | None:
         if path.suffix != ".toml":
@@ -193,4 +172,4 @@ class NewSuites:
             folder = row.key.path if row.key.kind == "folder" else row.key.path.parent
         else:
             folder = next((root for root in roots if root.is_dir()), Path())
-        return Path() if self._is_bundled(folder / "suite.toml") else folder
+        return Path() if self._stage.services.is_bundled(folder / "suite.toml") else folder

@@ -14,7 +14,7 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.history.records import HistoryError, RunRow
 from workbench.show.glyphs import GLYPHS
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
 from workbench.tui.run_book.stored import main_causes
@@ -23,6 +23,7 @@ from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_grade
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
     from workbench.analysis.over_time import LastResult, LastResults
+    from workbench.tui.shell.workbench import Workbench
 
 
 AT_ONCE = 200
@@ -105,7 +106,7 @@ class HistoryReader:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Workbench,
         results: RememberedResults,
         file: Path | None,
         redacted: Callable[[str], str],

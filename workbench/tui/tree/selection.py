@@ -13,7 +13,6 @@ from workbench.authoring.workspace import OpenSuites
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.variants import NO_VARIANTS, Variants
-from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.summaries import deciding_run
@@ -21,6 +20,8 @@ from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:
     from workbench.analysis.over_time import LastResult
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
 
 
 def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenSuite, tuple[str, ...]]]:
@@ -191,7 +192,7 @@ class Selection:
             follower(news)
 
 
-def go_to_run(selection: Selection, panes: Panes, stage: Stage, run: RunRecord) -> None:
+def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: RunRecord) -> None:
     """Select a run and go to the run pane. If its case is gone, announce that."""
     if selection.find_run(run):
         panes.go_to("run")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.binding import BindingType
@@ -11,22 +11,24 @@ from textual.widgets import Input
 
 from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.spans import EMPTY, Line, Role
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.stage import Panes
 from workbench.tui.lines.prose import message_lines
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.tree.actions import FEATURE
+from workbench.tui.tree.actions import TreeActions
 from workbench.tui.tree.lines import fold_cell, tree_line, tree_message
 from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import TreeState
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
 
 
 class SuiteTree(LineView):
     """Folders, suites and cases. Posts `Moved` when the cursor moves to a different row."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("suites"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("suites", TreeActions))
     CURSOR_CHANGES_LINES = False
 
     class Moved(Message):
@@ -91,7 +93,7 @@ class FilterBox(SafeInput):
     class Ended(Message):
         """Posted when typing ends."""
 
-    def __init__(self, selection: Selection, panes: Panes) -> None:
+    def __init__(self, selection: Selection, panes: MainScreen) -> None:
         super().__init__("", "words, status:failed, tag:…", widget_id="filter", max_length=MAX_FILTER_CHARS)
         self._selection = selection
         self._panes = panes

@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.authoring.case_list import CaseKey
+from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Role, Span, wrap_line
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar, palette_of, strip_of
-from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.prose import title_line
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.trajectory.headline import began
-from workbench.tui.two_runs.actions import FEATURE, PairNow
+from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.two_runs.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
 from workbench.tui.two_runs.state import PairState, Snapshot, under_way
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class PairNow(Situation):
+    """The situation of the screen. `differ` is whether the runs differ."""
+
+    differ: bool = False
+
+
+def _differ(now: PairNow) -> str | None:
+    return None if now.differ else "both runs say and do the same"
 
 
 class PairHead(Widget):
@@ -158,21 +170,16 @@ async def compare_runs(left: RunRecord, right: RunRecord) -> PairState:
     return await in_background(lambda: PairState(left, right, snapshot=now))
 
 
-OpenRun = Callable[[RunRecord, str], SideScreen[None]]
-"""Creates the screen of one run. The text is where the run comes from."""
-
-
 class PairScreen(SearchedScreen[None]):
     """Compares two runs when opened, and again when one of them ends."""
 
-    FEATURE = FEATURE
     NAME = "pair"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
+    FIRST = ("next", "previous", "expand", "copy", "first", "second")
+    TITLE_IN_TEXT = "two runs side by side"
     AUTO_FOCUS = "#pair-list"
 
-    def __init__(self, stage: Stage, state: PairState, open_run: OpenRun) -> None:
+    def __init__(self, stage: Workbench, state: PairState) -> None:
         super().__init__(stage)
-        self._open_run = open_run
         self.state = state
         self._going = state.going
 
@@ -233,10 +240,12 @@ class PairScreen(SearchedScreen[None]):
 
     # Actions
 
+    @action("]", "Next difference", label="next", needs=_differ)
     def do_next(self) -> None:
         """Go to the next difference."""
         self._to_difference(1)
 
+    @action("[", "Previous difference", label="previous", needs=_differ)
     def do_previous(self) -> None:
         """Go to the previous difference."""
         self._to_difference(-1)
@@ -246,35 +255,69 @@ class PairScreen(SearchedScreen[None]):
         if number is not None:
             self.announce(f"{number + 1} of {counted(len(self.state.differences), 'difference')}")
 
+    @action("enter", "Show all of it, or fold it", label="expand")
     def do_expand(self) -> None:
         """Fold or unfold the entry under the cursor."""
         self._list.fold(None)
 
+    @action("left", "Fold")
     def do_fold(self) -> None:
         """Fold the entry under the cursor."""
         self._list.fold(True)
 
+    @action("right", "Unfold")
     def do_unfold(self) -> None:
         """Unfold the entry under the cursor."""
         self._list.fold(False)
 
+    @action("tab", "Side by side, or one above the other")
     def do_layout(self) -> None:
         """Switch between columns and stacked runs."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()
 
+    @action("1", "Open the first run", label="first run")
     def do_first(self) -> None:
         """Show only the first run."""
         self._show_alone(self.state.runs[0])
 
+    @action("2", "Open the second run", label="second run")
     def do_second(self) -> None:
         """Show only the second run."""
         self._show_alone(self.state.runs[1])
 
     def _show_alone(self, run: RunRecord) -> None:
-        self.stage.show(self._open_run(run, began(run)))
+        self.stage.show(TrajectoryScreen(self.stage, run, began(run)))
 
+    @action("y", "Copy the comparison as text", label="copy")
     def do_copy(self) -> None:
         """Copy the comparison as text."""
         self.stage.copy(copied_pair(self.state), "the comparison", self.announce)
+
+
+async def pair_screen(
+    app: Workbench, left: RunRecord, right: RunRecord, batches: tuple[str, ...] | None = None
+) -> PairScreen:
+    """Compare the current state of two runs in a thread and return their screen. `batches` names the batch of each."""
+    state = await compare_runs(left, right)
+    if batches is not None:
+        state.batches = batches
+    return PairScreen(app, state)
+
+
+def open_pair(app: Workbench) -> None:
+    """Compare the displayed run with its origin, or else with the next run of the case."""
+    runs, shown = app.selection.runs, app.selection.run
+    if shown is None or len(runs) < 2:
+        return
+    next_one = runs[(app.selection.chosen_run + 1) % len(runs)]
+    other = next((run for run in runs if run is shown.origin), next_one)
+    left, right = sorted((shown, other), key=runs.index)
+
+    async def show() -> None:
+        screen = await pair_screen(app, left, right)
+        if app.shows_main:  # otherwise the user has gone elsewhere
+            app.show(screen)
+
+    app.work(show(), "pair", exclusive=True)

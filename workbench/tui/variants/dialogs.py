@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -12,11 +12,13 @@ from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
-from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.difference import difference
 from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import with_margin
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 _MIN_ROWS = 4
 _AROUND = 11
@@ -32,7 +34,7 @@ class VariantTextScreen(Dialog[str]):
     VariantTextScreen TextEditor { background: $panel; }
     """
 
-    def __init__(self, stage: Stage, title: str, explanation: str, present: str, text: str) -> None:
+    def __init__(self, stage: Workbench, title: str, explanation: str, present: str, text: str) -> None:
         self.TITLE_LINE = title  # type: ignore[misc]
         self._stage = stage
         self._explanation = explanation

@@ -13,9 +13,9 @@ from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
 from workbench.authoring.form.tables import tool_of_call
 from workbench.show.spans import Line
-from workbench.tui.case.actions import FEATURE
+from workbench.tui.case.form.actions import FormActions
 from workbench.tui.case.form.fields_view import FormFields
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import Motion
 from workbench.tui.lines.typed_rows import with_breakpoint
 
@@ -23,7 +23,7 @@ from workbench.tui.lines.typed_rows import with_breakpoint
 class FormView(FormFields):
     """A form. Its methods return why they cannot do something."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("form"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("form", FormActions))
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)

@@ -14,11 +14,11 @@ from textual.widget import Widget
 
 from workbench.authoring.document import Document
 from workbench.trajectory.events import ToolDefinition
-from workbench.tui.case.actions import FEATURE
 from workbench.tui.case.excerpt_view import CasePicture, CaseView
+from workbench.tui.case.toml.actions import TomlActions
 from workbench.tui.case.toml.completing import TomlCompleting
 from workbench.tui.case.toml.part import TomlPart, found_in
-from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.suggestions import CompletionList, ProblemList
 from workbench.tui.kit.text_editor import TomlEditor
@@ -37,7 +37,7 @@ class TomlPane(SearchedPane):
     TomlPane > CompletionList { layer: completions; }
     TomlPane > TomlEditor, TomlPane > ProblemList { display: none; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("toml"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("toml", TomlActions))
 
     class Turned(TextualMessage):
         """Posted when typing begins or ends."""

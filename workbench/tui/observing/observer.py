@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.models import ConfigError, Provider
-from workbench.config.program import Program
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.new_suites import NewSuites
-from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.tui.observing.dialogs import Wanted
+    from workbench.tui.shell.workbench import Workbench
 
 _LISTEN = "127.0.0.1:0"
 
 
-class ObservingCommands:
-    """Opens the screen. What was typed is proposed again until the program ends."""
+class Observer:
+    """Asks what to record, and starts that. What was typed is proposed again until the program ends."""
 
-    def __init__(self, stage: Stage, selection: Selection, program: Program, new_suites: NewSuites) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._program = program
-        self._new_suites = new_suites
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._program = app.program
         self._typed: Wanted | None = None
-        self.methods: dict[str, Callable[[], object]] = {"observe": self._ask}
 
-    def _ask(self, problem: str = "") -> None:
+    def ask(self, problem: str = "") -> None:
+        """Ask what to record, naming the problem with what was typed before."""
         from workbench.tui.observing.dialogs import ObserveScreen, Wanted
 
         def take(wanted: Wanted | None) -> None:
@@ -78,14 +75,14 @@ class ObservingCommands:
         try:
             await live.start(listen_at(wanted.listen))
         except ListenError as error:
-            self._ask(str(error))
+            self.ask(str(error))
             return
         if not self._stage.shows_main:  # the user has gone elsewhere
             live.stop()
             return
         url, provider = self._endpoint()
         line = environment_line(live.address, provider if url == live.upstream else None, live.upstream)
-        maker = CaseMaker(self._stage, self._selection, self._new_suites, self._program.secrets)
+        maker = CaseMaker(self._stage, self._selection, self._stage.part(NewSuites), self._program.secrets)
         shown.append(LiveScreen(self._stage, live, line, self._program.secrets, maker.make))
         self._stage.show(shown[0], lambda _: self._selection.show_again())
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from rich.segment import Segment
@@ -30,13 +29,10 @@ from textual.worker import NoActiveWorker, WorkerFailed, get_current_worker
 
 from workbench.config.logs import LOG_NAME
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Role
 from workbench.show.visible import one_line
 
 if TYPE_CHECKING:
-    from workbench.config.program import Program
-    from workbench.tui.shell.leaving import Leaving
-    from workbench.tui.shell.starting import Starting
+    from workbench.tui.shell.workbench import Workbench
 
 
 _log = logging.getLogger(__name__)
@@ -51,41 +47,10 @@ UNDRAWN_ROWS = 3
 CANNOT_BE_DRAWN = " this cannot be drawn; the log says why"
 
 
-class ContainedApp(Protocol):
-    """The app, as seen from its error handling."""
-
-    program: Program
-    leaving: Leaving
-    starting: Starting
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether nothing more can be shown."""
-        ...
-
-    @property
-    def main(self) -> Screen[Any]:
-        """The main screen, which is never closed."""
-        ...
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]:
-        """All screens, the top one last."""
-        ...
-
-    def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
-        """Call a function after the waiting messages are handled."""
-        ...
-
-    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom of the top screen."""
-        ...
-
-
 class Containment:
     """Handles the errors of an app."""
 
-    def __init__(self, app: ContainedApp) -> None:
+    def __init__(self, app: Workbench) -> None:
         self._app = app
         self.handled = 0
         """The number of handled messages."""
@@ -129,6 +94,11 @@ class Containment:
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
         app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
+
+    def caught(self, error: Exception) -> None:
+        """Handle an error that Textual caught in a timer, a worker, a callback, or a layout."""
+        undrawn, main = _drawn_by(active_message_pump.get(None)), self._app.main
+        self.happened(error, undrawn=undrawn, ends=undrawn is main and not main.is_mounted)
 
     def _is_closing(self, node: object) -> bool:
         """Return whether a node belongs to a screen that is closing, where errors have no further effect."""
@@ -193,7 +163,7 @@ def _at_work() -> object:
         return active_message_pump.get(None)
 
 
-def drawn_by(pump: MessagePump | None) -> Widget | None:
+def _drawn_by(pump: MessagePump | None) -> Widget | None:
     """Return what was being drawn or set up when Textual caught an error itself."""
     screen = _drawing.get()
     return screen if screen is not None else pump if isinstance(pump, Widget) and not pump._is_mounted else None

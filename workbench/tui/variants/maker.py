@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
@@ -19,41 +19,32 @@ from workbench.suite.suite_file import parse_suite
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import NameScreen
-from workbench.tui.kit.stage import Announce, Stage
-from workbench.tui.tree.selection import Selection
+from workbench.tui.kit.stage import Announce
 from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
 
 if TYPE_CHECKING:
     from workbench.trajectory.events import ToolDefinition
+    from workbench.tui.shell.workbench import Workbench
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""
 
 
-class RunAsVariants(Protocol):
-    """Starts cases as some variants in the background."""
+class VariantMaker:
+    """Makes variants, and runs them in the comparison."""
 
-    def __call__(self, cases: Cases, *, variants: Variants) -> None: ...
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._run_cases = app.services.starter.run_soon
 
-
-class VariantCommands:
-    """Makes variants and runs them; `compare` shows the comparison."""
-
-    def __init__(
-        self, stage: Stage, selection: Selection, run_cases: RunAsVariants, compare: Callable[[], object]
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._run_cases = run_cases
-        self._compare = compare
-        self.methods: dict[str, Callable[[], object]] = {"variant": self._of_prompt, "variant.run": self._run_all}
-
-    def _run_all(self) -> None:
+    def run_all(self) -> None:
+        """Run what is selected as written and as all variants."""
         cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
-        self._compare()
+        self._stage.perform("compare")
 
-    def _of_prompt(self) -> None:
+    def of_prompt(self) -> None:
         """Try another system prompt, on the selected case or on the whole suite."""
         suite, outline = self._selection.suite, self._selection.outline
         if suite is None:
@@ -144,7 +135,7 @@ class VariantCommands:
             variants = self._selection.variants
             self._selection.variants = replace(variants, names=variants.names | {name}, plain=True)
             self._run_cases([(suite, keys)], variants=Variants(frozenset({name})))
-            self._compare()
+            self._stage.perform("compare")
 
 
 def _with_variant(suite: OpenSuite, variant: Table) -> Document:

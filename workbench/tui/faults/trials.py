@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.estimate import estimate
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, plan_runs, same_question
-from workbench.evaluation.plan import Plan
 from workbench.grading.status import Status
 from workbench.lab.faults import FAULTS, LASTS
 from workbench.numerals import counted
@@ -23,24 +20,19 @@ from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.tui.kit.stage import Panes, Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.tree.selection import Selection, go_to_run
+from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.grading.run_summary import RunSummary
     from workbench.lab.faults import FaultMatrix, FaultOptions, FaultPlan, Trial
     from workbench.tui.faults.dialog import Choice
+    from workbench.tui.shell.workbench import Workbench
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""
-
-RunOn = Callable[[Sequence[tuple[Path, str, str]], int | None], Awaitable[str | None]]
-"""Runs cases on certain models, and returns why some are not run."""
-
-RunForks = Callable[[Plan, Mapping[str, RunRecord]], Awaitable[str | None]]
-"""Starts the forks of a plan, with the run that each begins like, and returns why some are not started."""
 
 
 @dataclass(frozen=True)
@@ -51,37 +43,19 @@ class _Found:
     missing: tuple[PlannedRun, ...]
 
 
-class FaultsCommands:
+class FaultTrials:
     """Tries faults of tools, and shows what came of it."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        selection: Selection,
-        panes: Panes,
-        *,
-        plan: Callable[[Sequence[PlannedRun]], Plan],
-        run_on: RunOn,
-        run_forks: RunForks,
-        secrets: Secrets,
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._panes = panes
-        self._plan = plan
-        self._run_on = run_on
-        self._run_forks = run_forks
-        self._secrets = secrets
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
         self._delivered = asyncio.Event()
         self._last: tuple[FaultMatrix, Mapping[str, RunRecord], str] | None = None
         """The last matrix, its runs, and what it is of."""
-        self.methods: dict[str, Callable[[], object]] = {"faults": self._begin}
+        app.services.runs_delivered.append(self._delivered.set)
 
-    def delivered(self) -> None:
-        """Look whether the runs that are waited for have ended."""
-        self._delivered.set()
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Ask which faults to try, and try them."""
         self._stage.work(self._break(), group="start")
 
     async def _break(self) -> None:
@@ -117,13 +91,13 @@ class FaultsCommands:
             return
         origins = {record.run_id: record for _, record in found.at_hand}
         begun = {each.run.run_id: origins[each.origin.run_id] for each in plan.trials if each.run is not None}
-        if (why_not := await self._run_forks(plan.plan, begun)) is not None:
+        if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
         records = {run.run_id: run for run in self._selection.book.under_way() if run.run_id in begun}
         await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.under_way()))
         results = [result for record in records.values() if (result := record.result) is not None]
-        self._last = self._secrets.redacted(plan.matrix(results)), records, place
+        self._last = self._stage.program.secrets.redacted(plan.matrix(results)), records, place
         if self._stage.shows_main:
             self._show()
         else:
@@ -137,7 +111,7 @@ class FaultsCommands:
 
         def go(run_id: str | None) -> None:
             if run_id is not None:
-                go_to_run(self._selection, self._panes, self._stage, records[run_id])
+                go_to_run(self._selection, self._stage.main, self._stage, records[run_id])
 
         self._stage.show(FaultsScreen(self._stage, matrix, place), go)
 
@@ -183,7 +157,7 @@ class FaultsCommands:
     async def _planned(self, found: _Found, options: FaultOptions) -> FaultPlan:
         from workbench.lab.faults import plan_faults
 
-        plan = self._plan([run for run, _ in found.at_hand])
+        plan = self._stage.services.starter.plan([run for run, _ in found.at_hand])
         results = [result for _, record in found.at_hand if (result := record.result) is not None]
         return await in_background(lambda: plan_faults(plan, results, options))
 
@@ -212,7 +186,7 @@ class FaultsCommands:
     async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
         """Make runs, and wait until they ended. Returns why not, if none was made."""
         cases: set[CaseKey] = {(run.file.path, run.case.id) for run in runs}
-        why = await self._run_on([(run.file.path, run.case.id, run.model) for run in runs], 1)
+        why = await self._stage.services.starter.run_on([(run.file.path, run.case.id, run.model) for run in runs], 1)
         if not any(self._selection.book.under_way(case) for case in cases):
             return why or "nothing was run"
         await self._ended(lambda: any(self._selection.book.under_way(case) for case in cases))

@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.config import models
+from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.config.program import Program
-from workbench.evaluation.approval import Trust
 from workbench.evaluation.model_edit import named_model
 from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, with_models
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
-from workbench.tui.kit.stage import Stage, in_background
+from workbench.tui.kit.stage import in_background
 from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.models.choices import ModelChoices, model_choices
 from workbench.tui.models.dialog import ModelsScreen, ModelWays
 from workbench.tui.models.form import AddModelScreen
 from workbench.tui.models.probing import Prober, ProbesScreen
 from workbench.tui.models.state import ModelsState
-from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
@@ -36,30 +37,31 @@ def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
     return {name: f"{about} {GLYPHS.dot} of {one_line(', '.join(stems))}" for name, (about, stems) in found.items()}
 
 
-class ModelsOpening:
-    """Builds the dialog and the form. `is_bundled` tells whether a suite came with the program."""
+class ModelChooser:
+    """Chooses the models to run on, in a dialog, and adds models, in a form."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        selection: Selection,
-        program: Program,
-        trust: Trust,
-        is_bundled: Callable[[Path], bool],
-    ) -> None:
-        self._stage = stage
-        self._selection = selection
-        self._program = program
-        self._trust = trust
-        self._is_bundled = is_bundled
-        self._endpoints, self._problems = known_endpoints(program, self._folders, models.PRESETS)
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._selection = app.selection
+        self._program = app.program
+        self._endpoints, self._problems = known_endpoints(app.program, self._folders, presets.PRESETS)
 
-    def screen(self) -> ModelsScreen:
-        """Return the dialog. Files are read; endpoints are asked once it is shown."""
+    def choose(self, taken: Callable[[], object]) -> None:
+        """Ask for the models to run on. Files are read at once, endpoints are asked once the dialog is shown. `taken`
+        is called if the selection changed."""
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._own, variants, run_as)
-        return ModelsScreen(state, ModelWays(self._ask, self._add, self._change, self._probe, self._choices))
+
+        def take(models: tuple[str, ...] | None) -> None:
+            if models is not None:
+                selection.models, selection.models_for_now = models, False
+                selection.variants = state.chosen_variants
+                taken()
+                self._app.remember()
+
+        ways = ModelWays(self._ask, self._add, self._change, self._probe, self._choices)
+        self._app.show(ModelsScreen(state, ways), take)
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ class ModelsOpening:
     ) -> None:
         adder = self._adder(self._folders[0])
         preset = endpoint.preset if endpoint is not None else None
-        self._stage.show(AddModelScreen(endpoints, preset, model, adder), added)
+        self._app.show(AddModelScreen(endpoints, preset, model, adder), added)
 
     def _change(self, endpoints: Sequence[KnownEndpoint], name: str, changed: Callable[[Added | None], None]) -> str:
         """Show the form for a model that a `workbench.toml` names. Returns why not, if not."""
@@ -112,16 +114,18 @@ class ModelsOpening:
                 return error.problems[0]
             if known is not None:
                 preset = next((each.preset for each in endpoints if each.preset.base_url == known.base_url), None)
-                self._stage.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
+                self._app.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
                 return ""
         return f"{model_label(name)} is in no workbench.toml, so there is nothing to change"
 
     def _probe(self, name: str) -> None:
         files = [suite.file for suite in self._selection.open_suites.suites if suite.file.suite is not None]
-        self._stage.show(ProbesScreen(Prober(self._program, self._trust, name, self._folders, files)))
+        self._app.show(ProbesScreen(Prober(self._program, self._app.services.trust, name, self._folders, files)))
 
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:
         bundled = any(
-            self._is_bundled(suite.path) for suite in self._selection.open_suites.suites if suite.path.parent == folder
+            self._app.services.is_bundled(suite.path)
+            for suite in self._selection.open_suites.suites
+            if suite.path.parent == folder
         )
         return ModelAdder(self._program, folder, bundled=bundled, known=known)

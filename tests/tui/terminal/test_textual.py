@@ -1,0 +1,171 @@
+"""What the app uses of the inside of Textual stands in `tui/terminal`, and is what was tested."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import textual
+
+import workbench.tui
+
+APP = Path(workbench.tui.__path__[0])
+TEXTUAL = Path(textual.__path__[0])
+
+REPLACED = {
+    "Compositor.render_update": "0ad323b75181",
+    "MessagePump._dispatch_message": "2ea2e61753af",
+    "Screen._compositor_refresh": "30c01d22baee",
+    "Screen._refresh_layout": "d5155dd0cae6",
+    "Screen._screen_resized": "5225534965f9",
+    "Widget._get_box_model": "862640e50f91",
+    "Widget.render_lines": "d3a6999d1182",
+}
+"""The methods of Textual that are replaced, each with a digest of the method that was looked at. When one has changed:
+read what it does now, change its replacement, and take the digest from the failure."""
+
+PRIVATE = {
+    "KeyQueueApp._check_bindings",
+    "StagedApp._background_screens",
+    "StagedApp._display",
+    "StagedApp._handle_exception",
+    "TolerantDriver._get_terminal_size",
+    "TolerantDriver._sigcont_application",
+    "TolerantDriver._sigtstp_application",
+    "_auto_restart",
+    "_batch_count",
+    "_bindings",
+    "_cache",
+    "_compositor",
+    "_debug",
+    "_dirty_lines",
+    "_dirty_regions",
+    "_driver",
+    "_exit",
+    "_is_mounted",
+    "_key_thread",
+    "_regions_to_spans",
+    "textual._ansi_sequences",
+    "textual._compositor",
+    "textual._context",
+    "textual._keyboard_protocol",
+    "textual._parser",
+    "textual._styles_cache",
+    "textual._xterm_parser",
+}
+"""The private modules and names of Textual that are used."""
+
+_OF_CLASSES = {"_abc_impl", "_merged_bindings", "_reactives", "_computes", "_decorated_handlers"}
+"""What Textual gives every class."""
+
+
+def files(*, terminal: bool) -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(APP.rglob("*.py")):
+        if ("terminal" in path.parts) is terminal:
+            yield path.relative_to(APP).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_from_textual(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The modules of Textual that a file imports from, each with a name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "textual":
+            yield from ((node.module or "", name.name) for name in node.names)
+
+
+def replaced_in(tree: ast.Module) -> Iterator[str]:
+    """The attributes of Textual's classes to which a file assigns."""
+    classes = {name for _, name in imported_from_textual(tree)}
+    for node in ast.walk(tree):
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        for target in targets:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in classes:
+                yield f"{target.value.id}.{target.attr}"
+
+
+def names_set_in(tree: ast.Module) -> Iterator[str]:
+    """The names of functions, attributes and variables that a file defines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+OURS = {name for where in (True, False) for _, tree in files(terminal=where) for name in names_set_in(tree)}
+THEIRS = {
+    name
+    for path in TEXTUAL.rglob("*.py")
+    for name in names_set_in(ast.parse(path.read_text(encoding="utf-8")))
+    if name.startswith("_") and not name.startswith("__")
+}
+
+
+def private_in(tree: ast.Module) -> Iterator[str]:
+    """The private modules of Textual, and private names of it alone, that a file uses."""
+    yield from (module for module, _ in imported_from_textual(tree) if "._" in module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in THEIRS - OURS and ast.unparse(node) != "os._exit":
+            yield node.attr
+
+
+def overridden(*, terminal: bool) -> set[str]:
+    """The private names of Textual's classes that classes of the app define anew."""
+    found = set()
+    for module in pkgutil.walk_packages(workbench.tui.__path__, "workbench.tui."):
+        for kind in vars(importlib.import_module(module.name)).values():
+            if (
+                not inspect.isclass(kind)
+                or kind.__module__ != module.name
+                or (".terminal." in module.name) is not terminal
+            ):
+                continue
+            theirs = [base for base in kind.__mro__ if base.__module__.split(".")[0] == "textual"]
+            names = [name for name in vars(kind) if name.startswith("_") and not name.startswith(("__", "_default_"))]
+            own = [name for name in names if not name.startswith(("_css_", "_inherit_")) and name not in _OF_CLASSES]
+            found |= {f"{kind.__name__}.{name}" for name in own if any(name in vars(base) for base in theirs)}
+    return found
+
+
+def test_nothing_but_the_terminal_touches_the_inside_of_textual() -> None:
+    found = {name: {*private_in(tree), *replaced_in(tree)} for name, tree in files(terminal=False)}
+    assert {name: private for name, private in found.items() if private} == {}
+    assert overridden(terminal=False) == set()
+
+
+def test_what_is_used_of_the_inside_is_listed() -> None:
+    used = {private for _, tree in files(terminal=True) for private in private_in(tree)}
+    assert used | overridden(terminal=True) == PRIVATE
+    assert {method for _, tree in files(terminal=True) for method in replaced_in(tree)} == REPLACED.keys()
+
+
+@pytest.mark.parametrize("method", REPLACED)
+def test_a_replaced_method_is_the_one_that_was_tested(method: str) -> None:
+    kind, name = method.split(".")
+    path = next(
+        TEXTUAL / f"{module}.py"
+        for _, tree in files(terminal=True)
+        for module, imported in (
+            (m.removeprefix("textual.").replace(".", "/"), n) for m, n in imported_from_textual(tree)
+        )
+        if imported == kind
+    )
+    text = path.read_text(encoding="utf-8")
+    (source,) = (
+        ast.get_source_segment(text, each) or ""
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef) and node.name == kind
+        for each in node.body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name
+    )
+    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    assert digest == REPLACED[method], f"Textual changed {method}: {digest}"

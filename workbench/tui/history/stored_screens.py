@@ -1,0 +1,170 @@
+"""The screens of what the history holds: its batches and its runs, which are read in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.history.records import HistoryError
+from workbench.show.glyphs import GLYPHS
+from workbench.show.views.batch_list import called
+from workbench.trajectory.recording import RecordingError
+from workbench.tui.kit.stage import in_background
+from workbench.tui.lines.words import why_not_graded
+
+if TYPE_CHECKING:
+    from workbench.history.records import BatchRow, Regrade, RunRow
+    from workbench.tui.comparing.batch_screen import ComparedBatchScreen
+    from workbench.tui.comparing.watched import WatchedBatch
+    from workbench.tui.kit.side_screen import SideScreen
+    from workbench.tui.run_book.record import RunRecord
+    from workbench.tui.shell.workbench import Workbench
+
+
+_SHOWN_S = 120.0
+"""How long the screen of a large batch may take to be shown."""
+
+NOT_KEPT = "this session keeps no history: it was started with --no-history"
+
+
+def show_stored(
+    app: Workbench, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]
+) -> None:
+    """Show a screen that needs to read the history, above the given one (`None`: the main screen). A failure is
+    announced there."""
+
+    async def do() -> None:
+        try:
+            screen = await made()
+        except (HistoryError, RecordingError) as error:
+            text = str(error)
+            announce = shown.announce if shown is not None else app.announce
+            announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
+            app.services.batch_work.read_again()  # the file may have been replaced
+        else:
+            if shown is not None or app.shows_main:
+                app.show(screen, over=shown)
+
+    app.work(do(), "kept", exclusive=True)
+
+
+def file_of(app: Workbench) -> Path:
+    """Return the history file. Raises HistoryError."""
+    file = app.services.history
+    if file is None:
+        raise HistoryError(NOT_KEPT)
+    return file
+
+
+async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
+    """Return the screen of a batch by a grading, which shows runs while another process makes them."""
+    from workbench.tui.comparing.batch_screen import ComparedBatchScreen
+    from workbench.tui.comparing.sources import StoredRuns, of_batch
+    from workbench.tui.comparing.state import CompareState
+    from workbench.tui.run_book.stored import read_cases
+
+    file = file_of(app)
+    watched = await in_background(partial(_watched, app, file, batch.number)) if batch.ended_at is None else None
+    if watched is not None:
+        asyncio.get_running_loop().call_later(_SHOWN_S, watched.close_unless_begun)
+
+    def read(words: str, is_wanted: Callable[[], bool] = lambda: True) -> StoredRuns:
+        cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted)
+        return of_batch(file, cases, watched)
+
+    # Everything is read in a thread; thousands of runs take too long for a key.
+    state = await in_background(lambda: CompareState(read("")))
+    return ComparedBatchScreen(app, state, place, read=read, watched=watched)
+
+
+def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
+    """Look on at a batch that goes on without a terminal, `None` if it does not. Blocks. Raises HistoryError."""
+    from workbench.remote.attached.records import AttachError, is_running, record_of
+
+    known = record_of(app.program.folders, file, number)
+    if known is None or not is_running(app.program.folders, known):
+        return None
+    from workbench.remote.attached.viewer import GoneError, Viewing
+    from workbench.tui.comparing.watched import WatchedBatch
+
+    def again() -> Viewing | None:
+        return Viewing(known) if is_running(app.program.folders, known) else None
+
+    try:
+        return WatchedBatch(Viewing(known), app.services.over_main, again)
+    except GoneError:  # it has ended just now
+        return None
+    except AttachError as error:
+        raise HistoryError(str(error)) from error
+
+
+def look_on(app: Workbench, number: int) -> None:
+    """Show a batch of the history while its runs are made."""
+
+    async def made() -> ComparedBatchScreen:
+        from workbench.tui.run_book.stored import read_going
+
+        (batch,), _ = await in_background(partial(read_going, file_of(app), (number,)))
+        return await batch_screen(app, batch, None, f"batch {called(batch)}")
+
+    show_stored(app, None, made)
+
+
+async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
+    """Return the screen of one run, or of two side by side. Each has its origin and grading."""
+    from workbench.tui.run_book.stored import read_recording, record_of
+    from workbench.tui.trajectory.screen import TrajectoryScreen
+    from workbench.tui.two_runs.screen import pair_screen
+
+    file = file_of(app)
+
+    def read() -> list[RunRecord]:
+        return [record_of(read_recording(file, run, grading)) for _, run, grading in wanted]
+
+    records = await in_background(read)
+    if len(records) == 1:
+        return TrajectoryScreen(app, records[0], wanted[0][0])
+    left, right = records
+    return await pair_screen(app, left, right, tuple(f"#{run.batch}" for _, run, _ in wanted))
+
+
+def open_last_run(app: Workbench) -> None:
+    """Show the run that decides the last result of the selected case, by its latest grades."""
+
+    async def made() -> SideScreen[None]:
+        from workbench.tui.trajectory.screen import TrajectoryScreen
+
+        record = await in_background(read)
+        return TrajectoryScreen(app, record, f"batch #{run.batch}")
+
+    if (last := app.selection.last_result) is not None:
+        run, read = last.worst_run, _reader_of(app, last.worst_run)
+        show_stored(app, None, made)
+
+
+def open_last_grades(app: Workbench) -> None:
+    """Show the grades of the run that decides the last result of the selected case."""
+
+    async def made() -> SideScreen[None]:
+        from workbench.tui.grades.screen import GradesScreen
+        from workbench.tui.grades.state import GradesState
+
+        record = await in_background(read)
+        result = record.shown_result
+        if result is None or not result.grades:
+            raise RecordingError(why_not_graded(result) if result is not None else "this run has no result")
+        return GradesScreen(app, GradesState(record.shown_case, result))
+
+    if (last := app.selection.last_result) is not None:
+        read = _reader_of(app, last.worst_run)
+        show_stored(app, None, made)
+
+
+def _reader_of(app: Workbench, run: RunRow) -> Callable[[], RunRecord]:
+    """Return what reads a run with its latest grades."""
+    from workbench.tui.run_book.stored import read_latest, record_of
+
+    return lambda: record_of(read_latest(file_of(app), run))

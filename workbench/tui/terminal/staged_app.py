@@ -1,0 +1,100 @@
+"""The app where it touches the inside of Textual: it draws through the output stage, and its errors are contained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import RenderableType
+from textual import events
+from textual.filter import LineFilter
+from textual.geometry import Size
+from textual.screen import Screen
+
+from workbench.tui.terminal.composing import Update
+from workbench.tui.terminal.containment import Containment
+from workbench.tui.terminal.driver import StagedDriver
+from workbench.tui.terminal.key_queue import KeyQueueApp
+from workbench.tui.terminal.output_stage import Frame
+
+
+class StagedApp(KeyQueueApp):
+    """An app that sends the terminal only what changes, and survives errors if it has a `containment`."""
+
+    containment: Containment | None = None
+
+    def filter_output(self, line_filter: LineFilter) -> None:
+        """Pass everything that is drawn through a filter."""
+        self._filters.append(line_filter)
+
+    @property
+    def is_exiting(self) -> bool:
+        """Whether the app was told to end."""
+        return self._exit
+
+    @property
+    def staged_driver(self) -> StagedDriver | None:
+        """The driver of a terminal, `None` in tests and in a browser."""
+        return self._driver if isinstance(self._driver, StagedDriver) else None
+
+    def _handle_exception(self, error: Exception) -> None:
+        if self.containment is None:
+            super()._handle_exception(error)
+        else:
+            self.containment.caught(error)
+
+    @property
+    def _background_screens(self) -> list[Screen[object]]:
+        """What is seen behind the top screen: of several dialogs only the last one shows."""
+        return [screen for screen in super()._background_screens if not screen.is_modal]
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Send the terminal only what changes."""
+        driver = self.staged_driver
+        if self._batch_count or driver is None or not isinstance(renderable, Update):
+            super()._display(screen, renderable)
+            return
+        compositor = screen._compositor
+        update: object = renderable
+        if not driver.stage.knows(*compositor.size):
+            update = compositor.render_update(full=True, screen_stack=self._background_screens)
+        assert isinstance(update, Update)
+        with driver.drawing():
+            super()._display(screen, Frame(driver.stage, update, *compositor.size))
+
+    def on_resize(self) -> None:
+        """Draw everything anew. The terminal may have cut or moved what it showed, even if the size is back to what it
+        was."""
+        self._forget_shown()
+        self.refresh()
+
+    def action_draw_anew(self) -> None:
+        """Draw everything anew: what the terminal shows may have been written by somebody else."""
+        self._forget_shown()
+        self.refresh(layout=True)
+
+    def _forget_shown(self) -> None:
+        if (driver := self.staged_driver) is not None:
+            driver.stage.forget()
+
+    async def on_key(self, event: events.Key) -> None:
+        """Handle a key that nothing has taken. If a field can use it, the key was typed before the field had the focus,
+        and must not become a command."""
+        focused = self.focused
+        if focused is not None and focused.check_consume_key(event.key, event.character):
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+
+
+_screen_resized = Screen._screen_resized
+
+
+def _resized_as_app(self: Screen[Any], _: Size) -> None:
+    """Lay a screen out for the size that the terminal has now, not for the one that a message tells.
+
+    A layout for another size than the last one sends its own screen that size again. While frames are held back, two
+    such messages do not become one: each would bring the other back, and the event loop would do nothing else any more.
+    """
+    _screen_resized(self, self.app.size)
+
+
+Screen._screen_resized = _resized_as_app  # type: ignore[assignment, method-assign]
