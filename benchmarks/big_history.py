@@ -26,6 +26,7 @@ from pathlib import Path
 from benchmarks.batches import CASE, SUITE
 from benchmarks.history import done_runs, planned, say
 from benchmarks.sizes import sized
+from workbench.grading.status import Status
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.edits import remove_batches
 from workbench.history.history import History
@@ -90,10 +91,10 @@ def endings(packed: Sequence[PackedRun], batch: NewBatch, seed: int) -> Iterator
         values = {**done.values, **figures}
         status = done.status
         if drawn < GOES_WRONG:
-            status = "failed"
+            status = Status.FAILED
             values |= {"status": status, "score": 0.5, "reason": "city should be 'Oslo' and was 'Bergen'"}
         elif drawn < GOES_WRONG * 1.1:
-            status = "error"
+            status = Status.ERROR
             values |= {"status": status, "score": None, "reason": "the endpoint answered 503 three times"}
         yield replace(done, run_id=run.run_id, status=status, values=values)
 

@@ -23,8 +23,9 @@ from workbench.engine.events import BatchDone, BatchListener, BatchStarted, RunD
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run import grade_run_and_steps
+from workbench.grading.status import Status
 from workbench.trajectory.events import (
     Event,
     EventPayload,
@@ -158,7 +159,7 @@ class FillingRuntime(EndlessRuntime):
         trajectory = fold(events)
         if not self._grades:
             self._grades = grade_run_and_steps(run.suite, run.case, trajectory)[0]
-        status: Status = "passed" if hash((run.case.id, run.model)) % 4 else "failed"
+        status: Status = Status.PASSED if hash((run.case.id, run.model)) % 4 else Status.FAILED
         case = run.case
         names = (run.run_id, str(run.file.path), case.id, case.name, run.model, run.repeat)
         self._listener(RunDone(RunResult(*names, status, trajectory, self._grades)))

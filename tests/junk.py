@@ -18,6 +18,7 @@ from workbench.grading.grade import (
     StepGrade,
 )
 from workbench.grading.result_json import Outcome, outcome_to_json
+from workbench.grading.status import Status
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -145,14 +146,14 @@ EVERYTHING: tuple[EventPayload, ...] = (
 _ISSUE = Issue("wrong argument", "city is Rome", "t", 0, 0, "city", "Oslo", "Rome", True)
 _JUDGEMENT = Judgement("judge", "is kind", "a", True, "It is.", (1.0, 5.0), 4.0)
 _OUTCOME = Outcome(
-    status="failed",
+    status=Status.FAILED,
     error="why",
     score=0.5,
     grades=(
         Grade(
             "critics",
             0.5,
-            "failed",
+            Status.FAILED,
             "0.5 of 1",
             (
                 CallPairing(
@@ -164,12 +165,12 @@ _OUTCOME = Outcome(
             ),
             (_ISSUE,),
             {"threshold": 0.9},
-            "failed",
+            Status.FAILED,
         ),
-        Grade("trajectory", -1.0, "failed", "low", (), (), {"score": -1.0}, "failed"),
+        Grade("trajectory", -1.0, Status.FAILED, "low", (), (), {"score": -1.0}, Status.FAILED),
     ),
     judgements=(_JUDGEMENT,),
-    steps=(StepGrade(1, "failed", 0.5, "another city", 0, (_ISSUE,), 0),),
+    steps=(StepGrade(1, Status.FAILED, 0.5, "another city", 0, (_ISSUE,), 0),),
     latency_ms=4.0,
     loop_ms=5.0,
     redacted=(RedactedPlace("argument", 0, "city"),),

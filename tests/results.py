@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.trajectory.scripts import events_of
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import Grade, RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.trajectory import Trajectory, fold
 
 _VERDICTS = {"passed", "warned", "failed"}

@@ -11,6 +11,7 @@ import yaml
 
 from tests.cli.suites import WEATHER, WRONG
 from tests.test_ci_recipes import ROOT, Machine
+from workbench.grading.status import Status
 from workbench.history.history import History
 
 PAGE = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
@@ -94,4 +95,4 @@ def test_a_recipe_makes_one_batch(heading: str, language: str, read: Any, shards
     assert f"merged from {shards} of {shards} shards, plan " in merged.stderr
     with History(machine.folder / "merged.sqlite3") as history:
         (batch,) = history.batches()
-    assert (batch.planned, batch.missing, batch.count("passed")) == (2, 0, 1)
+    assert (batch.planned, batch.missing, batch.count(Status.PASSED)) == (2, 0, 1)

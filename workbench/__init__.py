@@ -37,6 +37,7 @@ __all__ = [
     "RunDone",
     "RunEvent",
     "RunResult",
+    "Status",
     "SuiteCase",
     "SuiteError",
     "SuiteNeeds",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from workbench.engine.events import RunDone, RunEvent
     from workbench.evaluation.report import Report
     from workbench.grading.grade import Issue, RunResult
+    from workbench.grading.status import Status
     from workbench.providers.function import AgentAnswer, AgentReply, AgentRequest
     from workbench.providers.model import Model, ModelError
     from workbench.suite.trust import SuiteNeeds
@@ -80,6 +82,7 @@ _MODULES = {
     "workbench.engine.events": ("RunDone", "RunEvent"),
     "workbench.evaluation.report": ("Report",),
     "workbench.grading.grade": ("Issue", "RunResult"),
+    "workbench.grading.status": ("Status",),
     "workbench.providers.function": ("AgentAnswer", "AgentReply", "AgentRequest"),
     "workbench.providers.model": ("Model", "ModelError"),
     "workbench.suite.trust": ("SuiteNeeds",),

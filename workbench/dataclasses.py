@@ -8,8 +8,9 @@ import math
 import re
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -258,8 +259,8 @@ def parsed_json(text: str) -> Any:
 
 def reader_of(hint: Any) -> Reader:
     """Returns a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`,
-    `bool`, a `Literal`, a homogeneous tuple of any or of a fixed length, a mapping from names to any JSON value, any
-    JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
+    `bool`, a `Literal` or an enumeration of texts, a homogeneous tuple of any or of a fixed length, a mapping from
+    names to any JSON value, any JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """
@@ -276,6 +277,8 @@ def _reader_of(hint: Any) -> Reader:
         return _record(hint, {}, [name for name in hint._fields if name not in hint._field_defaults])
     if origin is Literal:
         return _one_of(arguments)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _one_of(hint)
     if origin is Annotated:
         return _of_type(_TYPES[arguments[0]], arguments[1].size)
     if origin is tuple:
@@ -311,11 +314,13 @@ def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) ->
     return read
 
 
-def _one_of(words: tuple[Any, ...]) -> Reader:
+def _one_of(words: Iterable[str]) -> Reader:
+    known = {str.__str__(word): word for word in words}
+
     def read(value: Any) -> Any:
-        if value not in words:
-            raise ValueError(f"must be one of {', '.join(map(repr, words))}")
-        return value
+        if not isinstance(value, str) or value not in known:
+            raise ValueError(f"must be one of {', '.join(map(repr, known))}")
+        return known[value]
 
     return read
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 
@@ -17,7 +17,7 @@ FIGURES = RunSummary(
     case_name="Oslo",
     model="a",
     repeat=0,
-    status="passed",
+    status=Status.PASSED,
     score=1.0,
     reason=None,
     latency_ms=100.0,
@@ -30,7 +30,7 @@ FIGURES = RunSummary(
 
 
 def ran(
-    status: Status = "passed",
+    status: Status = Status.PASSED,
     score: float | None = None,
     *,
     case: str = "oslo",
@@ -58,8 +58,8 @@ def column(model: str, *statuses: Status, scores: Sequence[float | None] | None 
 
 def columns(*, better: int = 0, worse: int = 0, both_good: int = 0, both_bad: int = 0) -> tuple[list[Cell], list[Cell]]:
     """Two models of which the second one is better on so many cases, and so on."""
-    good: list[Status] = ["passed"]
-    bad: list[Status] = ["failed"]
+    good: list[Status] = [Status.PASSED]
+    bad: list[Status] = [Status.FAILED]
     first = bad * better + good * (worse + both_good) + bad * both_bad
     second = good * better + bad * worse + good * both_good + bad * both_bad
     return column("a", *first), column("b", *second)

@@ -8,6 +8,7 @@ from random import Random
 
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import Cell, cell_of
+from workbench.grading.status import Status
 
 _PASSED = 0.6
 _RIGHT = 0.7
@@ -27,4 +28,4 @@ def _right(random: Random) -> int:
 
 @cache
 def _cell(case: int, good: bool, right: int) -> Cell:
-    return cell_of([ran("passed" if good else "failed", right / _ARGUMENTS, case=str(case))])
+    return cell_of([ran(Status.PASSED if good else Status.FAILED, right / _ARGUMENTS, case=str(case))])

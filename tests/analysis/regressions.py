@@ -10,6 +10,7 @@ from tests.analysis.cells import ran
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.confirmation import Evidence, fewest_reruns
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 
 Shares = Sequence[float]
 Draw = Callable[[Random], tuple[Shares, Shares]]
@@ -53,4 +54,4 @@ def _batch(random: Random, shares: Shares, repeats: int) -> list[RunSummary]:
 
 @cache
 def _run(case: int, good: bool, repeat: int) -> RunSummary:
-    return ran("passed" if good else "failed", case=str(case), repeat=repeat, rule="every")
+    return ran(Status.PASSED if good else Status.FAILED, case=str(case), repeat=repeat, rule="every")

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import AggregateResult, aggregates_of, quality_of, statistic
-from workbench.grading.grade import Grade, Metric, RunResult, Status, Verdict
+from workbench.grading.grade import Grade, Metric, RunResult
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
+from workbench.grading.status import Status, Verdict
 from workbench.suite.model import Gate, GraderName, Statistic, Suite
 from workbench.suite.rules import MEASURES, NUMBERS, STATISTICS
 
@@ -37,8 +38,8 @@ def aggregate(runs: list[RunResult], **table: Any) -> AggregateResult:
 
 def run(score: float | None, case: str = "a", **numbers: float) -> RunResult:
     """A run whose deciding grade is of `trajectory`."""
-    verdict: Verdict = "not applicable" if score is None else "passed" if score == 1 else "failed"
-    status: Status = "failed" if verdict == "failed" else "passed"
+    verdict: Verdict = "not applicable" if score is None else Status.PASSED if score == 1 else Status.FAILED
+    status: Status = Status.FAILED if verdict == Status.FAILED else Status.PASSED
     return result(status, score, case=case, grade=Grade("trajectory", score, verdict, "by hand", numbers=numbers))
 
 
@@ -73,7 +74,13 @@ def test_named_checks_tokens_and_cost_can_be_named_and_gated_from_above() -> Non
 
 
 def test_runs_without_a_value_are_left_out() -> None:
-    runs = [run(1.0), run(None, "b"), result("error", case="c", error="no route"), result("skipped"), result("stopped")]
+    runs = [
+        run(1.0),
+        run(None, "b"),
+        result(Status.ERROR, case="c", error="no route"),
+        result(Status.SKIPPED),
+        result(Status.STOPPED),
+    ]
     assert aggregate(runs).count == 1
 
 
@@ -89,7 +96,7 @@ def test_a_tag_of_the_suite_is_one_of_every_case() -> None:
 
 def test_every_suite_that_was_run_has_its_own() -> None:
     suites = {SUITE: suite_of({}), "other.toml": suite_of({}, {}), "idle.toml": suite_of({})}
-    found = aggregates_of([run(1.0), result("passed", 0.9, suite="other.toml")], suites)
+    found = aggregates_of([run(1.0), result(Status.PASSED, 0.9, suite="other.toml")], suites)
     assert [(each.suite, each.count) for each in found] == [(SUITE, 1), ("other.toml", 1), ("other.toml", 1)]
 
 
@@ -135,7 +142,7 @@ def test_the_option_wins_over_it() -> None:
 
 
 def test_it_does_not_speak_for_other_suites() -> None:
-    runs = [run(1.0), result("failed", 0.1, suite="other.toml")]
+    runs = [run(1.0), result(Status.FAILED, 0.1, suite="other.toml")]
     assert not judged(runs, {"at_least": {"mean": 0.5}})
 
 
@@ -183,9 +190,11 @@ def test_no_statistic_depends_on_the_order_of_the_values_or_is_no_number(
 
 
 def test_a_run_that_a_rule_of_critics_decided_earned_nothing() -> None:
-    scored = result("passed", grade=Grade("critics", 1.0, "passed", "", numbers={"earned": 8.0, "possible": 8.0}))
-    too_many = result("failed", case="b", grade=Grade("critics", 0.0, "failed", "2 calls for 1"))
-    aside = result("passed", case="c", grade=Grade("critics", None, "not applicable", "nothing expected"))
+    scored = result(
+        Status.PASSED, grade=Grade("critics", 1.0, Status.PASSED, "", numbers={"earned": 8.0, "possible": 8.0})
+    )
+    too_many = result(Status.FAILED, case="b", grade=Grade("critics", 0.0, Status.FAILED, "2 calls for 1"))
+    aside = result(Status.PASSED, case="c", grade=Grade("critics", None, "not applicable", "nothing expected"))
     found = aggregate([scored, too_many, aside], of="critics.earned", at_least={"mean": 8})
     assert (found.count, found.statistics["mean"], found.met) == (2, 4.0, False)
 

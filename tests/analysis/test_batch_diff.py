@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.batch_diff import KINDS, batch_diff
-from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.history.records import SuiteRef, same_suites
 from workbench.reports.batch_diff import notes_of
 from workbench.suite.model import GraderName
@@ -21,7 +21,7 @@ from workbench.suite.settings import CriticsOptions, Grading
 
 def ran(
     case: str = "paris",
-    status: Status = "passed",
+    status: Status = Status.PASSED,
     score: float | None = 1.0,
     *,
     model: str = "m",
@@ -55,7 +55,9 @@ RUNS = st.lists(
     st.builds(
         ran,
         case=st.sampled_from(["paris", "rome", "oslo"]),
-        status=st.sampled_from(["passed", "warned", "failed", "error", "skipped", "stopped"]),
+        status=st.sampled_from(
+            [Status.PASSED, Status.WARNED, Status.FAILED, Status.ERROR, Status.SKIPPED, Status.STOPPED]
+        ),
         score=st.none() | st.floats(0, 1) | st.just(math.inf),
         model=st.sampled_from(["m", "n"]),
         repeat=st.integers(0, 2),
@@ -106,22 +108,22 @@ def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunSummar
     [
         (
             ran(),
-            ran(status="failed", score=0.5, reason="missing call: get_weather"),
+            ran(status=Status.FAILED, score=0.5, reason="missing call: get_weather"),
             "broke",
             "passed 1.00 → failed 0.50: missing call: get_weather",
         ),
         (
-            ran(status="failed", score=0.5, reason="wrong city"),
-            ran(status="warned", score=0.8, reason="slow"),
+            ran(status=Status.FAILED, score=0.5, reason="wrong city"),
+            ran(status=Status.WARNED, score=0.8, reason="slow"),
             "fixed",
             "failed 0.50 → warned 0.80, before: wrong city",
         ),
         (ran(), ran(score=0.9), "moved", "passed 1.00 → passed 0.90"),
-        (ran(score=0.8), ran(status="warned", score=0.8), "moved", "passed 0.80 → warned 0.80"),
+        (ran(score=0.8), ran(status=Status.WARNED, score=0.8), "moved", "passed 0.80 → warned 0.80"),
         (ran(score=None), ran(), "moved", "passed → passed 1.00"),
         (
             ran(),
-            ran(status="error", score=None, reason="no connection"),
+            ran(status=Status.ERROR, score=None, reason="no connection"),
             "errored",
             "passed 1.00 → error: no connection",
         ),
@@ -151,7 +153,7 @@ def test_what_is_hardly_another_is_no_change(before: RunSummary, after: RunSumma
 
 
 def test_cases_of_one_batch_only_are_new_or_gone() -> None:
-    diff = batch_diff([ran("old", "failed", 0.25, reason="wrong city")], [ran("young")])
+    diff = batch_diff([ran("old", Status.FAILED, 0.25, reason="wrong city")], [ran("young")])
     assert [(change.kind, change.case_id, change.sentence) for change in diff.changes] == [
         ("new", "young", "passed 1.00, only in the later batch"),
         ("gone", "old", "failed 0.25, only in the earlier batch: wrong city"),
@@ -164,16 +166,20 @@ def test_a_case_that_a_batch_never_came_to_is_neither_new_nor_gone() -> None:
 
 
 def test_what_was_in_error_or_was_stopped_broke_nothing() -> None:
-    before = [ran("a", "error", None), ran("b"), ran("c")]
-    not_needed = ran("c", "skipped", None, reason="not needed: the pass rate is reached")
-    after = [ran("a", "failed", 0.0), ran("b", "stopped", None), not_needed]
+    before = [ran("a", Status.ERROR, None), ran("b"), ran("c")]
+    not_needed = ran("c", Status.SKIPPED, None, reason="not needed: the pass rate is reached")
+    after = [ran("a", Status.FAILED, 0.0), ran("b", Status.STOPPED, None), not_needed]
     diff = batch_diff(before, after)
     assert (diff.changes, diff.compared, diff.left_out) == ((), 0, 3)
 
 
 def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing() -> None:
-    before = [ran("a"), ran("b", "failed", 0.0), ran("c", "skipped", None)]
-    after = [ran("a", "skipped", None, reason="later"), ran("b", "not graded", None), ran("c", "skipped", None)]
+    before = [ran("a"), ran("b", Status.FAILED, 0.0), ran("c", Status.SKIPPED, None)]
+    after = [
+        ran("a", Status.SKIPPED, None, reason="later"),
+        ran("b", Status.NOT_GRADED, None),
+        ran("c", Status.SKIPPED, None),
+    ]
     diff = batch_diff(before, after)
     assert [(change.case_id, change.sentence) for change in diff.of("missing")] == [
         ("a", "passed 1.00 → skipped: later"),
@@ -185,20 +191,22 @@ def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing() -> None
 def test_repeats_count_by_the_rule_of_their_case() -> None:
     majority = Grading(repeat_rule="majority")
     before = [ran(repeat=repeat, grading=majority) for repeat in range(3)]
-    one_failed = [*before[:2], ran("paris", "failed", 0.0, repeat=2, grading=majority)]
+    one_failed = [*before[:2], ran("paris", Status.FAILED, 0.0, repeat=2, grading=majority)]
     (change,) = batch_diff(before, one_failed).changes
     assert (change.kind, change.sentence) == ("moved", "passed 1.00 (3 of 3) → passed 0.67 (2 of 3)")
 
 
 def test_the_only_model_is_compared_with_the_only_model() -> None:
-    diff = batch_diff([ran(model="small")], [ran(model="large", status="failed", score=0.0)])
+    diff = batch_diff([ran(model="small")], [ran(model="large", status=Status.FAILED, score=0.0)])
     assert diff.across == ("small", "large")
     assert [(change.kind, change.model) for change in diff.changes] == [("broke", "large")]
 
 
 def test_a_model_that_was_planned_counts_also_where_it_never_ran() -> None:
     never = [("weather.toml", "paris", "large")]
-    diff = batch_diff([ran(model="small")], [ran(model="large", status="failed", score=0.0)], unfinished=(never, ()))
+    diff = batch_diff(
+        [ran(model="small")], [ran(model="large", status=Status.FAILED, score=0.0)], unfinished=(never, ())
+    )
     assert diff.across is None
     assert (diff.changes, diff.left_out, diff.only_before) == ((), 1, ("small",))
     only_planned = batch_diff([], [ran(model="large")], unfinished=([("weather.toml", "paris", "small")], ()))
@@ -209,7 +217,7 @@ def test_the_same_case_of_another_checkout_is_compared_with_it() -> None:
     here, there = (SuiteRef(1, project, "weather.toml", "x", "Weather", 1) for project in ("/ci", "/moved"))
     same = same_suites([here], [there])
     before = [replace(ran(), suite=here.key)]
-    after = [replace(ran(status="failed", score=0.0), suite=there.key)]
+    after = [replace(ran(status=Status.FAILED, score=0.0), suite=there.key)]
     diff = batch_diff(before, after, unfinished=([(here.key, "b", "m")], [(there.key, "b", "m")]), same=same)
     assert [(change.kind, change.suite) for change in diff.changes] == [("broke", there.key)]
     assert diff.tests["m"].worse == 1
@@ -217,7 +225,7 @@ def test_the_same_case_of_another_checkout_is_compared_with_it() -> None:
 
 def test_of_several_models_each_is_compared_with_itself() -> None:
     before = [ran(model="small"), ran(model="large")]
-    diff = batch_diff(before, [ran(model="small"), ran(model="large", status="failed", score=0.0)])
+    diff = batch_diff(before, [ran(model="small"), ran(model="large", status=Status.FAILED, score=0.0)])
     assert diff.across is None
     assert [(change.kind, change.model) for change in diff.changes] == [("broke", "large")]
     assert (diff.compared, diff.cases, diff.models) == (2, 1, frozenset({"small", "large"}))
@@ -261,13 +269,13 @@ def test_of_two_models_that_are_compared_with_each_other_the_later_one_is_named(
 
 
 def test_forks_speak_for_no_case() -> None:
-    assert batch_diff([ran()], [ran(), ran(status="failed", score=0.0, repeat=1, is_fork=True)]).changes == ()
+    assert batch_diff([ran()], [ran(), ran(status=Status.FAILED, score=0.0, repeat=1, is_fork=True)]).changes == ()
 
 
 def test_a_case_can_break_and_be_slower() -> None:
-    diff = batch_diff([ran()], [ran(status="failed", score=0.0, latency_ms=900)])
+    diff = batch_diff([ran()], [ran(status=Status.FAILED, score=0.0, latency_ms=900)])
     assert [change.kind for change in diff.changes] == ["broke", "slower"]
-    assert all(change.after.status in GRADED for change in diff.changes if change.after)
+    assert all(change.after.status.graded for change in diff.changes if change.after)
 
 
 def graded_by(by: GraderName, case: str, suite: str = "weather.toml", **but: Any) -> RunSummary:
@@ -297,8 +305,8 @@ def test_graders_are_those_of_graded_runs_of_cases_in_both() -> None:
     after = [
         graded_by("decision", "a"),
         graded_by("critics", "a", repeat=1),
-        graded_by("accuracy", "a", status="error", score=None, repeat=2),
-        graded_by("critics", "b", status="error", score=None),
+        graded_by("accuracy", "a", status=Status.ERROR, score=None, repeat=2),
+        graded_by("critics", "b", status=Status.ERROR, score=None),
         graded_by("critics", "new"),
     ]
     diff = batch_diff(before, after)
@@ -306,14 +314,14 @@ def test_graders_are_those_of_graded_runs_of_cases_in_both() -> None:
 
 
 def test_a_run_that_fails_beside_its_score_counts_0_in_both_batches() -> None:
-    forbidden = replace(ran(status="failed", score=1.0, reason="forbidden call: remove"), is_broken=True)
+    forbidden = replace(ran(status=Status.FAILED, score=1.0, reason="forbidden call: remove"), is_broken=True)
     diff = batch_diff([ran()], [forbidden])
     assert [(change.kind, change.sentence) for change in diff.changes] == [
         ("broke", "passed 1.00 → failed 1.00: forbidden call: remove")
     ]
     [test] = diff.tests.values()
     assert test.mean_difference == -1
-    [moved] = batch_diff([forbidden], [ran(status="failed", score=1.0)]).changes
+    [moved] = batch_diff([forbidden], [ran(status=Status.FAILED, score=1.0)]).changes
     assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00, counts 1.00")
     assert batch_diff([forbidden], [replace(forbidden, score=0.999)]).changes == ()
 

@@ -24,6 +24,7 @@ from workbench.analysis.intervals import (
 )
 from workbench.analysis.paired import Paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar, permutation
+from workbench.grading.status import Status
 
 REQUESTS, VARIATIONS, TRIALS = 10, 6, 400
 
@@ -36,7 +37,7 @@ def in_cluster(cell: Cell, cluster: str | None) -> Cell:
 @cache
 def _cell(request: int, variation: int, good: int, of: int, clustered: bool) -> Cell:
     runs = [
-        ran("passed" if nth < good else "failed", case=f"{request} {variation}", repeat=nth, rule="majority")
+        ran(Status.PASSED if nth < good else Status.FAILED, case=f"{request} {variation}", repeat=nth, rule="majority")
         for nth in range(of)
     ]
     return in_cluster(cell_of(runs), str(request) if clustered else None)

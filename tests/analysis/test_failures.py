@@ -16,6 +16,7 @@ from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Subject, advi
 from workbench.analysis.failures import Failures, failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
 from workbench.grading.graders import GRADERS
+from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.trajectory.events import FinishReason, RunFinished, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -37,7 +38,9 @@ def subjects_of(failures: Failures) -> dict[str, list[tuple[str, int]]]:
 def by_issues(*issues: Issue, case: Case = WEATHER, answer: str = "Done.") -> GradedRun:
     """A failed run whose deciding grade has these issues."""
     run, case = called(case, ("weather", {"city": "Oslo"}), answer=answer)
-    return replace(run, status="failed", grades=(Grade("accuracy", 0.0, "failed", "too little", issues=issues),)), case
+    return replace(
+        run, status=Status.FAILED, grades=(Grade("accuracy", 0.0, Status.FAILED, "too little", issues=issues),)
+    ), case
 
 
 def test_what_passed_is_no_failure() -> None:

@@ -17,6 +17,7 @@ from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.intervals import Interval, bounded_interval, mean_difference_interval
 from workbench.analysis.paired import Paired, paired, together
 from workbench.analysis.significance import LEVEL, GateEvidence
+from workbench.grading.status import Status
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +90,10 @@ def test_the_interval_of_a_mean_difference_holds_the_true_one(cases: int, found:
 
 @cache
 def _cell(case: int, good: int, of: int, cluster: int | None) -> Cell:
-    runs = [ran("passed" if nth < good else "failed", case=str(case), repeat=nth, rule="majority") for nth in range(of)]
+    runs = [
+        ran(Status.PASSED if nth < good else Status.FAILED, case=str(case), repeat=nth, rule="majority")
+        for nth in range(of)
+    ]
     named = None if cluster is None else str(cluster)
     return cell_of([replace(run, grading=replace(run.grading, cluster=named)) for run in runs])
 

@@ -16,13 +16,20 @@ from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar
-from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import ToolArguments
+from workbench.grading.status import Status
 from workbench.numerals import p_text
 from workbench.suite.model import ComparedBy
 from workbench.suite.settings import Grading
 
-STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
+STATUSES: tuple[Status, ...] = (
+    Status.PASSED,
+    Status.WARNED,
+    Status.FAILED,
+    Status.ERROR,
+    Status.SKIPPED,
+    Status.STOPPED,
+)
 COLUMNS = st.lists(st.tuples(*[st.sampled_from(STATUSES)] * 2), max_size=20)
 FEW = st.integers(0, 6)
 
@@ -35,7 +42,7 @@ def compared(better: int, worse: int, both_good: int = 0, both_bad: int = 0) -> 
 def test_every_case_is_a_pair_of_one_kind_or_left_out(statuses: list[tuple[Status, Status]]) -> None:
     first, second = (column(model, *(both[side] for both in statuses)) for side, model in enumerate("ab"))
     found = paired(first, second)
-    assert found.left_out == sum(not GRADED.issuperset(both) for both in statuses)
+    assert found.left_out == sum(not all(status.graded for status in both) for both in statuses)
     assert found.better + found.worse + found.both_good + found.both_bad == len(statuses) - found.left_out
 
 
@@ -48,36 +55,39 @@ def test_the_other_way_round_better_is_worse(statuses: list[tuple[Status, Status
 
 
 def test_a_case_that_only_one_of_them_has_is_left_out() -> None:
-    found = paired(column("a", "passed"), column("b", "failed", "passed", "passed"))
+    found = paired(column("a", Status.PASSED), column("b", Status.FAILED, Status.PASSED, Status.PASSED))
     assert (len(found.pairs), found.left_out) == (1, 2)
 
 
 def test_cases_of_the_same_id_in_other_suites_are_no_pair() -> None:
-    elsewhere = [replace(cell, suite="other.toml") for cell in column("b", "passed")]
-    assert paired(column("a", "passed"), elsewhere).left_out == 2
+    elsewhere = [replace(cell, suite="other.toml") for cell in column("b", Status.PASSED)]
+    assert paired(column("a", Status.PASSED), elsewhere).left_out == 2
 
 
 def test_a_warned_case_is_as_good_as_a_passed_one() -> None:
-    found = paired(column("a", "warned", "failed"), column("b", "passed", "warned"))
+    found = paired(column("a", Status.WARNED, Status.FAILED), column("b", Status.PASSED, Status.WARNED))
     assert (found.better, found.worse, found.both_good) == (1, 0, 1)
 
 
 def test_repeats_are_one_case() -> None:
-    first = [cell_of([ran("failed", repeat=nth) for nth in range(20)])]
-    second = [cell_of([ran("passed", repeat=nth, model="b") for nth in range(20)])]
+    first = [cell_of([ran(Status.FAILED, repeat=nth) for nth in range(20)])]
+    second = [cell_of([ran(Status.PASSED, repeat=nth, model="b") for nth in range(20)])]
     assert paired(first, second).p_status == 1.0
 
 
 def test_discordant_cases_come_first_and_the_strongest_difference_before_all() -> None:
-    first = column("a", "passed", "passed", "failed", "failed", scores=[0.9, 0.9, 0.5, 0.1])
-    second = column("b", "passed", "failed", "failed", "warned", scores=[1.0, 0.6, 0.0, 0.85])
+    first = column("a", Status.PASSED, Status.PASSED, Status.FAILED, Status.FAILED, scores=[0.9, 0.9, 0.5, 0.1])
+    second = column("b", Status.PASSED, Status.FAILED, Status.FAILED, Status.WARNED, scores=[1.0, 0.6, 0.0, 0.85])
     found = paired(first, second)
     assert [pair[0].case_id for pair in found.pairs] == ["3", "1", "2", "0"]
     assert found.discordant == list(found.pairs[:2])
 
 
 def test_scores_are_compared_where_both_have_one() -> None:
-    first, second = column("a", "failed", "failed", "passed"), column("b", "passed", "passed", "passed")
+    first, second = (
+        column("a", Status.FAILED, Status.FAILED, Status.PASSED),
+        column("b", Status.PASSED, Status.PASSED, Status.PASSED),
+    )
     without = replace(first[0].runs[0], score=None)
     infinite = replace(second[1].runs[0], score=math.inf)
     found = paired([cell_of([without]), *first[1:]], [second[0], cell_of([infinite]), second[2]])
@@ -85,7 +95,7 @@ def test_scores_are_compared_where_both_have_one() -> None:
 
 
 def test_nothing_to_compare_has_no_p() -> None:
-    found = paired(column("a", "error"), column("b", "passed"))
+    found = paired(column("a", Status.ERROR), column("b", Status.PASSED))
     assert (found.p_status, found.p_score, found.mean_difference, found.more_cases) == (None, None, None, None)
     assert found.sentence("A", "B") == "nothing to compare: no case was graded with both A and B"
     assert found.score_sentence("A", "B") == "no case has a score from both A and B"
@@ -93,8 +103,8 @@ def test_nothing_to_compare_has_no_p() -> None:
 
 
 def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
-    first = column("a", "failed", "failed", "passed", "passed", scores=[0.5, 0.5, 1.0, None])
-    second = column("b", "failed", "passed", "warned", "passed", scores=[0.75, 1.0, 0.996, 1.0])
+    first = column("a", Status.FAILED, Status.FAILED, Status.PASSED, Status.PASSED, scores=[0.5, 0.5, 1.0, None])
+    second = column("b", Status.FAILED, Status.PASSED, Status.WARNED, Status.PASSED, scores=[0.75, 1.0, 0.996, 1.0])
     assert paired(first, second).other_scores == 1
     assert paired(second, first).other_scores == 1
 
@@ -143,13 +153,19 @@ def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Pai
 
 
 def test_the_sentence_says_how_many_cases_were_left_out() -> None:
-    first, second = column("a", "error", "skipped", "failed"), column("b", "passed", "passed", "passed")
+    first, second = (
+        column("a", Status.ERROR, Status.SKIPPED, Status.FAILED),
+        column("b", Status.PASSED, Status.PASSED, Status.PASSED),
+    )
     told = "better on 1, worse on 0 of 1, p = 1: not enough to tell; needs about 5 more cases like these"
     assert paired(first, second).sentence("A", "B").endswith(f"{told} (2 cases without a verdict from both left out)")
 
 
 def test_another_says_what_the_test_on_scores_found() -> None:
-    alike, apart = column("a", "passed", "passed"), column("b", "passed", "passed", scores=[0.9, 0.95])
+    alike, apart = (
+        column("a", Status.PASSED, Status.PASSED),
+        column("b", Status.PASSED, Status.PASSED, scores=[0.9, 0.95]),
+    )
     assert paired(alike, alike).score_sentence("A", "B").startswith("A and B score the same on 2 cases (95%: ")
     told = "B scores -0.075 (95%: -1.000 to +1.000) on the mean of 2 cases, p = 0.5: not enough to tell"
     assert paired(alike, apart).score_sentence("A", "B") == told
@@ -210,7 +226,7 @@ def test_a_single_comparison_is_adjusted_for_nothing() -> None:
 
 def test_a_model_without_a_verdict_does_not_count_among_the_comparisons() -> None:
     first, second = columns(better=8)
-    found = all_paired(first, {"b": second, "c": column("c", "error")})
+    found = all_paired(first, {"b": second, "c": column("c", Status.ERROR)})
     assert found["b"].sentence("A", "B") == paired(first, second).sentence("A", "B")
 
 
@@ -221,7 +237,7 @@ def test_an_adjusted_p_that_is_the_same_is_not_said_twice() -> None:
 
 
 def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
-    apart = paired(column("a", "failed", scores=(0.5,)), column("b", "failed", scores=(0.5004,)))
+    apart = paired(column("a", Status.FAILED, scores=(0.5,)), column("b", Status.FAILED, scores=(0.5004,)))
     assert (
         apart.score_sentence("A", "B") == "B scores about the same on the mean of one case, p = 1: not enough to tell"
     )
@@ -234,7 +250,7 @@ def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
     assert p_text(p, LEVEL) == f"p = {said}"
 
 
-PASSED: Status = "passed"
+PASSED: Status = Status.PASSED
 
 
 def calling(model: str, *valid_of_two: int | None) -> list[Cell]:
@@ -278,7 +294,7 @@ def _columns_of(cases: list[tuple[Outcomes, int]], clustered: bool, by: Compared
     for case, (outcomes, cluster) in enumerate(cases):
         grading = Grading(compare_by=by, cluster=str(cluster) if clustered else None)
         for cells, model, (good, score) in zip(columns, "abc", outcomes, strict=True):
-            run = ran("passed" if good else "failed", score, case=str(case), model=model)
+            run = ran(Status.PASSED if good else Status.FAILED, score, case=str(case), model=model)
             cells.append(cell_of([replace(run, grading=grading)]))
     return columns
 

@@ -11,8 +11,9 @@ import pytest
 from tests.results import result
 from workbench.analysis.published.decision import printed_latency
 from workbench.analysis.published.summary import PublishedReport, published_reports, system_of
-from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
+from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.graders import GRADERS
+from workbench.grading.status import Status
 from workbench.suite.settings import Grading
 from workbench.trajectory.trajectory import Trajectory
 
@@ -20,8 +21,13 @@ from workbench.trajectory.trajectory import Trajectory
 def by(grader: str, score: float | None, verdict: Any, *issues: Issue, **more: Any) -> RunResult:
     """A run that a grader decided; `numbers` are those of `dimensions`."""
     numbers = {"precision": 1.0, "recall": 1.0, "parameters": 2 / 3, "content": 1.0, "latency_ms": 10.5}
-    status: Status = "passed" if verdict == "not applicable" else verdict
-    return result(status, grade=Grade(grader, score, verdict, "", (), issues, numbers), **more)
+    status = Status.PASSED if verdict == "not applicable" else Status(verdict)
+    verdict = verdict if verdict == "not applicable" else status
+    return result(
+        status,
+        grade=Grade(grader, score, verdict, "", (), issues, numbers),
+        **more,
+    )
 
 
 def the_report(*runs: RunResult) -> PublishedReport:
@@ -47,12 +53,12 @@ def test_a_suite_is_reported_by_the_system_of_the_grader_that_decides_it() -> No
 
 
 def test_runs_without_a_word_on_the_model_are_left_out() -> None:
-    left_out = [result("error"), result("skipped"), by("critics", None, "not applicable")]
+    left_out = [result(Status.ERROR), result(Status.SKIPPED), by("critics", None, "not applicable")]
     assert list(published_reports(left_out)) == []
 
 
 def test_a_run_counts_by_the_grader_s_verdict_whatever_else_failed_it() -> None:
-    run = replace(by("critics", 1.0, "passed"), status="failed")
+    run = replace(by("critics", 1.0, Status.PASSED), status=Status.FAILED)
     assert numbers_of(run)["passed"] == 1
 
 
@@ -166,7 +172,7 @@ def test_toolvaluator_prints_no_latency_where_none_was_measured() -> None:
 
 def test_evalite_s_average_is_a_percentage_with_halves_rounded_up_and_the_counts_under_its_names() -> None:
     counts = {"expected": 2.0, "made": 1.0, "exact": 1.0, "name_only": 0.0, "wrong": 0.0}
-    run = result("failed", case="a", grade=Grade("accuracy", 0.625, "failed", "", numbers=counts))
+    run = result(Status.FAILED, case="a", grade=Grade("accuracy", 0.625, Status.FAILED, "", numbers=counts))
     summary = the_report(run).summary
     assert summary.headline == "score 63%, 1 eval"
     assert summary.details == ("A: 63%",)
@@ -177,7 +183,7 @@ def test_evalite_s_average_is_a_percentage_with_halves_rounded_up_and_the_counts
 
 def test_arcade_s_mean_of_repeats_knows_nothing_of_requirements_either() -> None:
     keyword = Issue("response", "the answer lacks 'rain'", decides=True)
-    run = replace(by("critics", 1.0, "passed", keyword), status="failed", grading=Grading(repeat_rule="mean"))
+    run = replace(by("critics", 1.0, Status.PASSED, keyword), status=Status.FAILED, grading=Grading(repeat_rule="mean"))
     assert numbers_of(run)["passed"] == 1
 
 

@@ -15,28 +15,29 @@ from workbench.analysis.gates import AggregateGate, AggregateResult, aggregates_
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.show.text import Paint
 from workbench.suite.model import Gate, Suite
 
 
 def test_without_demands_a_failed_case_misses_and_a_warned_one_does_not() -> None:
-    assert quality_of([result("passed", 1.0), result("warned", 0.85, case="b")], {}).met
-    assert not quality_of([result("passed", 1.0), result("failed", 0.5, case="b")], {}).met
+    assert quality_of([result(Status.PASSED, 1.0), result(Status.WARNED, 0.85, case="b")], {}).met
+    assert not quality_of([result(Status.PASSED, 1.0), result(Status.FAILED, 0.5, case="b")], {}).met
 
 
 def test_every_repeat_of_a_case_decides() -> None:
-    first_bad = [result("failed", 0.0), result("passed", 1.0, repeat=1)]
+    first_bad = [result(Status.FAILED, 0.0), result(Status.PASSED, 1.0, repeat=1)]
     assert not quality_of(first_bad, {}).met
-    assert not quality_of([result("passed", 1.0), result("failed", 0.0, repeat=1)], {}).met
+    assert not quality_of([result(Status.PASSED, 1.0), result(Status.FAILED, 0.0, repeat=1)], {}).met
 
 
 def test_each_model_is_judged_on_its_own() -> None:
-    assert not quality_of([result("failed", 0.0, model="a"), result("passed", 1.0, model="b")], {}).met
+    assert not quality_of([result(Status.FAILED, 0.0, model="a"), result(Status.PASSED, 1.0, model="b")], {}).met
 
 
 def test_a_gate_decides_for_its_suite_instead_of_the_statuses() -> None:
-    runs = [result("failed", 0.5, case="a"), result("passed", 1.0, case="b")]
+    runs = [result(Status.FAILED, 0.5, case="a"), result(Status.PASSED, 1.0, case="b")]
     assert quality_of(runs, {"suite.toml": Gate(min_score=0.75)}).met
     strict = quality_of(runs, {"suite.toml": Gate(min_score=0.5, min_pass_rate=0.9)})
     assert not strict.met
@@ -44,12 +45,12 @@ def test_a_gate_decides_for_its_suite_instead_of_the_statuses() -> None:
 
 
 def test_a_gate_does_not_speak_for_other_suites() -> None:
-    runs = [result("failed", 0.5), result("failed", 0.5, suite="other.toml")]
+    runs = [result(Status.FAILED, 0.5), result(Status.FAILED, 0.5, suite="other.toml")]
     assert not quality_of(runs, {"suite.toml": Gate(min_score=0.1)}).met
 
 
 def test_the_option_wins_over_the_file() -> None:
-    runs = [result("failed", 0.5), result("passed", 1.0, case="b")]
+    runs = [result(Status.FAILED, 0.5), result(Status.PASSED, 1.0, case="b")]
     gates = {"suite.toml": Gate(min_score=0.99)}
     assert quality_of(runs, gates, min_score=0.75).met
     assert not quality_of(runs, gates, min_score=0.76).met
@@ -57,14 +58,14 @@ def test_the_option_wins_over_the_file() -> None:
 
 @pytest.mark.parametrize("gate", [Gate(min_score=0.0), Gate(min_pass_rate=0.0)])
 def test_no_graded_run_meets_no_gate(gate: Gate) -> None:
-    assert not quality_of([result("error", error="no route")], {"suite.toml": gate}).met
-    assert not quality_of([result("error", error="no route")], {}, min_score=0.0).met
+    assert not quality_of([result(Status.ERROR, error="no route")], {"suite.toml": gate}).met
+    assert not quality_of([result(Status.ERROR, error="no route")], {}, min_score=0.0).met
 
 
 def test_under_the_option_no_gate_of_an_aggregate_is_said_to_be_demanded() -> None:
     missed = AggregateResult("suite.toml", "All", "score", (), 1, {}, (AggregateGate("mean", 0.6, True, 0.5),))
-    assert not quality_of([result("passed", 0.5)], {}, aggregates=(missed,)).met
-    quality = quality_of([result("passed", 0.5)], {}, 0.4, aggregates=(missed,))
+    assert not quality_of([result(Status.PASSED, 0.5)], {}, aggregates=(missed,)).met
+    quality = quality_of([result(Status.PASSED, 0.5)], {}, 0.4, aggregates=(missed,))
     assert quality.met
     assert [each.gates for each in quality.aggregates] == [()]
 
@@ -77,9 +78,9 @@ REMOVES: CallSpec = ("remove", {"file": "a"})
 
 def test_each_model_must_meet_a_demand_unless_it_is_of_the_batch() -> None:
     runs = [
-        result("passed", 1.0, model="good"),
-        result("failed", 0.0, model="bad"),
-        result("skipped", model="never asked"),
+        result(Status.PASSED, 1.0, model="good"),
+        result(Status.FAILED, 0.0, model="bad"),
+        result(Status.SKIPPED, model="never asked"),
     ]
 
     def demands(gate: Gate) -> dict[str | None, bool]:
@@ -127,7 +128,7 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
     bad, _ = graded(case, trajectory_of(*calls, answer="Done."), critics=QUANTITY)
     bad = replace(bad, suite=SUITE)
     assert (bad.status, bad.score) == ("failed", score)
-    good = result("passed", 1.0, model=bad.model, case="good")
+    good = result(Status.PASSED, 1.0, model=bad.model, case="good")
     stored = outcome_from_json(outcome_to_json(outcome_of(bad)))
     reread = replace(bad, status=stored.status, grades=stored.grades, steps=stored.steps)
     gate = Gate(min_score=0.6)
@@ -166,7 +167,7 @@ def test_an_aggregate_over_a_published_metric_is_that_metric_and_excuses_no_othe
 
 
 def test_a_demand_on_a_published_metric_decides_in_the_place_of_scores() -> None:
-    low = result("failed", 0.5, case="low")
+    low = result(Status.FAILED, 0.5, case="low")
     table = {"name": "All", "of": "critics", "statistics": ["mean"], "at_least": {"mean": 0.4}}
     suite = Suite.model_validate({"format": 1, "name": "s", "cases": [], "aggregates": [table]})
     found = aggregates_of([low], {low.suite: suite})

@@ -9,6 +9,7 @@ import pytest
 from tests.analysis.cells import column, ran
 from workbench.analysis.comparison import cell_of, cells_of
 from workbench.analysis.side_by_side import compared, differ
+from workbench.grading.status import Status
 
 
 def test_rows_stand_in_the_order_of_the_runs_and_cells_in_that_of_the_models() -> None:
@@ -28,18 +29,18 @@ def test_one_case_in_two_suites_is_two_rows() -> None:
 
 @pytest.mark.parametrize(("scores", "apart"), [((1.0, 1.0), False), ((0.5, 0.5049), False), ((0.5, 0.51), True)])
 def test_scores_differ_when_a_person_can_tell(scores: tuple[float, float], apart: bool) -> None:
-    assert differ(column("a", "failed", "failed", scores=scores)) is apart
+    assert differ(column("a", Status.FAILED, Status.FAILED, scores=scores)) is apart
 
 
 def test_statuses_differ_and_what_did_not_run_does_not() -> None:
-    passed, failed = cell_of([ran("passed")]), cell_of([ran("failed", 1.0)])
+    passed, failed = cell_of([ran(Status.PASSED)]), cell_of([ran(Status.FAILED, 1.0)])
     assert differ([passed, failed])
     assert not differ([passed, None])
     assert not differ([None, None])
 
 
 def test_an_error_is_no_verdict_and_differs_from_nothing() -> None:
-    passed, failed, broken = (cell_of([ran(status)]) for status in ("passed", "failed", "error"))
+    passed, failed, broken = (cell_of([ran(status)]) for status in (Status.PASSED, Status.FAILED, Status.ERROR))
     assert not differ([passed, broken, passed])
     assert differ([passed, broken, failed])
 
@@ -55,8 +56,8 @@ def test_few_models_are_compared_with_each_other_and_many_with_the_first(models:
 
 def test_models_are_held_against_each_other_on_the_cases_that_all_of_them_have() -> None:
     """One is cheap for it ran on one easy case alone; one that did not run at all takes no case away."""
-    whole = [ran(case="oslo"), ran("failed", case="rome"), ran("failed", case="bergen")]
-    runs = [*whole, ran(case="oslo", model="b"), ran("error", case="rome", model="b")]
+    whole = [ran(case="oslo"), ran(Status.FAILED, case="rome"), ran(Status.FAILED, case="bergen")]
+    runs = [*whole, ran(case="oslo", model="b"), ran(Status.ERROR, case="rome", model="b")]
     comparison = compared(cells_of(runs), ("a", "b", "c"), {})
     assert [(each.cases, each.graded, each.mean_score) for each in comparison.totals[:2]] == [
         (3, 3, 1 / 3),

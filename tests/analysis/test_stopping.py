@@ -15,6 +15,7 @@ from workbench.analysis.early_stop import Place, Watch
 from workbench.analysis.significance import e_value
 from workbench.analysis.watched import Until
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary
+from workbench.grading.status import Status
 from workbench.reports.gates import watched_text
 from workbench.trajectory.events import JsonValue
 
@@ -38,7 +39,7 @@ def planned(cases: int, models: int, clusters: int | None = None) -> dict[int, P
 
 @cache
 def run(place: Place, good: bool) -> RunSummary:
-    return ran("passed" if good else "failed", case=place.case_id, model=place.model)
+    return ran(Status.PASSED if good else Status.FAILED, case=place.case_id, model=place.model)
 
 
 def watch(outcomes: Outcomes, until: Until = E, clusters: int | None = None) -> Watch:
@@ -72,7 +73,9 @@ def test_a_run_that_was_stopped_decides_nothing_and_one_in_error_counts_for_neit
     watch = Watch(E, places)
     for number, place in places.items():
         of = run(place, number % 2 == 0)
-        watch.take(number, replace(of, status="error" if number == 2 else "stopped" if number == 9 else of.status))
+        watch.take(
+            number, replace(of, status=Status.ERROR if number == 2 else Status.STOPPED if number == 9 else of.status)
+        )
     (found,) = watch.pairs
     assert (found.cases, found.worse, found.decided) == (4, 3, False)
     watch.take(9, run(places[9], good=False))
@@ -89,7 +92,7 @@ def test_only_a_contender_that_is_decided_is_spared_and_the_first_when_all_are()
         why = watch.why_not(number)
         spared += [place.model] if why is not None else []
         good = outcomes[number // 3][number % 3]
-        watch.take(number, replace(run(place, good), status="skipped", reason=why) if why else run(place, good))
+        watch.take(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
     one, other = watch.pairs
     assert one.decided and other.decided and one.cases < other.cases
     assert one.comparisons == 2 and e_value(0, one.worse - 1) < 40 <= e_value(0, one.worse)
@@ -171,7 +174,7 @@ def gated(shares: Sequence[int], repeats: int, clusters: int | None = None) -> W
     for number, place in places.items():
         good = number % repeats < shares[number // repeats]
         why = watch.why_not(number)
-        watch.take(number, replace(run(place, good), status="skipped", reason=why) if why else run(place, good))
+        watch.take(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
     return watch
 
 
@@ -204,7 +207,7 @@ def test_a_case_without_a_graded_run_is_left_out_of_a_gate() -> None:
     places = {number: Place("s", f"c{number}", "m") for number in range(22)}
     watch = Watch(GATE, places)
     for number, place in places.items():
-        watch.take(number, replace(run(place, True), status="error" if number == 3 else "passed"))
+        watch.take(number, replace(run(place, True), status=Status.ERROR if number == 3 else Status.PASSED))
     (found,) = watch.gates
     assert (found.verdict, found.cases, found.of_cases) == ("reached", 21, 22)
 

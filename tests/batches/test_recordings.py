@@ -25,6 +25,7 @@ from workbench.engine.recordings import (
 )
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     Event,
@@ -52,7 +53,7 @@ def recordings(folder: Path, secrets: Secrets = NO_SECRETS, *, only_failed: bool
 
 
 def stopped(run: PlannedRun) -> RunResult:
-    return result_of(run, "stopped", Trajectory(run.run_id))
+    return result_of(run, Status.STOPPED, Trajectory(run.run_id))
 
 
 @dataclass

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from workbench.config.secrets import Secrets
 from workbench.engine.redaction import EventDoor, RunDoor, SuiteParts
 from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun
 from workbench.suite.model import Case
@@ -208,8 +209,8 @@ def test_a_search_of_what_is_stored_of_a_run_finds_all_that_redacting_it_changes
     events = tuple(Event("run-1", at, 0.0, what) for at, what in enumerate(happenings))
     issue = Issue("wrong argument", some(text), argument=some(text))
     result = RunResult(
-        *("run-1", "s.toml", "case", "Case", "model", 0, "failed", fold(events)),
-        (Grade("critics", 0.5, "failed", some(text), issues=(issue,)),),
+        *("run-1", "s.toml", "case", "Case", "model", 0, Status.FAILED, fold(events)),
+        (Grade("critics", 0.5, Status.FAILED, some(text), issues=(issue,)),),
         error=some(st.none() | text),
     )
     user = some(PLAIN | text)

@@ -11,10 +11,10 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from workbench.analysis.over_time import StoredStatus, flaky_cases
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 
-GOOD: Status = "passed"
-BAD: Status = "failed"
+GOOD: Status = Status.PASSED
+BAD: Status = Status.FAILED
 
 
 def stored(*batches: tuple[Status, ...], content: str = "same") -> list[StoredStatus]:

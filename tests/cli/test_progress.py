@@ -16,6 +16,7 @@ from workbench.cli.live import PROGRESS_POLL_S, REDRAW_INTERVAL_S, ProgressBar
 from workbench.engine.events import RequestPutOff, RunEvent, StartUp
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.progress import BatchProgress
+from workbench.grading.status import Status
 from workbench.reports.progress import Progress, progress_line, starting_text
 from workbench.show.text import Paint
 from workbench.suite.suite_file import parse_suite
@@ -66,7 +67,7 @@ class Drawn:
         return text
 
     def one_more(self) -> None:
-        self.progress.ended(f"run-{self.progress.done}", "m", "passed", None)
+        self.progress.ended(f"run-{self.progress.done}", "m", Status.PASSED, None)
         self.bar.changed()
 
 

@@ -15,9 +15,10 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.published.summary import published_reports
 from workbench.checks.check import NAMED_WEIGHTS, Check
 from workbench.grading.critics import bound_to, grade_critics, judge
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, Status
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
+from workbench.grading.status import Status
 from workbench.suite.model import Case, GradingTable
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.suite.tool_names import same_tool

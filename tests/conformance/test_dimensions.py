@@ -16,6 +16,7 @@ from workbench.analysis.published.dimensions import GradedTest, Group, failure_a
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.run import graded_by
+from workbench.grading.status import Status
 from workbench.suite.model import Case, Gate, Suite
 from workbench.suite.settings import settings_of
 
@@ -128,7 +129,7 @@ def test_a_case_is_graded_as_published(vector: Vector) -> None:
     expect = vector["expect"]
     grade = grade_of(vector["input"])
     assert grade.score == pytest.approx(expect["score"], abs=CLOSE)
-    assert (grade.verdict == "passed") is expect["passed"]
+    assert (grade.verdict == Status.PASSED) is expect["passed"]
     assert grade.status == grade.verdict, "the published rule is the whole rule here"
     for name, key in (("precision",) * 2, ("recall",) * 2, ("parameters", "param_accuracy"), ("content",) * 2):
         assert grade.numbers[name] == pytest.approx(expect[key], abs=CLOSE)
@@ -178,11 +179,11 @@ def test_failures_are_analysed_as_published(vector: Vector) -> None:
 def test_a_suite_s_gate_is_met_as_published(vector: Vector) -> None:
     given = vector["input"]
     runs = [
-        result("passed" if number < given["passed"] else "failed", 1.0, case=f"case-{number}")
+        result(Status.PASSED if number < given[Status.PASSED] else Status.FAILED, 1.0, case=f"case-{number}")
         for number in range(given["total"])
     ]
     # A suite without cases has no run that names it: its gate is then asked of runs of which none was graded.
-    runs = runs or [result("skipped")]
+    runs = runs or [result(Status.SKIPPED)]
     quality = quality_of(runs, {"suite.toml": Gate(min_pass_rate=given["min_pass_rate"])})
     assert quality.met is vector["expect"]["gate_passed"]
     assert int(not quality.met) == vector["expect"]["exit_code"]
@@ -192,7 +193,7 @@ def test_every_issue_of_a_graded_run_falls_into_the_published_group() -> None:
     for vector in VECTORS:
         if vector["input"]["kind"] != "case":
             continue
-        run = result("passed", grade=grade_of(vector["input"]))
+        run = result(Status.PASSED, grade=grade_of(vector["input"]))
         wanted = {GROUPS[issue["kind"]] for issue in vector["expect"]["issues"] if issue["kind"] in GROUPS}
         assert graded_test(run).groups == wanted, vector["id"]
 
@@ -210,6 +211,6 @@ def test_repeated_calls_count_as_published_where_that_is_asked_for(vector: Vecto
     grade = grade_of(vector["input"], repeated_calls="as published")
     expect = {**vector["expect"], **literal}
     assert grade.score == pytest.approx(expect["score"], abs=CLOSE)
-    assert (grade.verdict == "passed") is expect["passed"]
+    assert (grade.verdict == Status.PASSED) is expect["passed"]
     assert grade.numbers["recall"] == pytest.approx(expect["recall"], abs=CLOSE)
     assert grade.numbers["parameters"] == pytest.approx(expect["param_accuracy"], abs=CLOSE)

@@ -17,6 +17,7 @@ from workbench.checks.check import CheckContext, CheckVerdict, Judge
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, GradingError
+from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import AnyOrder, Case, Statistic
 from workbench.suite.settings import Grading
@@ -115,7 +116,7 @@ def test_a_matcher_holds_as_published(vector: Vector) -> None:
     expectation = {"ordered": [single], "unordered": [], "disallowed": [], "allows_additional": True}
     calls = [{"tool": "tool", "arguments": given["arguments"]}]
     grade = grade_of({"calls": calls, "judge": given.get("judge")}, case_of(expectation))
-    assert (grade.verdict == "passed") is vector["expect"]["matches"]
+    assert (grade.verdict == Status.PASSED) is vector["expect"]["matches"]
 
 
 @pytest.mark.parametrize("vector", of_kind("trajectory"))
@@ -136,7 +137,7 @@ def test_a_trajectory_is_graded_as_published(vector: Vector) -> None:
         assert (grade.verdict, grade.score) == ("not applicable", None)
         return
     assert grade.score == pytest.approx(expect["percentage"], abs=CLOSE)
-    assert (grade.verdict == "passed") is expect["all_pass"]
+    assert (grade.verdict == Status.PASSED) is expect["all_pass"]
     assert (grade.numbers["matched"], grade.numbers["total"]) == (expect["matched"], expect["total"])
     assert grade.numbers["all_pass"] == expect["all_pass"]
     assert_lines(case, grade, expect)

@@ -10,6 +10,7 @@ from tests.results import result
 from workbench.engine.events import BatchDone, RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.cost_limit import CostLimit, Expected, Spending, Spent
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 
 FILE = parse_suite(
@@ -26,7 +27,7 @@ def planned(number: int, model: str = "m") -> PlannedRun:
 
 
 def over(number: int, usd: float | None) -> RunDone:
-    return RunDone(replace(result("passed", 1.0), run_id=f"run-{number}", cost_usd=usd))
+    return RunDone(replace(result(Status.PASSED, 1.0), run_id=f"run-{number}", cost_usd=usd))
 
 
 def limit(expected: Expected, spent: float = 0.0) -> CostLimit:

@@ -13,15 +13,24 @@ from tests.results import result
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
-from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_results
+from workbench.grading.status import Status
 from workbench.history.records import ShardRef
 from workbench.suite.model import REPEAT_RULES, Suite
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import Grading
 from workbench.suite.suite_file import parse_suite
 
-STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "skipped", "not graded", "stopped", "error")
+STATUSES: tuple[Status, ...] = (
+    Status.PASSED,
+    Status.WARNED,
+    Status.FAILED,
+    Status.SKIPPED,
+    Status.NOT_GRADED,
+    Status.STOPPED,
+    Status.ERROR,
+)
 _LIMITS = st.none() | st.sampled_from((0.0, 0.5, 1.0))
 
 
@@ -31,7 +40,7 @@ def batches(draw: st.DrawFn) -> tuple[RunResult, ...]:
     for case in range(draw(st.integers(0, 4))):
         rule, apart = draw(st.sampled_from(REPEAT_RULES)), draw(st.booleans())
         for repeat, status in enumerate(draw(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=3))):
-            score = draw(st.sampled_from((0.0, 1.0))) if status in GRADED else None
+            score = draw(st.sampled_from((0.0, 1.0))) if status.graded else None
             run = result(status, score, case=str(case), repeat=repeat, error="why" if status == "error" else None)
             found.append(replace(run, grading=Grading(repeat_rule=rule, quarantined=apart)))
     return tuple(found)
@@ -69,7 +78,7 @@ def test_no_batch_succeeds_in_which_nothing_was_graded_or_a_case_failed_unless_a
     runs: tuple[RunResult, ...], suite: Suite, min_score: float | None, interrupted: bool, incomplete: bool
 ) -> None:
     report = report_on(runs, suite, min_score=min_score, interrupted=interrupted, incomplete=incomplete)
-    counting = [run for run in runs if run.status in GRADED and not run.grading.quarantined]
+    counting = [run for run in runs if run.status.graded and not run.grading.quarantined]
     failed = [case for case in case_results(runs) if case.status == "failed" and not case.runs[0].grading.quarantined]
     code = report.exit_code
     assert (code == INTERRUPTED) == interrupted
@@ -88,13 +97,15 @@ def test_no_batch_succeeds_in_which_nothing_was_graded_or_a_case_failed_unless_a
         assert code in (QUALITY_MISSED, INFRASTRUCTURE)
 
 
-@pytest.mark.parametrize("status", ["skipped", "not graded", "stopped"])
+@pytest.mark.parametrize("status", [Status.SKIPPED, Status.NOT_GRADED, Status.STOPPED])
 def test_a_batch_without_a_verdict_says_so_in_one_sentence(status: Status) -> None:
-    runs = (result(status, error="later"), replace(result("failed", 0.0, case="b"), grading=Grading(quarantined=True)))
+    runs = (
+        result(status, error="later"),
+        replace(result(Status.FAILED, 0.0, case="b"), grading=Grading(quarantined=True)),
+    )
     report = report_on(runs, Suite.model_validate({"format": 1, "name": "s", "cases": []}))
-    words = {"not graded": "expecting nothing yet"}.get(status, status)
     assert report.exit_code == NOTHING_GRADED
-    assert f"no run that counts was graded: 1 {words}, 1 in quarantine\n" in report.text()
+    assert f"no run that counts was graded: 1 {status.counted}, 1 in quarantine\n" in report.text()
     assert not report.passed
 
 
@@ -102,7 +113,7 @@ def test_a_shard_that_has_no_run_leaves_the_verdict_to_the_others() -> None:
     suite = Suite.model_validate({"format": 1, "name": "s", "cases": []})
     shard = ShardRef(1, 2, 5, None)
     assert report_on((), suite, shard=shard).exit_code == OK
-    assert report_on((result("skipped", error="later"),), suite, shard=shard).exit_code == NOTHING_GRADED
+    assert report_on((result(Status.SKIPPED, error="later"),), suite, shard=shard).exit_code == NOTHING_GRADED
 
 
 def test_a_gate_that_every_batch_meets_is_warned_of() -> None:

@@ -24,6 +24,7 @@ from workbench.evaluation.stored_runs import Columns, StoredResult, stored_repor
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_result, case_results, runs_by_case
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
@@ -78,7 +79,7 @@ def test_odd_ids_and_counts_come_out_of_columns_as_they_went_in(tmp_path: Path) 
     counts = [None, Usage(), Usage(-1, 2), Usage(5, 1 << 63, 3, -4), Usage(10**30), Usage((1 << 63) - 1, 1, 2, 3)]
     columns = Columns(tmp_path / "history.sqlite3")
     told = [Trajectory(id_, rounds=(Round(1, usage=usage),)) for id_, usage in zip_longest(ids, counts)]
-    runs = [replace(result("passed", 1.0, trajectory=each), run_id=each.run_id) for each in told]
+    runs = [replace(result(Status.PASSED, 1.0, trajectory=each), run_id=each.run_id) for each in told]
     for run in runs:
         columns.add(run)
     assert [(run.run_id, run.usage) for run in columns.results] == [(run.run_id, run.usage) for run in runs]
@@ -107,7 +108,7 @@ def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:
 def test_cases_are_joined_in_the_order_of_their_first_runs(drawn: list[tuple[int, int, int, int]]) -> None:
     runs = [
         replace(
-            result("passed", 1.0) if good else result("failed", 0.0),
+            result(Status.PASSED, 1.0) if good else result(Status.FAILED, 0.0),
             suite=f"s{suite}",
             case_id=f"c{case}",
             repeat=repeat,
@@ -118,8 +119,8 @@ def test_cases_are_joined_in_the_order_of_their_first_runs(drawn: list[tuple[int
     found = case_results(runs)
     assert [*found] == expected
     assert [*found.repeated] == [case for case in expected if len(case.runs) > 1]
-    assert [*found.of("failed", "passed")] == sorted(expected, key=lambda case: case.status != "failed")
-    assert found.number("failed") == sum(case.status == "failed" for case in expected)
+    assert [*found.of(Status.FAILED, Status.PASSED)] == sorted(expected, key=lambda case: case.status != "failed")
+    assert found.number(Status.FAILED) == sum(case.status == "failed" for case in expected)
 
 
 def test_batches_are_compared_alike_from_columns_and_lists(kept: Path) -> None:

@@ -10,6 +10,7 @@ from tests.trajectory.scripts import stamped
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.exchange.exporters.exported import ExportedRun, exported_run
 from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -86,7 +87,7 @@ def recording_of(events: Sequence[Event]) -> Recording:
 def run_of(events: Sequence[Event], secrets: Secrets = NO_SECRETS, came_to: RunResult | None = None) -> ExportedRun:
     """The run of these events, passed if nothing else is said."""
     recording = recording_of(events)
-    came_to = came_to or result("passed", 1.0, case="oslo", model="m-1", trajectory=recording.trajectory)
+    came_to = came_to or result(Status.PASSED, 1.0, case="oslo", model="m-1", trajectory=recording.trajectory)
     return exported_run(recording, secrets, came_to)
 
 
@@ -97,6 +98,6 @@ ISSUE = Issue("wrong argument", "city is Bergen", "get_weather", 0, 0, "city", "
 def wrong_run(secrets: Secrets = NO_SECRETS) -> ExportedRun:
     """A run that asked for another city, and so failed."""
     events = events_of([("", "I look.", [LOOKED]), ("It rains.", "", ())])
-    grade = Grade("critics", 0.5, "failed", "0.5 of 1", issues=(ISSUE,), status="failed")
-    failed = result("failed", 0.5, case="oslo", model="m-1", grade=grade, trajectory=fold(events))
+    grade = Grade("critics", 0.5, Status.FAILED, "0.5 of 1", issues=(ISSUE,), status=Status.FAILED)
+    failed = result(Status.FAILED, 0.5, case="oslo", model="m-1", grade=grade, trajectory=fold(events))
     return run_of(events, secrets, failed)

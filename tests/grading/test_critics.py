@@ -12,6 +12,7 @@ from workbench.checks.check import CheckContext
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import Grade, GradingError
+from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -45,17 +46,17 @@ class TestRules:
 
     def test_a_score_between_the_thresholds_warns(self) -> None:
         case = case_of(call("f", {"a": {"equals": 1, "weight": 0.7}, "b": {"equals": 2, "weight": 0.3}}))
-        assert grade(case, ("f", {"a": 1, "b": 0})).verdict == "warned"
-        assert grade(case, ("f", {"a": 0, "b": 2})).verdict == "failed"
-        assert grade(case, ("f", {"a": 1, "b": 2})).verdict == "passed"
+        assert grade(case, ("f", {"a": 1, "b": 0})).verdict == Status.WARNED
+        assert grade(case, ("f", {"a": 0, "b": 2})).verdict == Status.FAILED
+        assert grade(case, ("f", {"a": 1, "b": 2})).verdict == Status.PASSED
 
     def test_a_score_that_binary_fractions_push_below_a_threshold_has_reached_it(self) -> None:
         weights = {"a": 0.05, "b": 0.15, "c": 0.3}
         case = case_of(call("f", {name: {"equals": 1, "weight": weight} for name, weight in weights.items()}))
         right: CallSpec = ("f", {"a": 1, "b": 1, "c": 0})
         assert score(case, right) < 0.8
-        assert grade(case, right, grading=critics(fail=0.8, warn=0.9)).verdict == "warned"
-        assert grade(case, right, grading=critics(fail=0.5, warn=0.8)).verdict == "passed"
+        assert grade(case, right, grading=critics(fail=0.8, warn=0.9)).verdict == Status.WARNED
+        assert grade(case, right, grading=critics(fail=0.5, warn=0.8)).verdict == Status.PASSED
 
     def test_another_number_of_calls_fails_and_still_shows_what_was_right(self) -> None:
         result = grade(case_of(call("f", {"a": 1}), call("g", {"b": 2})), ("g", {"b": 2}))
@@ -88,12 +89,12 @@ class TestRules:
 
     def test_thresholds_the_wrong_way_round_are_read_the_right_way_round(self) -> None:
         case = case_of(call("f", {"a": 1}))
-        assert grade(case, ("f", {"a": 0}), grading=critics(fail=0.9, warn=0.5)).verdict == "warned"
+        assert grade(case, ("f", {"a": 0}), grading=critics(fail=0.9, warn=0.5)).verdict == Status.WARNED
 
     def test_a_chain_is_read_as_the_calls_of_its_steps(self) -> None:
         chain = Case.model_validate({"name": "chain", "steps": [{"user": "go", "tool": "f"}, {"tool": "g"}, {}]})
-        assert grade(chain, ("f", {}), ("g", {})).verdict == "passed"
-        assert grade(chain, ("f", {})).verdict == "failed"
+        assert grade(chain, ("f", {}), ("g", {})).verdict == Status.PASSED
+        assert grade(chain, ("f", {})).verdict == Status.FAILED
 
 
 class TestPairing:

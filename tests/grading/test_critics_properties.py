@@ -11,6 +11,7 @@ from tests.strategies import checks, is_finite, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import GradingError
+from workbench.grading.status import Status
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
 
@@ -96,5 +97,5 @@ def test_calls_just_as_expected_score_1_in_any_order(calls: list[CallSpec], data
     made = data.draw(st.permutations(calls))
     grade = grade_critics(case_of(expected), Grading(), trajectory_of(*made))
     assert grade.score == 1.0
-    assert grade.verdict == "passed"
+    assert grade.verdict == Status.PASSED
     assert [issue for issue in grade.issues if issue.kind != "unexpected argument"] == []

@@ -13,6 +13,7 @@ from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.decision import grade_decision
 from workbench.grading.grade import Grade
+from workbench.grading.status import Status
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue, StepStarted, ToolCall
@@ -32,7 +33,7 @@ def test_calls_are_compared_place_by_place_and_the_score_is_their_mean() -> None
     grade = graded(case, ("a", {"x": 1}), ("b", {"y": 3}))
     assert [line.credit for line in grade.pairings] == pytest.approx([1, 2 / 3])
     assert grade.score == pytest.approx(5 / 6)
-    assert grade.verdict == "warned"
+    assert grade.verdict == Status.WARNED
     parts = {"should_call": 1, "tool_name": 1, "arguments": 0.5}
     assert grade.numbers == {"items": 2, "total": pytest.approx(5 / 3), **parts}
 
@@ -217,7 +218,7 @@ def test_the_score_is_the_mean_of_the_credits_and_within_bounds(
 def test_calls_as_expected_score_1_and_have_no_issue(calls: list[CallSpec]) -> None:
     grade = graded(case_of(*(call(tool, dict(args)) for tool, args in calls), expect_no_calls=not calls), *calls)
     assert grade.score == 1
-    assert grade.verdict == "passed"
+    assert grade.verdict == Status.PASSED
     assert grade.issues == ()
 
 

@@ -17,6 +17,7 @@ from workbench.grading.packed import InCommon
 from workbench.grading.redacted import redacted_places, why_not_regraded
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.grading.run import GradedRun, graded_run
+from workbench.grading.status import Status
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import JsonValue, ResultReceived
 from workbench.trajectory.trajectory import Trajectory
@@ -61,7 +62,7 @@ def test_one_check_without_a_name_is_as_before() -> None:
 
 def test_values_are_kept_in_recordings_in_packed_results_and_between_processes() -> None:
     found = graded(case_of(call("a"), response=NAMED), "On 5 May")
-    run = result("passed", 1.0, trajectory=trajectory_of(answer="On 5 May"))
+    run = result(Status.PASSED, 1.0, trajectory=trajectory_of(answer="On 5 May"))
     plain = outcome_to_json(outcome_of(run))
     assert "metrics" not in plain
     run = replace(run, **found._asdict())
@@ -72,7 +73,7 @@ def test_values_are_kept_in_recordings_in_packed_results_and_between_processes()
     packed = in_common.packed(run)
     assert packed == run
     assert packed.metrics == found.metrics
-    assert in_common.arrived(packed.parcel, result("passed", 1.0)).metrics == found.metrics  # type: ignore[attr-defined]
+    assert in_common.arrived(packed.parcel, result(Status.PASSED, 1.0)).metrics == found.metrics  # type: ignore[attr-defined]
 
 
 def test_a_function_may_see_the_whole_run() -> None:
@@ -110,6 +111,6 @@ def test_a_run_with_a_secret_in_a_result_is_not_shown_to_a_function_anew() -> No
     seeing = case_of(call("a"), response={"mine": {"python": "m:f", "sees": "run"}})
     assert redacted_places(raw, stored, case_of(call("a")), None) == []
     [place] = redacted_places(raw, stored, seeing, None)
-    run = replace(result("passed", trajectory=stored), redacted=(place,))
+    run = replace(result(Status.PASSED, trajectory=stored), redacted=(place,))
     assert "a Python function sees the run" in (why_not_regraded(run, seeing, as_stored=True) or "")
     assert why_not_regraded(run, case_of(call("a")), as_stored=True) is None

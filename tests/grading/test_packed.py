@@ -22,6 +22,7 @@ from workbench.evaluation.run import WHOLE_RUNS, Outcome
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.packed import InCommon, PackedResult
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.reports.json_report import report_records
 from workbench.reports.text import text_report
 from workbench.show.text import Paint
@@ -39,7 +40,7 @@ ASKED_OF_ALL = [name for name, value in vars(RunResult).items() if isinstance(va
 @given(st.lists(runs_made_up, min_size=1, max_size=3), scripts())
 def test_a_packed_result_is_the_one_that_was_packed(runs: list[RunResult], others: list[Event]) -> None:
     in_common = InCommon()
-    in_common.packed(result("passed", 1.0, trajectory=fold(others)))  # what the sample is made of
+    in_common.packed(result(Status.PASSED, 1.0, trajectory=fold(others)))  # what the sample is made of
     for run in runs:
         packed = in_common.packed(run)
         assert isinstance(packed, PackedResult) and isinstance(packed, RunResult)
@@ -51,14 +52,14 @@ def test_a_packed_result_is_the_one_that_was_packed(runs: list[RunResult], other
         for other in (pickle.loads(pickle.dumps(packed)), copy.copy(packed), replace(packed)):
             assert type(other) is RunResult and other == run
         assert replace(packed, error="other") == replace(run, error="other") != packed
-        assert packed.with_status("skipped") == run.with_status("skipped")
-        assert packed.with_status("skipped").reason == run.with_status("skipped").reason
+        assert packed.with_status(Status.SKIPPED) == run.with_status(Status.SKIPPED)
+        assert packed.with_status(Status.SKIPPED).reason == run.with_status(Status.SKIPPED).reason
         assert in_common.packed(packed) is packed
 
 
 def test_tools_are_the_same_objects_in_all_runs() -> None:
     tools = tuple(ToolDefinition(f"tool-{number}", "x" * 1000, {"type": "object"}) for number in range(20))
-    run = result("passed", 1.0)
+    run = result(Status.PASSED, 1.0)
     assert run.trajectory.start is not None
     start = replace(run.trajectory.start, tools=tools)
     run = replace(run, trajectory=replace(run.trajectory, start=start))
@@ -113,10 +114,10 @@ def mixed(number: int, name: str = "case") -> list[RunResult]:
 def _mixed(index: int, case: str) -> RunResult:
     score = index % 7 / 7
     if index % 10 == 9:
-        return result("error", case=case, error="the endpoint is down")
+        return result(Status.ERROR, case=case, error="the endpoint is down")
     if index % 3:
-        return result("passed", 1.0, case=case, rounds=1 + index % 3, repeat=0)
+        return result(Status.PASSED, 1.0, case=case, rounds=1 + index % 3, repeat=0)
     issues = (Issue("wrong argument", f"not {index}", "search", 0, 0, "query", '"a"', '"b"', True),)
     pairings = (CallPairing(0, 0, True, 1.0, 1.0),)
-    grade = Grade("critics", score, "failed", f"{index} is too little", pairings, issues)
-    return result("failed", score, case=case, rounds=2, grade=grade)
+    grade = Grade("critics", score, Status.FAILED, f"{index} is too little", pairings, issues)
+    return result(Status.FAILED, score, case=case, rounds=2, grade=grade)

@@ -14,6 +14,7 @@ from workbench.engine.planned_run import result_of
 from workbench.engine.redaction import SuiteParts, redacted_result, redacted_suite_text
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import RunFinished, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -66,7 +67,7 @@ def secrets() -> Secrets:
 )
 def test_a_run_is_graded_again_unless_a_check_looks_at_what_is_not_stored(case: str, why: str | None) -> None:
     (planned,) = plan_runs([parse_suite(SUITE.replace("CASE", case), Path("shop.toml"))])
-    made = graded_anew(result_of(planned, "passed", MADE), planned, EMPTY_CONTEXT)
+    made = graded_anew(result_of(planned, Status.PASSED, MADE), planned, EMPTY_CONTEXT)
     assert made.status == "passed"
     stored = redacted_result(made, SuiteParts(secrets()), planned.case)
     assert KEY not in repr(stored)

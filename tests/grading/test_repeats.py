@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, case_result, case_results, joined
 from workbench.grading.run import grade_run
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.suite.model import GraderName, RepeatRule, Suite
 from workbench.suite.settings import CriticsOptions, Grading, settings_of
 
@@ -29,8 +30,12 @@ def came_to(rule: RepeatRule, *runs: RunResult, grading: Grading | None = None) 
     return case_result([replace(run, repeat=repeat, grading=in_force) for repeat, run in enumerate(runs)])
 
 
-PASSED, WARNED, FAILED = result("passed", 1.0), result("warned", 0.85), result("failed", 0.4)
-BROKEN, STOPPED, SKIPPED = result("error", error="no route"), result("stopped"), result("skipped", error="later")
+PASSED, WARNED, FAILED = result(Status.PASSED, 1.0), result(Status.WARNED, 0.85), result(Status.FAILED, 0.4)
+BROKEN, STOPPED, SKIPPED = (
+    result(Status.ERROR, error="no route"),
+    result(Status.STOPPED),
+    result(Status.SKIPPED, error="later"),
+)
 
 
 @pytest.mark.parametrize(
@@ -74,14 +79,14 @@ def test_repeats_count_in_their_order_whenever_they_were_done() -> None:
 
 def test_a_broken_requirement_fails_the_mean_which_cannot_hold_it() -> None:
     forbidden = Issue("forbidden call", "this call must not be made", decides=True)
-    broke = result("failed", 1.0, grade=Grade("critics", 1.0, "passed", "all right", issues=(forbidden,)))
+    broke = result(Status.FAILED, 1.0, grade=Grade("critics", 1.0, Status.PASSED, "all right", issues=(forbidden,)))
     case = came_to("mean", PASSED, broke)
     assert (case.status, case.score) == ("failed", 1.0)
     assert came_to("last", PASSED, broke).reason == "forbidden call: this call must not be made"
 
 
 def test_a_mean_that_binary_fractions_push_below_a_threshold_has_reached_it_except_as_published() -> None:
-    runs = [result("passed", score) for score in (0.7999999999, 0.8)]
+    runs = [result(Status.PASSED, score) for score in (0.7999999999, 0.8)]
     grading = Grading(warn_threshold=0.8)
     assert came_to("mean", *runs, grading=grading).status == "passed"
     published = replace(grading, critics=CriticsOptions(arcade_compatible=True))
@@ -89,13 +94,15 @@ def test_a_mean_that_binary_fractions_push_below_a_threshold_has_reached_it_exce
 
 
 def test_a_case_that_no_grader_applies_to_passes_or_fails_by_its_requirements() -> None:
-    nothing = result("passed", grade=Grade("critics", None, "not applicable", "nothing expected"))
+    nothing = result(Status.PASSED, grade=Grade("critics", None, "not applicable", "nothing expected"))
     case = came_to("mean", nothing, nothing)
     assert (case.status, case.score, case.deviation) == ("passed", None, None)
 
 
 def test_a_reason_is_told_only_if_all_runs_have_it() -> None:
-    failed = [result("failed", 0.0, grade=Grade("critics", 0.0, "failed", reason)) for reason in ("a", "a", "b")]
+    failed = [
+        result(Status.FAILED, 0.0, grade=Grade("critics", 0.0, Status.FAILED, reason)) for reason in ("a", "a", "b")
+    ]
     assert came_to("mean", *failed[:2]).reason == "a"
     assert came_to("mean", *failed).reason is None
     assert came_to("last", *failed).reason == "b"
@@ -129,9 +136,12 @@ def test_every_run_decides_unless_a_published_system_is_reproduced_or_the_suite_
 
 def test_each_case_and_model_is_of_its_own_and_so_is_a_repeat_of_another_batch() -> None:
     runs = [
-        result("passed", 1.0, model=model, repeat=repeat) for _ in range(2) for model in "ab" for repeat in range(2)
+        result(Status.PASSED, 1.0, model=model, repeat=repeat)
+        for _ in range(2)
+        for model in "ab"
+        for repeat in range(2)
     ]
-    cases = case_results([*runs, result("failed", 0.0, case="other")])
+    cases = case_results([*runs, result(Status.FAILED, 0.0, case="other")])
     assert [(case.runs[0].model, len(case.runs)) for case in cases] == [
         ("a", 2),
         ("b", 2),
@@ -167,7 +177,7 @@ def test_a_run_that_was_decided_before_any_argument_was_scored_earned_nothing_in
 
 @given(st.lists(st.floats(allow_nan=False, max_value=1.0), min_size=1, max_size=6), st.sampled_from(RULES))
 def test_any_scores_have_a_mean_and_a_deviation(scores: list[float], rule: RepeatRule) -> None:
-    case = came_to(rule, *(result("failed", score) for score in scores))
+    case = came_to(rule, *(result(Status.FAILED, score) for score in scores))
     assert case.score is not None
     assert case.deviation is not None
     assert not math.isnan(case.deviation)
@@ -175,8 +185,8 @@ def test_any_scores_have_a_mean_and_a_deviation(scores: list[float], rule: Repea
 
 
 def graded_by(grader: GraderName, score: float, recall: float = 1.0) -> RunResult:
-    grade = Grade(grader, score, "passed" if score == 1 else "failed", "", numbers={"recall": recall})
-    return result("passed" if score == 1 else "failed", grade=grade)
+    grade = Grade(grader, score, Status.PASSED if score == 1 else Status.FAILED, "", numbers={"recall": recall})
+    return result(Status.PASSED if score == 1 else Status.FAILED, grade=grade)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +205,7 @@ def test_a_mean_passes_only_what_the_grader_s_own_rule_would_pass(runs: list[Run
 
 
 FORBIDDEN = Issue("forbidden call", "this call must not be made", decides=True)
-BROKE = result("failed", 1.0, grade=Grade("critics", 1.0, "passed", "all right", issues=(FORBIDDEN,)))
+BROKE = result(Status.FAILED, 1.0, grade=Grade("critics", 1.0, Status.PASSED, "all right", issues=(FORBIDDEN,)))
 NO_TOOL = graded_by("dimensions", 0.94, recall=0.5)
 
 

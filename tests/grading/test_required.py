@@ -12,9 +12,10 @@ from tests.grading.cases import call, case_of
 from tests.grading.test_steps import run_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.explanation import explain
-from workbench.grading.grade import Grade, RunResult, Status, reason_of
+from workbench.grading.grade import Grade, RunResult, reason_of
 from workbench.grading.repeats import case_result
 from workbench.grading.run import grade_run, grade_run_and_steps
+from workbench.grading.status import Status
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 

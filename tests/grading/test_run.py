@@ -8,8 +8,9 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext
 from workbench.checks.patterns import CheckError
-from workbench.grading.grade import Grade, Status
+from workbench.grading.grade import Grade
 from workbench.grading.run import grade_run
+from workbench.grading.status import Status
 from workbench.suite.model import Case, LimitsTable, Suite
 from workbench.trajectory.events import JsonValue
 

@@ -18,6 +18,7 @@ from workbench.checks.patterns import CheckError
 from workbench.grading.grade import JudgementNeededError, StepGrade, reason_of
 from workbench.grading.graders import GRADERS, graded_whole
 from workbench.grading.run import grade_run_and_steps, graded_by
+from workbench.grading.status import Status
 from workbench.grading.steps import grade_step
 from workbench.grading.steps import grade_steps as grade_steps_by
 from workbench.suite.model import Case, GraderName, Suite
@@ -131,7 +132,7 @@ def test_each_grader_judges_the_steps_by_itself() -> None:
 
 def test_the_reason_of_a_chain_that_would_pass_names_the_step_that_failed() -> None:
     (grade, *_), _, _ = grade_run_and_steps(*chain(A, B), run_of([MADE_B], [MADE_A]))
-    assert grade.verdict == "passed"
+    assert grade.verdict == Status.PASSED
     assert reason_of(grade) == "failed step: step 1: selection: 'b' called where 'a' was expected and 1 more"
 
 

@@ -12,6 +12,7 @@ from workbench.analysis.published.system import System
 from workbench.grading.explanation import READINGS
 from workbench.grading.grade import Grade
 from workbench.grading.graders import GRADERS as GRADING
+from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import GRADERS, GraderName
 from workbench.suite.rules import NUMBERS
@@ -37,7 +38,7 @@ def test_a_grader_says_what_screens_need(name: GraderName) -> None:
     traits = TRAITS[name]
     numbers = dict.fromkeys(NUMBERS[name], 1.0)
     assert traits.system and isinstance(system_of(name), System)
-    assert traits.parts(Grade(name, 1.0, "passed", "", numbers=numbers))
+    assert traits.parts(Grade(name, 1.0, Status.PASSED, "", numbers=numbers))
     low, high = traits.thresholds(Grading(by=name))
     assert 0 < low <= high <= 1
 

@@ -14,6 +14,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.grading.grade import Grade
 from workbench.grading.run import grade_run, graded_by
+from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import GRADERS, AnyOrder, Case, ExpectedCall, Suite
 from workbench.suite.settings import Grading, settings_of
@@ -101,7 +102,7 @@ def most_pairs(expected: list[ExpectedCall], made: list[CallSpec]) -> int:
 def test_a_score_lies_between_0_and_1_and_is_1_just_when_everything_passed(case: Case, made: list[CallSpec]) -> None:
     found = grade(case, made)
     assert 0 <= score(case, made) <= 1
-    assert (found.score == 1) is (found.verdict == "passed") is (found.numbers["all_pass"] == 1)
+    assert (found.score == 1) is (found.verdict == Status.PASSED) is (found.numbers["all_pass"] == 1)
 
 
 @given(cases | wild_cases, calls | wild_calls)
@@ -111,7 +112,7 @@ def test_lines_issues_and_numbers_tell_one_story(case: Case, made: list[CallSpec
     of_expected = [line.expected_call for line in found.pairings if line.expected_call is not None]
     assert of_expected == list(range(len(tuple(case.expected_calls()))))
     assert {line.call for line in found.pairings} - {None} == set(range(len(made)))
-    assert bool(found.issues) is (found.verdict == "failed")
+    assert bool(found.issues) is (found.verdict == Status.FAILED)
 
 
 @given(few, calls)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.history.batches import SUITE
 from tests.results import result
+from workbench.grading.status import Status
 from workbench.history.records import DoneRun, NewBatch, NewRun
 from workbench.suite.suite_file import SuiteFile, parse_suite
 
@@ -28,7 +29,7 @@ def batch_of(runs: int, *, file: SuiteFile = FILE, started_at: str = "2030-01-01
 
 def done(number: int) -> DoneRun:
     """The run of that number, passed."""
-    passed = result("passed", 1.0, case="paris", suite="weather.toml", repeat=number)
+    passed = result(Status.PASSED, 1.0, case="paris", suite="weather.toml", repeat=number)
     return DoneRun(f"run-{number}", passed, (), 1000.0 * number, 1000.0 * number + 5)
 
 

@@ -15,6 +15,7 @@ from tests.history.batches import SUITE, run_kept
 from workbench.analysis.over_time import trends_of
 from workbench.engine.recordings import result_of_recording, suite_of_recording
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.history import columns, database
 from workbench.history.database import MIGRATIONS, open_for_writing
 from workbench.history.edits import add_grading, name_batch, remove_batches
@@ -39,7 +40,7 @@ def test_a_batch_is_listed_with_what_its_runs_came_to(tmp_path: Path, file: Path
         (batch,) = history.batches()
         assert history.batch("#1") == history.batch("1") == batch
     assert (batch.number, batch.planned, batch.missing, batch.kind) == (1, 4, 0, "runs")
-    assert batch.count("passed") == sum(result.status == "passed" for result in results) == 2
+    assert batch.count(Status.PASSED) == sum(result.status == "passed" for result in results) == 2
     assert (batch.models, batch.pass_rate) == (("offline",), 0.5)
     (suite,) = batch.suites
     assert (suite.name, suite.path, suite.cases) == ("Weather", "weather.toml", 2)

@@ -18,6 +18,7 @@ from tests.trajectory.scripts import events_of
 from workbench.grading.grade import Grade
 from workbench.grading.result_json import outcome_from_json
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.edits import add_grading, name_batch
 from workbench.history.history import History
@@ -84,9 +85,9 @@ def test_texts_and_numbers_come_out_as_they_went_in(
         case_id=case_id,
         case_name=case_name,
         model=model,
-        status="failed",
+        status=Status.FAILED,
         trajectory=fold(trajectory_events),
-        grades=(Grade("critics", score, "failed", why),),
+        grades=(Grade("critics", score, Status.FAILED, why),),
         grading=Grading(by="critics", critics=CriticsOptions(arcade_compatible=True)),
     )
     packer = RunPacker()

@@ -20,6 +20,7 @@ from tests.effort import examples
 from tests.history.entries import FILE
 from tests.results import result
 from workbench.engine.plan import places_in_turn
+from workbench.grading.status import Status
 from workbench.history.claims import claim
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.edits import add_grading
@@ -49,7 +50,7 @@ def keep(
     ref: ShardRef | None,
     *,
     made: Iterable[int] | None = None,
-    status: str = "passed",
+    status: Status = Status.PASSED,
     at_ms: float = 0,
     models: dict[str, Any] | None = None,
 ) -> int:
@@ -75,7 +76,7 @@ def keep(
         number = begin_batch(connection, file, batch)
         for place in places if made is None else made:
             run = plan[place]
-            verdict: Any = status if status != "passed" else ("passed", "failed", "error")[place % 3]
+            verdict = status if status != Status.PASSED else (Status.PASSED, Status.FAILED, Status.ERROR)[place % 3]
             of_run = result(verdict, 0.5, suite="weather.toml", case=run.case_id, model=run.model, repeat=run.repeat)
             done = DoneRun(run.run_id, replace(of_run, run_id=run.run_id), (), at_ms + place, at_ms + place + 5)
             packed = packer.packed(done)
@@ -137,7 +138,7 @@ def test_what_is_missing_is_known_and_what_comes_later_counts_regrades_included(
     with History(source) as history:
         (row, *_) = history.runs(three.number)
     assert row.figures is not None
-    regraded = [(row.id, replace(row.figures, status="warned", score=0.25), result("warned", 0.25))]
+    regraded = [(row.id, replace(row.figures, status=Status.WARNED, score=0.25), result(Status.WARNED, 0.25))]
     add_grading(source, three.number, "2031", "2", regraded, SAID.append)
     for _ in range(2):
         merged(file, one, three)
@@ -154,7 +155,7 @@ def test_what_is_missing_is_known_and_what_comes_later_counts_regrades_included(
 def test_a_second_result_that_differs_is_counted_and_named_and_the_first_stays(file: Path, tmp_path: Path) -> None:
     source = tmp_path / "s.sqlite3"
     keep(source, 4, (0, 2), ShardRef(1, 2, 4))
-    keep(source, 4, (0, 2), ShardRef(1, 2, 4), at_ms=1000, status="failed")
+    keep(source, 4, (0, 2), ShardRef(1, 2, 4), at_ms=1000, status=Status.FAILED)
     came = merged(file, *shards_in(source))
     assert (came.taken, came.second) == (2, 2)
     assert came.named[0] == (
@@ -234,7 +235,7 @@ def test_a_shard_changes_nothing_in_what_runs_take(file: Path, settings: Any) ->
     keep(file, 8, range(8), None)
     with History(file) as history:
         before = history.mean_latencies()
-    number = keep(file, 8, (0, 1), ShardRef(1, 4, 8, None), status="failed", at_ms=70)
+    number = keep(file, 8, (0, 1), ShardRef(1, 4, 8, None), status=Status.FAILED, at_ms=70)
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE runs SET latency_ms = 1000 WHERE batch = ?", (number,))
         connection.execute("UPDATE batches SET settings = coalesce(?, settings) WHERE id = ?", (settings, number))

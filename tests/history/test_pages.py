@@ -18,12 +18,13 @@ from workbench.analysis.over_time import stored_trends, trends_of
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.resume import resumable
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.history import columns, edits, rows, stored_batches, writer
 from workbench.history import history as reading
 from workbench.history.database import bytes_on_disk
 from workbench.history.edits import add_grading, remove_batches
 from workbench.history.history import History
-from workbench.history.records import COUNTED, HistoryError
+from workbench.history.records import HistoryError
 from workbench.history.writer import BatchHandle, BeginBatch, OpenHistory
 
 
@@ -51,8 +52,8 @@ def test_the_pages_of_a_batch_are_all_of_its_runs_by_any_grading(tmp_path: Path,
         assert regraded == history.runs(2, grading) != history.runs(2)
         (counted,) = history.counted_again(history.batch("2"), grading)
         ended = [run.figures.status for run in regraded if run.figures is not None]
-        assert counted.counts == {status: ended.count(status) for status in COUNTED}
-        assert counted.counts["passed"] == repeats + 1
+        assert counted.counts == {status: ended.count(status) for status in Status}
+        assert counted.counts[Status.PASSED] == repeats + 1
         assert list(history.each_run(3)) == []
 
 

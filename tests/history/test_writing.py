@@ -14,6 +14,7 @@ import pytest
 
 from tests.history.entries import batch_of, child, done, lines_of
 from workbench.config.logs import log_to
+from workbench.grading.status import Status
 from workbench.history import database
 from workbench.history import writer as writing
 from workbench.history.claims import claimed
@@ -337,11 +338,11 @@ def test_what_is_in_the_history_is_not_written_over(file: Path) -> None:
     writer.settle(10)
     again = done(0)
     writer.resume(second := BatchHandle(1, {"run-0": 0}))
-    writer.write_run(second, replace(again, result=replace(again.result, status="failed")))
+    writer.write_run(second, replace(again, result=replace(again.result, status=Status.FAILED)))
     assert writer.close()
     with History(file) as history:
         (batch,) = history.batches()
-        assert (batch.count("passed"), batch.count("failed"), batch.missing) == (1, 0, 0)
+        assert (batch.count(Status.PASSED), batch.count(Status.FAILED), batch.missing) == (1, 0, 0)
 
 
 def test_a_writer_that_closes_leaves_one_file_with_everything_in_it(file: Path) -> None:
@@ -378,7 +379,7 @@ def test_two_programs_write_at_once(file: Path) -> None:
         said.append(program.communicate(timeout=60)[0])
     assert said == ["True\n"] * 2
     with History(file) as history:
-        assert [(batch.count("passed"), batch.missing) for batch in history.batches()] == [(20, 0)] * 30
+        assert [(batch.count(Status.PASSED), batch.missing) for batch in history.batches()] == [(20, 0)] * 30
 
 
 def test_what_is_removed_makes_the_file_smaller(file: Path) -> None:

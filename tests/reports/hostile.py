@@ -12,7 +12,8 @@ from tests.trajectories import trajectory_of
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
-from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.suite.model import Case, Suite
 
 HOSTILE = (
@@ -39,11 +40,11 @@ texts: st.SearchStrategy[str] = st.one_of(
 )
 
 
-def hostile_run(text: str, status: Status = "failed", **more: str | int) -> RunResult:
+def hostile_run(text: str, status: Status = Status.FAILED, **more: str | int) -> RunResult:
     """A run in which suite, model, tool and answer all say the same text."""
     grade = None
-    if status in ("passed", "warned", "failed"):
-        issues = (Issue("wrong argument", text, text, 0, 0, text, text, text),) if status == "failed" else ()
+    if status is Status.PASSED or status is Status.WARNED or status is Status.FAILED:
+        issues = (Issue("wrong argument", text, text, 0, 0, text, text, text),) if status is Status.FAILED else ()
         grade = Grade("critics", 0.25, status, text, issues=issues)
     made = trajectory_of((text or "t", {text: [text]}), answer=text)
     named = {"case": text or "case", "model": text or "offline", "suite": "suite.toml"} | more

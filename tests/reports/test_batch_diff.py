@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import CaseChange, CaseSide
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import change_lines
 from workbench.show.text import Paint
@@ -21,7 +21,7 @@ def side(status: Status, score: float, reason: str | None = None) -> CaseSide:
 
 def lines_of(width: int | None, reason: str | None = None) -> list[str]:
     names = "Refund of a late order", "Refund of a broken order"
-    sides = side("passed", 1.0), side("failed", 0.5, reason)
+    sides = side(Status.PASSED, 1.0), side(Status.FAILED, 0.5, reason)
     changes = [CaseChange("broke", SUITE.key, name, name, "offline", *sides) for name in names]
     return list(change_lines(changes, {SUITE.key: SUITE}, width, Paint(False), with_model=False))[2:]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tests.results import result
 from workbench.analysis.gates import quality_of
 from workbench.grading.grade import Grade, RunResult
+from workbench.grading.status import Status
 from workbench.reports.cases import CaseReport, case_fields, deciders_line, grades_line
 from workbench.reports.text import Amount, text_report
 from workbench.show.text import Paint
@@ -23,18 +24,18 @@ def lines_of(runs: list[RunResult], amount: Amount = "normal") -> list[str]:
     return list(text_report(runs, quality, suite_names={}, width=100, paint=Paint(False), amount=amount))
 
 
-TWO_OF_THREE = repeated(result("passed", 1.0), result("failed", 0.5), result("passed", 1.0))
+TWO_OF_THREE = repeated(result(Status.PASSED, 1.0), result(Status.FAILED, 0.5), result(Status.PASSED, 1.0))
 
 
 def test_under_the_runs_of_a_repeated_case_stands_what_they_come_to() -> None:
-    lines = lines_of([*TWO_OF_THREE, result("passed", 1.0, case="b")])
+    lines = lines_of([*TWO_OF_THREE, result(Status.PASSED, 1.0, case="b")])
     assert lines[4] == "    3 runs by majority: ✓ passed · 2/3 passed or warned · flaky · mean 0.83 ± 0.24"
     assert lines[5].startswith("✓ suite › B")
     assert sum("by majority" in line for line in lines) == 1
 
 
 def test_runs_that_were_not_graded_are_told() -> None:
-    runs = repeated(result("passed", 1.0), result("error", error="no route"))
+    runs = repeated(result(Status.PASSED, 1.0), result(Status.ERROR, error="no route"))
     assert "    2 runs by majority: ✓ passed · 1/1 passed or warned · mean 1.00 ± 0.00 · 1 not graded" in lines_of(runs)
 
 
@@ -45,15 +46,15 @@ def test_quiet_shows_the_rule_where_it_shows_a_run() -> None:
 
 
 def graded(*grades: Grade) -> RunResult:
-    return replace(result("failed", 0.5), grades=grades)
+    return replace(result(Status.FAILED, 0.5), grades=grades)
 
 
 def test_where_the_graders_disagree_there_is_a_mark_and_much_says_who_says_what() -> None:
     run = graded(
-        Grade("critics", 0.5, "failed", "", status="failed"),
-        Grade("decision", 0.9, "passed", "", status="passed"),
-        Grade("accuracy", None, "not applicable", "", status="passed"),
-        Grade("trajectory", None, "error", "no answer", status="error"),
+        Grade("critics", 0.5, Status.FAILED, "", status=Status.FAILED),
+        Grade("decision", 0.9, Status.PASSED, "", status=Status.PASSED),
+        Grade("accuracy", None, "not applicable", "", status=Status.PASSED),
+        Grade("trajectory", None, Status.ERROR, "no answer", status=Status.ERROR),
     )
     assert "  0.50≠ " in lines_of([run])[1]
     assert "  graded by critics; ≠ the graders disagree on 1 run" in lines_of([run])
@@ -64,7 +65,8 @@ def test_where_the_graders_disagree_there_is_a_mark_and_much_says_who_says_what(
 
 def test_graders_that_agree_are_not_marked() -> None:
     run = graded(
-        Grade("critics", 0.5, "failed", "", status="failed"), Grade("decision", 0.4, "failed", "", status="failed")
+        Grade("critics", 0.5, Status.FAILED, "", status=Status.FAILED),
+        Grade("decision", 0.4, Status.FAILED, "", status=Status.FAILED),
     )
     lines = lines_of([run])
     assert not [line for line in lines if "≠" in line]
@@ -72,16 +74,16 @@ def test_graders_that_agree_are_not_marked() -> None:
 
 
 def test_several_deciding_graders_are_counted() -> None:
-    by_accuracy = replace(result("passed", 1.0, case="b"), grades=(Grade("accuracy", 1.0, "passed", ""),))
-    said = deciders_line([result("passed", 1.0), by_accuracy], Paint(False))
+    by_accuracy = replace(result(Status.PASSED, 1.0, case="b"), grades=(Grade("accuracy", 1.0, Status.PASSED, ""),))
+    said = deciders_line([result(Status.PASSED, 1.0), by_accuracy], Paint(False))
     assert said == "  graded by critics (1 run), accuracy (1 run)"
 
 
 def test_the_name_of_a_grader_is_shown_and_not_acted_on() -> None:
     foreign = "mine\x1b]0;taken over\x07\n"
     grades = [
-        Grade(foreign, 1.0, "passed", ""),
-        Grade(foreign, 0.0, "error", ""),
+        Grade(foreign, 1.0, Status.PASSED, ""),
+        Grade(foreign, 0.0, Status.ERROR, ""),
         Grade(foreign, 0.0, "not applicable", ""),
     ]
     shown = "mine␛]0;taken over␇⏎"
@@ -97,6 +99,6 @@ def test_the_json_report_has_each_case_with_its_rule() -> None:
 
 
 def test_a_case_without_a_graded_run_has_no_grader_and_no_score() -> None:
-    (case,) = quality_of([result("error", error="no route")], {}).cases
+    (case,) = quality_of([result(Status.ERROR, error="no route")], {}).cases
     report = CaseReport.model_validate(case_fields(case))
     assert (report.grader, report.status, report.score, report.reason) == (None, "error", None, "no route")

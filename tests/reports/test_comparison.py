@@ -21,8 +21,8 @@ from tests.reports.markdown import tables
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, Row, compared
 from workbench.dataclasses import json_text
-from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import comparison_markdown, markdown_of
@@ -48,8 +48,8 @@ def row(lines: Sequence[str], title: str) -> list[str]:
     return next(line for line in lines if line.startswith(title)).removeprefix(title).split()
 
 
-OSLO = ran("passed", model="a"), ran("failed", 0.5, model="b")
-ROME = ran("passed", case="rome", model="a"), ran("passed", case="rome", model="b")
+OSLO = ran(Status.PASSED, model="a"), ran(Status.FAILED, 0.5, model="b")
+ROME = ran(Status.PASSED, case="rome", model="a"), ran(Status.PASSED, case="rome", model="b")
 
 
 def test_each_case_has_a_line_with_sign_score_and_latency_for_each_model() -> None:
@@ -68,7 +68,7 @@ def test_where_room_is_short_the_suite_is_cut_and_not_the_case() -> None:
 
 
 def test_repeats_put_the_share_of_good_runs_and_the_spread_into_a_cell() -> None:
-    again = ran("failed", model="a", repeat=1), ran("failed", 0.5, model="b", repeat=1)
+    again = ran(Status.FAILED, model="a", repeat=1), ran(Status.FAILED, 0.5, model="b", repeat=1)
     lines = text(*OSLO, *again)
     assert row(lines, "oslo") == ["✗", "1/2", "0.50", "±0.50", "100", "ms", "✗", "0/2", "0.50", "±0.00", "100", "ms"]
     assert row(lines, "pass@2") == ["100.0%", "0.0%"]
@@ -102,22 +102,27 @@ def test_that_the_last_run_alone_counts_is_said_of_the_cases_that_go_by_it() -> 
 
 
 def test_tries_of_fewer_cases_than_were_graded_say_of_how_many() -> None:
-    runs = [ran("failed", model=model, repeat=repeat) for model in "ab" for repeat in range(2)]
+    runs = [ran(Status.FAILED, model=model, repeat=repeat) for model in "ab" for repeat in range(2)]
     more = [ran(model=model, case="rome", repeat=repeat) for model in "ab" for repeat in range(2)]
-    lines = text(*runs, *more[:3], replace(more[3], status="error", score=None))
+    lines = text(*runs, *more[:3], replace(more[3], status=Status.ERROR, score=None))
     assert row(lines, "pass@1 = pass^1") == ["50.0%", "50.0%"]
     assert row(lines, "pass@2") == ["50.0%", "0.0%", "of", "1"]
     assert row(lines, "pass^2") == ["50.0%", "0.0%", "of", "1"]
-    _, totals = tables(markdown_of(side_by_side(*runs, *more[:3], ran("error", model="b", case="rome", repeat=1))))
+    _, totals = tables(markdown_of(side_by_side(*runs, *more[:3], ran(Status.ERROR, model="b", case="rome", repeat=1))))
     assert ["pass@2", "50.0%", "0.0% of 1"] in totals
 
 
 @pytest.mark.parametrize(
     ("others", "sign"),
-    [(("error", "stopped"), "▲"), (("stopped", "skipped"), "■"), (("skipped",), "-"), ((), "")],
+    [
+        ((Status.ERROR, Status.STOPPED), "▲"),
+        ((Status.STOPPED, Status.SKIPPED), "■"),
+        ((Status.SKIPPED,), "-"),
+        ((), ""),
+    ],
 )
 def test_a_sign_behind_the_share_of_good_runs_says_what_broke_off_others(others: tuple[Status, ...], sign: str) -> None:
-    statuses: tuple[Status, ...] = ("passed", "passed", *others)
+    statuses: tuple[Status, ...] = (Status.PASSED, Status.PASSED, *others)
     runs = [ran(status, repeat=at) for at, status in enumerate(statuses)]
     other = [ran(model="b", repeat=at) for at in range(2)]
     lines = text(*runs, *other)
@@ -128,7 +133,7 @@ def test_a_sign_behind_the_share_of_good_runs_says_what_broke_off_others(others:
 
 def test_cells_with_and_without_a_sign_behind_their_share_line_up() -> None:
     runs = [ran(model=model, case=case, repeat=at) for case in ("oslo", "rome") for model in "ab" for at in range(2)]
-    lines = text(*runs, ran("stopped", repeat=2), ran("error", case="rome", model="b", repeat=2))
+    lines = text(*runs, ran(Status.STOPPED, repeat=2), ran(Status.ERROR, case="rome", model="b", repeat=2))
     cells = [line for line in lines if line.startswith(("oslo", "rome"))]
     assert len({tuple(at for at, sign in enumerate(line) if sign in "✓±") for line in cells}) == 1
 
@@ -145,7 +150,9 @@ def test_a_case_that_did_not_run_with_a_model_leaves_a_gap() -> None:
 
 
 def test_what_was_not_graded_says_so_and_its_error_is_told_once_for_all_alike() -> None:
-    broken = [replace(ran("error", case=case, model="b"), reason="no\nroute", asked=False) for case in ("oslo", "rome")]
+    broken = [
+        replace(ran(Status.ERROR, case=case, model="b"), reason="no\nroute", asked=False) for case in ("oslo", "rome")
+    ]
     lines = text(OSLO[0], ROME[0], *broken)
     assert row(lines, "oslo")[-2:] == ["▲", "error"]
     assert row(lines, "case") == ["a", "b"]
@@ -168,7 +175,7 @@ def test_a_model_that_costs_nothing_says_so() -> None:
 
 
 def test_models_that_do_not_fit_stand_in_further_blocks_with_all_cases() -> None:
-    runs = [ran("passed", case=case, model=f"model-{number}") for case in ("oslo", "rome") for number in range(5)]
+    runs = [ran(Status.PASSED, case=case, model=f"model-{number}") for case in ("oslo", "rome") for number in range(5)]
     lines = text(*runs, width=60)
     headings = [line.split() for line in lines if line.startswith("case ")]
     assert headings == [["case", "model-0", "model-1", "model-2"], ["case", "model-3", "model-4"]]
@@ -219,7 +226,7 @@ def test_the_sentence_stands_over_the_cases_on_which_two_models_differ() -> None
 
 def test_of_many_discordant_cases_the_first_are_listed_and_the_others_counted() -> None:
     cases = [f"case {number}" for number in range(13)]
-    runs = [ran("failed", case=case) for case in cases] + [ran(case=case, model="b") for case in cases]
+    runs = [ran(Status.FAILED, case=case) for case in cases] + [ran(case=case, model="b") for case in cases]
     lines = text(*runs)
     assert sum("✗ → ✓" in line for line in lines) == 10
     assert "  … and 3 other cases" in lines
@@ -231,7 +238,7 @@ def test_where_nothing_is_over_there_is_nothing_to_compare() -> None:
 
 
 def test_that_there_is_nothing_to_compare_is_said_once() -> None:
-    broken = side_by_side(OSLO[0], ran("error", model="b"))
+    broken = side_by_side(OSLO[0], ran(Status.ERROR, model="b"))
     lines = list(summary_lines(broken, width=100, paint=Paint(False)))
     assert lines[lines.index("b against a") + 1 :] == ["  nothing to compare: no case was graded with both a and b", ""]
     said = "**`b` against `a`:** Nothing to compare: no case was graded with both `a` and `b`.\n"
@@ -244,7 +251,7 @@ def test_each_sentence_of_markdown_begins_like_one() -> None:
 
 
 def test_an_interrupted_batch_says_how_many_runs_that_stopped_and_which_it_is() -> None:
-    runs = [*OSLO, *(ran("stopped", case="rome", model=model) for model in "ab")]
+    runs = [*OSLO, *(ran(Status.STOPPED, case="rome", model=model) for model in "ab")]
     paint = Paint(False)
     for lines in (comparison_lines, summary_lines):
         assert "interrupted: 2 runs stopped" in lines(side_by_side(*runs), width=80, paint=paint, interrupted=True)
@@ -270,7 +277,10 @@ def looked_at(write: Callable[[Comparison], object], cases: int) -> int:
     models, suites = ("a", "b", "c"), tuple(NAMES)
     comparison = side_by_side(
         *(
-            replace(ran("passed" if (case + at) % 3 else "failed", case=str(case), model=model), suite=suites[case % 2])
+            replace(
+                ran(Status.PASSED if (case + at) % 3 else Status.FAILED, case=str(case), model=model),
+                suite=suites[case % 2],
+            )
             for case in range(cases)
             for at, model in enumerate(models)
         )
@@ -390,7 +400,7 @@ def test_any_name_and_any_score_can_be_written(name: str, score: float | None) -
 
 def test_a_value_that_does_not_rest_on_all_cases_says_on_how_many() -> None:
     """As after a variant ran on one case: what costs less for fewer cases is on no front for that."""
-    runs = [ran(case="oslo"), ran("failed", case="rome"), ran("failed", case="bergen")]
+    runs = [ran(case="oslo"), ran(Status.FAILED, case="rome"), ran(Status.FAILED, case="bergen")]
     runs = [replace(run, latency_ms=900.0, cost_usd=0.5) for run in runs]
     lines = text(*runs, ran(case="oslo", model="b"), width=200)
     values = {name: found for name, *found in (re.split(r"\s{2,}", line.strip()) for line in lines)}

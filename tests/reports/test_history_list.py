@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from workbench.analysis.over_time import is_whole, trends_of
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, MergedShards, SuiteRef
+from workbench.grading.status import Status
+from workbench.history.records import BatchPart, BatchRow, Kind, MergedShards, SuiteRef
 from workbench.show.csv import table_rows
 from workbench.show.markdown import document_table
 from workbench.show.signs import sparkline
@@ -39,7 +40,7 @@ def batch(
     ended: bool = True,
     project: str = "/project",
 ) -> BatchRow:
-    counts = dict.fromkeys(COUNTED, 0) | {"passed": passed, "failed": failed, "error": error}
+    counts = dict.fromkeys(Status, 0) | {Status.PASSED: passed, Status.FAILED: failed, Status.ERROR: error}
     ref = SuiteRef(1, project, f"{suite.lower()}.toml", "hash", suite, 4)
     part = BatchPart(ref, model, planned, cases, counts)
     started = (NOW - timedelta(hours=3)).isoformat()

@@ -14,6 +14,7 @@ import workbench
 from tests.reports.browser import CHROMIUM, Browser
 from tests.reports.html_page import HOSTILE, evaluated
 from workbench.evaluation.plan import FinishedRun
+from workbench.grading.status import Status
 from workbench.numerals import cost_text, decimals, duration_text, rate_text, reached_text
 from workbench.show.visible import one_line
 
@@ -123,7 +124,7 @@ def test_two_runs_stand_side_by_side_from_where_they_part(browser: Browser, addr
 
 def test_errors_say_why_and_lead_to_their_cases(browser: Browser, report: workbench.Report, tmp_path: Path) -> None:
     def broken(run: FinishedRun) -> FinishedRun:
-        return replace(run, result=replace(run.result, status="error", grades=(), error="no <b>connection</b>"))
+        return replace(run, result=replace(run.result, status=Status.ERROR, grades=(), error="no <b>connection</b>"))
 
     runs = tuple(broken(run) if run.result.model == "careful" else run for run in report.runs)
     replace(report, runs=runs).write(tmp_path / "errors.html")

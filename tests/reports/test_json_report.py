@@ -24,6 +24,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import json_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
 from workbench.grading.repeats import case_result
+from workbench.grading.status import Status
 from workbench.reports.json_report import (
     BatchFacts,
     ReportDocument,
@@ -67,7 +68,7 @@ def test_the_committed_schema_is_true(model: type[ReportDocument], file: Path) -
 
 
 def test_a_report_of_a_later_version_with_more_keys_fits_the_schema_of_today() -> None:
-    report = written([result("passed", 1.0)])
+    report = written([result(Status.PASSED, 1.0)])
     report["totals"]["new"] = report["new"] = 1
     jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
@@ -81,13 +82,16 @@ def test_a_report_fits_its_schema_and_says_what_happened() -> None:
     grade = Grade(
         "critics",
         0.5,
-        "failed",
+        Status.FAILED,
         "one argument is wrong",
         (WRONG_CITY,),
         (Issue("wrong argument", "differs", "t", 0, 0, "city", '"Oslo"', '"Rome"'),),
     )
     report = written(
-        [result("failed", 0.5, rounds=2, grade=grade, cost_usd=0.125), result("error", case="b", error="no route")]
+        [
+            result(Status.FAILED, 0.5, rounds=2, grade=grade, cost_usd=0.125),
+            result(Status.ERROR, case="b", error="no route"),
+        ]
     )
     jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
     assert report["totals"]["errors"] == 1
@@ -102,7 +106,7 @@ def test_a_report_fits_its_schema_and_says_what_happened() -> None:
 
 
 def test_a_result_that_a_person_changed_stands_beside_what_it_was() -> None:
-    report = written([replace(result("passed", 1.0), trajectory=fold(stamped(BY_HAND)))])
+    report = written([replace(result(Status.PASSED, 1.0), trajectory=fold(stamped(BY_HAND)))])
     (call,) = report["runs"][0]["rounds"][0]["calls"]
     assert (call["result"], call["is_error"]) == ("broken", True)
     assert (call["unedited"], call["unedited_is_error"]) == ("ok", False)
@@ -132,7 +136,7 @@ pairings = st.builds(
 of_grade = (
     st.just("critics"),
     st.none() | amounts,
-    st.sampled_from(["passed", "error"]),
+    st.sampled_from([Status.PASSED, Status.ERROR]),
     texts,
     st.lists(pairings, max_size=2).map(tuple),
     st.lists(issues, max_size=2).map(tuple),
@@ -142,7 +146,7 @@ grades = st.builds(Grade, *of_grade, st.none(), st.none() | st.builds(PublishedG
 runs_made_up = st.builds(
     RunResult,
     *(texts, st.sampled_from(["suite.toml", "47110815.toml"]), texts, texts, texts, st.integers(0, 2)),
-    st.sampled_from(["passed", "failed", "error", "skipped"]),
+    st.sampled_from([Status.PASSED, Status.FAILED, Status.ERROR, Status.SKIPPED]),
     scripts().map(fold),
     st.lists(grades, max_size=2).map(tuple),
     st.none() | texts,
@@ -166,13 +170,15 @@ def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, nu
 
 
 TWO_REPEATS = [
-    replace(result("failed", score, grade=Grade("critics", score, "failed", "", (WRONG_CITY,))), repeat=repeat)
+    replace(
+        result(Status.FAILED, score, grade=Grade("critics", score, Status.FAILED, "", (WRONG_CITY,))), repeat=repeat
+    )
     for repeat, score in enumerate((0.5, 0.25))
 ]
 
 
 @given(st.text(st.characters()))
 def test_any_text_can_be_written_and_read_back(text: str) -> None:
-    report = written([result("error", error=text)])
+    report = written([result(Status.ERROR, error=text)])
     assert report["runs"][0]["error"] == text
     assert json_text(report).encode()

@@ -14,7 +14,8 @@ from junitparser.xunit2 import JUnitXml as JUnitXml2
 
 from tests.reports.hostile import HOSTILE, hostile_run, report_on, texts
 from tests.results import result
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.reports.junit import junit_pieces
 from workbench.show.visible import visible
 from workbench.suite.settings import Grading
@@ -108,13 +109,13 @@ def properties(case: ElementTree.Element) -> dict[str | None, str | None]:
 @pytest.mark.parametrize(
     ("status", "children", "kind"),
     [
-        ("passed", [], None),
-        ("warned", [], None),
-        ("failed", ["failure"], "failed"),
-        ("error", ["error"], "infrastructure"),
-        ("skipped", ["skipped"], "skipped"),
-        ("stopped", ["skipped"], "stopped"),
-        ("not graded", ["skipped"], "not graded"),
+        (Status.PASSED, [], None),
+        (Status.WARNED, [], None),
+        (Status.FAILED, ["failure"], "failed"),
+        (Status.ERROR, ["error"], "infrastructure"),
+        (Status.SKIPPED, ["skipped"], "skipped"),
+        (Status.STOPPED, ["skipped"], "stopped"),
+        (Status.NOT_GRADED, ["skipped"], "not graded"),
     ],
 )
 def test_each_status_is_what_readers_take_it_for(status: Status, children: list[str], kind: str | None) -> None:
@@ -152,13 +153,13 @@ def test_a_case_that_passed_although_a_run_failed_is_flaky() -> None:
     assert len(read.flaky_failures()) == 1
 
 
-_MIXED: list[Status] = ["passed", "failed", "passed", "passed"]
+_MIXED: list[Status] = [Status.PASSED, Status.FAILED, Status.PASSED, Status.PASSED]
 
 
 @pytest.mark.parametrize("quarantined", [False, True])
-@pytest.mark.parametrize("others", ["passed", "failed"])
+@pytest.mark.parametrize("others", [Status.PASSED, Status.FAILED])
 def test_an_error_of_one_run_stands_there_as_in_the_exit_code(others: Status, quarantined: bool) -> None:
-    statuses: list[Status] = [others, "error", others]
+    statuses: list[Status] = [others, Status.ERROR, others]
     runs = [
         replace(result(status, 0.5, repeat=place), grading=Grading(quarantined=quarantined))
         for place, status in enumerate(statuses)
@@ -173,7 +174,7 @@ def test_an_error_of_one_run_stands_there_as_in_the_exit_code(others: Status, qu
         assert "run 2: error" in (error.text or "")
 
 
-_MOSTLY_FAILED: list[Status] = ["passed", "failed", "failed"]
+_MOSTLY_FAILED: list[Status] = [Status.PASSED, Status.FAILED, Status.FAILED]
 
 
 def test_a_case_that_failed_says_of_each_run_why() -> None:
@@ -188,9 +189,9 @@ def test_a_case_that_failed_says_of_each_run_why() -> None:
 
 
 def test_names_that_collide_get_their_ids_since_gitlab_counts_a_name_once() -> None:
-    same = [replace(result("passed", 1.0, case=f"case-{number}"), case_name="Same") for number in (1, 2)]
-    twice = replace(result("passed", 1.0, case="case-1"), case_name="Same", run_id="another")
-    root = written(*same, twice, result("passed", 1.0, case="case-1", model="other"))
+    same = [replace(result(Status.PASSED, 1.0, case=f"case-{number}"), case_name="Same") for number in (1, 2)]
+    twice = replace(result(Status.PASSED, 1.0, case="case-1"), case_name="Same", run_id="another")
+    root = written(*same, twice, result(Status.PASSED, 1.0, case="case-1", model="other"))
     assert [(suite.get("name"), [case.get("name") for case in suite.iter("testcase")]) for suite in root] == [
         ("Suite 0 [offline]", ["Same (case-1)", "Same (case-2)", "Same (case-1) #2"]),
         ("Suite 0 [other]", ["Case-1"]),
@@ -199,7 +200,7 @@ def test_names_that_collide_get_their_ids_since_gitlab_counts_a_name_once() -> N
 
 @given(texts)
 def test_any_text_is_read_back(text: str) -> None:
-    root = written(hostile_run(text), hostile_run(text, "error"), hostile_run(text, "passed"))
+    root = written(hostile_run(text), hostile_run(text, Status.ERROR), hostile_run(text, Status.PASSED))
     shown = re.sub("[\ufffe\uffff]", "\ufffd", visible(text or "offline"))
     for case in root.iter("testcase"):
         assert case.get("classname") == f"suite.toml [{shown}]"

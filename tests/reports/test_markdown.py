@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from tests.reports.markdown import tables
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, CaseSide
+from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import markdown_lines
 from workbench.show.markdown import code, table, text, text_table
@@ -44,7 +45,7 @@ def test_a_word_that_github_would_make_a_link_or_a_picture_of_is_code(word: str)
 
 
 def test_nothing_in_what_changed_between_two_batches_is_live() -> None:
-    side = CaseSide("s.toml", LIVE, "failed", None, None, None, 0, 1, None, LIVE, (LIVE,))
+    side = CaseSide("s.toml", LIVE, Status.FAILED, None, None, None, 0, 1, None, LIVE, (LIVE,))
     change = CaseChange("new", "s.toml", "a", LIVE, LIVE, None, side)
     diff = BatchDiff((change,), compared=1, left_out=0, cases=1, models=frozenset({LIVE}))
     suites = {"s.toml": SuiteRef(1, "", "s.toml", "", LIVE, 1)}

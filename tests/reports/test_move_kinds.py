@@ -8,12 +8,13 @@ import pytest
 
 from tests.results import result
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.reports.move_kinds import Move, graded_text, moves_text
 
-PASSED, HALF, NONE = result("passed", 1.0), result("failed", 0.5), result("failed", 0.0)
-ALMOST = result("failed", 0.5001)
+PASSED, HALF, NONE = result(Status.PASSED, 1.0), result(Status.FAILED, 0.5), result(Status.FAILED, 0.0)
+ALMOST = result(Status.FAILED, 0.5001)
 OTHER = replace(HALF, case_id="other")
-ERROR = result("error", error="gone")
+ERROR = result(Status.ERROR, error="gone")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from tests.results import result
+from workbench.grading.status import Status
 from workbench.reports.published import published_lines, published_summaries
 from workbench.show.text import Paint
 
-RUNS = [result("passed", 1.0), result("failed", 0.5, case="other")]
+RUNS = [result(Status.PASSED, 1.0), result(Status.FAILED, 0.5, case="other")]
 
 
 def test_a_suite_has_one_line_and_its_details_when_asked() -> None:
@@ -19,7 +20,7 @@ def test_a_suite_has_one_line_and_its_details_when_asked() -> None:
 
 
 def test_several_models_are_told_apart_and_names_are_made_safe() -> None:
-    runs = [result("passed", 1.0, model=model) for model in ("one\x1b[2J", "two")]
+    runs = [result(Status.PASSED, 1.0, model=model) for model in ("one\x1b[2J", "two")]
     lines = list(published_lines(runs, {}, Paint(False), with_details=False))
     assert [line.partition(" as Arcade")[0] for line in lines] == [
         "  suite with one␛[2J",

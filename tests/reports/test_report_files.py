@@ -11,6 +11,7 @@ import pytest
 
 from tests.reports.hostile import report_on
 from tests.results import result
+from workbench.grading.status import Status
 from workbench.reports.forms import FORMS, form_of_file, forms_of
 from workbench.reports.report_files import why_not_writable, write_report
 
@@ -58,7 +59,7 @@ def test_why_nothing_can_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", forms_of("run", beside=True))
 def test_python_writes_each_form_by_its_ending(tmp_path: Path, form: str) -> None:
-    report = report_on(result("passed", 1.0), result("failed", 0.5, case="other"))
+    report = report_on(result(Status.PASSED, 1.0), result(Status.FAILED, 0.5, case="other"))
     endings = next(each.endings for each in FORMS if each.name == form)
     for ending in endings:
         file = tmp_path / f"report{ending.upper()}"
@@ -72,5 +73,5 @@ def test_python_writes_each_form_by_its_ending(tmp_path: Path, form: str) -> Non
 
 def test_python_is_told_which_forms_there_are(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="its ending is not a form of reports; give form= one of text, json, "):
-        report_on(result("passed", 1.0)).write(tmp_path / "report.doc")
+        report_on(result(Status.PASSED, 1.0)).write(tmp_path / "report.doc")
     assert list(tmp_path.iterdir()) == []

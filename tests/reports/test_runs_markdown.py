@@ -17,6 +17,7 @@ from tests.reports.markdown import tables
 from tests.results import result
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
+from workbench.grading.status import Status
 from workbench.reports.runs_markdown import COMMENT_MAX, SUMMARY_MAX, markdown_pieces
 
 OURS = {
@@ -67,18 +68,18 @@ def read(report: Report, most: int = COMMENT_MAX) -> str:
 
 @given(texts)
 def test_no_text_has_an_effect(text: str) -> None:
-    read(report_on(hostile_run(text), hostile_run(text, "error"), names=[text or "Suite"]))
+    read(report_on(hostile_run(text), hostile_run(text, Status.ERROR), names=[text or "Suite"]))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_that_we_know_of_has_an_effect(text: str) -> None:
-    read(report_on(hostile_run(text), hostile_run(text, "passed"), names=[text or "Suite"]))
+    read(report_on(hostile_run(text), hostile_run(text, Status.PASSED), names=[text or "Suite"]))
 
 
 def test_the_verdict_is_first_and_a_failure_says_what_was_expected_and_made() -> None:
     case = case_of(call("get_weather", {"city": "Rome"}))
     failed = hostile_run("Oslo", case="wrong")
-    report = report_on(result("passed", 1.0), failed, cases={"wrong": case}, lines={"wrong": 7})
+    report = report_on(result(Status.PASSED, 1.0), failed, cases={"wrong": case}, lines={"wrong": 7})
     text = read(report)
     assert text.startswith("## ✗ Not everything passed\n\n1 of 2 cases passed")
     (models, cases) = tables(text)
@@ -91,7 +92,7 @@ def test_the_verdict_is_first_and_a_failure_says_what_was_expected_and_made() ->
 
 
 def test_what_passed_is_told_in_one_word() -> None:
-    text = read(report_on(result("passed", 1.0)))
+    text = read(report_on(result(Status.PASSED, 1.0)))
     assert text.startswith("## ✓ Everything passed")
     assert "did not pass" not in text
 
@@ -103,7 +104,7 @@ def test_a_report_is_cut_where_github_cuts_it_and_says_so() -> None:
         text = read(report, most)
         assert len(text.encode()) > most * 0.9
         assert re.search(r"\*\*[\d,]+ of them are left out\*\*: the report is cut at", text)
-    passed = [replace(result("passed", 1.0, case=f"case-{number}"), case_name="x" * 90) for number in range(2_000)]
+    passed = [replace(result(Status.PASSED, 1.0, case=f"case-{number}"), case_name="x" * 90) for number in range(2_000)]
     assert re.search(r"[\d,]+ more cases are left out", read(report_on(*passed)))
 
 

@@ -15,6 +15,7 @@ from tests.reports.markdown import tables
 from tests.reports.test_runs_markdown import LIVE, OURS, Reader
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
+from workbench.grading.status import Status
 from workbench.reports.submission import (
     json_of_submission,
     kind_of,
@@ -30,7 +31,7 @@ NONE = case_of(expect_no_calls=True)
 
 def hostile_report(text: str) -> Report:
     case = Case.model_validate({"name": text or "case", "user": text, "ordered": [{"tool": text or "tool"}]})
-    runs = [hostile_run(text), hostile_run(text, "error")]
+    runs = [hostile_run(text), hostile_run(text, Status.ERROR)]
     return report_on(*runs, cases={run.case_id: case for run in runs}, names=[text or "Suite"])
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from tests.reports.hostile import HOSTILE, hostile_run, report_on, texts
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
+from workbench.grading.status import Status
 from workbench.reports.csv_table import rows_of_runs
 from workbench.reports.record_lines import lines_of_runs
 from workbench.show.visible import visible
@@ -36,7 +37,7 @@ def test_any_text_is_read_back_from_a_table(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_json_lines_are_the_runs_of_the_json_report(text: str) -> None:
-    report = report_on(hostile_run(text), hostile_run(text, "error"))
+    report = report_on(hostile_run(text), hostile_run(text, Status.ERROR))
     pieces = list(lines_of_runs(report))
     assert all(piece.endswith("\n") and piece.count("\n") == 1 for piece in pieces)
     lines = "".join(pieces).encode().splitlines()

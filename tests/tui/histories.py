@@ -18,6 +18,7 @@ from workbench.engine.history_recorder import HistoryRecorder
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
+from workbench.grading.status import Status
 from workbench.history.writer import HistoryWriter
 from workbench.suite.model import GraderName
 from workbench.suite.suite_file import load_suite
@@ -100,7 +101,9 @@ def _graded(planned: PlannedRun, events: Sequence[Event]) -> RunResult:
     trajectory = fold(events)
     finish = trajectory.finish
     broke = isinstance(finish, RunFinished) and finish.reason == "error"
-    grades, status, steps = ((), "error", ()) if broke else grade_run_and_steps(planned.suite, planned.case, trajectory)
+    grades, status, steps = (
+        ((), Status.ERROR, ()) if broke else grade_run_and_steps(planned.suite, planned.case, trajectory)
+    )
     case = planned.case
     return RunResult(
         planned.run_id,

@@ -30,9 +30,9 @@ from typing import Literal
 from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, runs_of_models, scores_differ
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, Status
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
+from workbench.grading.status import Status
 from workbench.history.records import SameSuites
 from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.model import GraderName
@@ -55,7 +55,7 @@ class DecidedBy:
 
 def decider_of(run: RunSummary) -> GraderName | None:
     """Returns the grader that decided a run; `None` where it was not graded."""
-    return run.grading.by if run.status in GRADED else None
+    return run.grading.by if run.status.graded else None
 
 
 def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
@@ -257,7 +257,9 @@ def batch_diff(
 
 
 def _ungraded(cell: Cell) -> Cell:
-    come_to = replace(cell.come_to, status="not graded", score=None, deviation=None, reason="expects nothing any more")
+    come_to = replace(
+        cell.come_to, status=Status.NOT_GRADED, score=None, deviation=None, reason="expects nothing any more"
+    )
     return replace(cell, come_to=come_to)
 
 
@@ -299,9 +301,9 @@ def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
 def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
     if not before.is_graded:
         return
-    if after.status == "error":
+    if after.status == Status.ERROR:
         yield "errored"
-    if after.status in ("skipped", "not graded") and not any(map(is_not_needed, after.runs)):
+    if not after.status.owed and not any(map(is_not_needed, after.runs)):
         yield "missing"
     if not after.is_graded:
         return
@@ -361,4 +363,4 @@ def came_to(cell: Cell | CaseSide) -> str:
 
 
 def _because(cell: CaseSide) -> str:
-    return f": {cell.reason}" if cell.reason and cell.status != "passed" else ""
+    return f": {cell.reason}" if cell.reason and cell.status != Status.PASSED else ""

@@ -13,8 +13,7 @@ from workbench.analysis.gates import GateResult, gates_of
 from workbench.analysis.intervals import Interval, Passing, bounded_interval, passing
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, Status
-from workbench.grading.repeats import BROKEN_OFF, Joined, joined
+from workbench.grading.repeats import Joined, joined
 from workbench.grading.run_summary import (
     NOTHING_CHECKED,
     RunSummary,
@@ -24,13 +23,11 @@ from workbench.grading.run_summary import (
     valid_arguments_in,
 )
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, mean
+from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
 from workbench.suite.model import Gate, RepeatRule
 
 CellKey = tuple[str, str, str]
 """Suite, id of the case, model."""
-
-GOOD: frozenset[Status] = frozenset({"passed", "warned"})
-"""The statuses that count as good."""
 
 SAME_SCORE = 0.005
 """Scores that differ by no more look the same to a person, who sees two digits."""
@@ -72,7 +69,7 @@ class Cell:
     @property
     def counted_score(self) -> float | None:
         """Mean of the scores that count in gates and baselines."""
-        counted = [counted_score(run) for run in self.runs if run.status in GRADED]
+        counted = [counted_score(run) for run in self.runs if run.status.graded]
         scores = [score for score in counted if score is not None]
         return mean(scores) if scores else None
 
@@ -89,12 +86,12 @@ class Cell:
     @property
     def is_graded(self) -> bool:
         """Whether the model was graded at all."""
-        return self.status in GRADED
+        return self.status.graded
 
     @property
     def is_good(self) -> bool:
         """Whether the case passed or was warned."""
-        return self.status in GOOD
+        return self.status.good
 
     @property
     def is_quarantined(self) -> bool:
@@ -104,45 +101,38 @@ class Cell:
     @property
     def good(self) -> int:
         """How many of the graded runs passed or were warned."""
-        return sum(run.status in GOOD for run in self.runs)
+        return sum(run.status.good for run in self.runs)
 
     @property
     def graded(self) -> int:
         """How many runs were graded."""
-        return sum(run.status in GRADED for run in self.runs)
+        return sum(run.status.graded for run in self.runs)
 
     @property
     def broke_off(self) -> Status | None:
         """For a graded cell, the worst status of its runs that were not graded."""
-        broken = {run.status for run in self.runs} if self.is_graded else set[Status]()
-        return next((status for status in BROKEN_OFF if status in broken), None)
+        return worst_of(run.status for run in self.runs if self.is_graded and not run.status.graded)
 
     @property
     def valid_arguments(self) -> float | None:
         """The share of the checked calls of the graded runs whose arguments are valid, 0..1."""
-        return valid_arguments_in(run.tool_arguments for run in self.runs if run.status in GRADED).rate
+        return valid_arguments_in(run.tool_arguments for run in self.runs if run.status.graded).rate
 
     @property
     def latency_ms(self) -> float | None:
         """Mean milliseconds of the model's answers over the graded runs whose time is known, without waits."""
-        known = [run.latency_ms for run in self.runs if run.status in GRADED and run.latency_ms]
+        known = [run.latency_ms for run in self.runs if run.status.graded and run.latency_ms]
         return mean(known) if known else None
 
 
 @dataclass(frozen=True)
-class ModelTotals:
+class ModelTotals(StatusCounts):
     """The totals of one model's cases. Counts are of cases, by their status, except those named after runs. Cases that
     were not graded count in no rate, no mean and no latency."""
 
     model: str
     cases: int
-    passed: int
-    warned: int
-    failed: int
-    errors: int
-    skipped: int
-    stopped: int
-    not_graded: int
+    counts: Mapping[Status, int]
     runs: int
     runs_in_error: int
     interval: Interval | None
@@ -249,23 +239,17 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     cells = tuple(cells)
     runs = [run for cell in cells for run in cell.runs]
     counts = Counter(cell.status for cell in cells)
-    graded = sum(counts[status] for status in GRADED)
+    graded = sum(count for status, count in counts.items() if status.graded)
     scores = [cell.score for cell in cells if cell.score is not None]
     cost = cost_of_runs([run.cost_usd for run in runs])
-    judged = [run for run in runs if run.status in GRADED]
+    judged = [run for run in runs if run.status.graded]
     minutes = busy_ms(runs) / 60_000
     return ModelTotals(
         model=model,
         cases=len(cells),
-        passed=counts["passed"],
-        warned=counts["warned"],
-        failed=counts["failed"],
-        errors=counts["error"],
-        skipped=counts["skipped"],
-        stopped=counts["stopped"],
-        not_graded=counts["not graded"],
+        counts=counts_of(counts),
         runs=len(runs),
-        runs_in_error=sum(run.status == "error" for run in runs),
+        runs_in_error=sum(run.status == Status.ERROR for run in runs),
         interval=None if any(map(is_not_needed, runs)) else _rate_interval([cell for cell in cells if cell.is_graded]),
         mean_score=mean(scores) if scores else None,
         score_interval=None if any(map(is_not_needed, runs)) else _score_interval(cells),
@@ -284,14 +268,14 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
             if gate.per == "model" and (of_suite := [run for run in runs if run.suite == suite])
             for result in gates_of(suite, gate, of_suite)
         ),
-        endpoint_faults=sum(cell.status == "failed" and any(map(_is_endpoints, cell.runs)) for cell in cells),
+        endpoint_faults=sum(cell.status == Status.FAILED and any(map(_is_endpoints, cell.runs)) for cell in cells),
         metrics=_metrics(judged),
         valid_arguments=valid_arguments_in(run.tool_arguments for run in judged),
     )
 
 
 def _is_endpoints(run: RunSummary) -> bool:
-    return run.status == "failed" and is_endpoint_fault(run)
+    return run.status == Status.FAILED and is_endpoint_fault(run)
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:

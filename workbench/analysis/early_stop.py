@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
-from workbench.analysis.comparison import GOOD, NO_GATES, cell_of
+from workbench.analysis.comparison import NO_GATES, cell_of
 from workbench.analysis.intervals import Interval, bounded_interval
 from workbench.analysis.significance import (
     LEVEL,
@@ -24,9 +24,9 @@ from workbench.analysis.significance import (
 )
 from workbench.analysis.watched import GateWatched, PairWatched, TooFewUnits, Until
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary, is_not_needed
 from workbench.grading.scoring import mean
+from workbench.grading.status import Status
 from workbench.history.records import BatchRow, RunRow
 from workbench.suite.model import Gate
 
@@ -174,7 +174,7 @@ class Watch:
 
     def take(self, number: int, run: RunSummary) -> None:
         """Take a finished run. One that was stopped decides nothing: it is still to be made."""
-        if run.status == "stopped":
+        if run.status == Status.STOPPED:
             return
         if is_not_needed(run):
             self._spared.add(number)
@@ -273,7 +273,7 @@ class _Gate:
         """Count the next unit, of whose cases these are all runs. A case without a graded run is left out."""
         shares = []
         for runs in cases:
-            good = [run.status in GOOD for run in runs if run.status in GRADED and not run.grading.quarantined]
+            good = [run.status.good for run in runs if run.status.graded and not run.grading.quarantined]
             self.good += sum(good)
             self.bad += len(good) - sum(good)
             shares += [sum(good) / len(good)] if good else []

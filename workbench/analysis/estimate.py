@@ -9,6 +9,7 @@ from workbench.config.models import Price
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import mean
+from workbench.grading.status import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ def estimate(
     """Returns what the planned numbers of runs of some cells will probably take: for each cell the mean of its earlier
     runs, otherwise that of all earlier runs of its model. Runs that ended in an error tell nothing. `is_free` says
     whether a model costs nothing, runs or no runs."""
-    told = {key: [run for run in runs if run.status != "error"] for key, runs in before.items()}
+    told = {key: [run for run in runs if run.status != Status.ERROR] for key, runs in before.items()}
     of_models: dict[str, list[RunSummary]] = {}
     for (_, _, model), runs in told.items():
         of_models.setdefault(model, []).extend(runs)

@@ -24,7 +24,8 @@ from workbench.analysis.causes import (
 from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import advice_about_fault
-from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade, reason_of
+from workbench.grading.grade import Issue, IssueKind, RunResult, StepGrade, reason_of
+from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
 from workbench.suite.tool_names import normalised_name, same_tool
@@ -325,10 +326,10 @@ def failure_numbers(
     folds: dict[Cause, _CauseFold] = {}
     confusion = ConfusionFold()
     for index, (result, case) in enumerate(runs):
-        if case is None or result.status not in GRADED:
+        if case is None or not result.status.graded:
             continue
         graded += 1
-        if result.status == "failed":
+        if result.status == Status.FAILED:
             failed += 1
             symptoms = _symptoms(result, case)
             each(index, result, symptoms)
@@ -452,7 +453,7 @@ def _top(place: str | None) -> str | None:
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
     """Returns the issues of the steps that failed, and those of the whole chain that concern none of their calls."""
-    failed = [step for step in steps if step.status == "failed" and step.issues]
+    failed = [step for step in steps if step.status == Status.FAILED and step.issues]
     own = tuple(issue for step in failed for issue in step.issues)
     calls = {issue.call for issue in own} | {step.call for step in failed}
     expected = {step.expected_call for step in failed}

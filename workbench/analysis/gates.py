@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.repeats import Cases, case_results, path_of_suite
 from workbench.grading.run_summary import valid_arguments_of
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
+from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import Aggregate, Gate, Statistic, Suite
 from workbench.suite.rules import NAMED_MEASURE, is_score
@@ -139,8 +140,8 @@ class _AggregateFold:
         if self._cases is not None and run.case_id not in self._cases:
             return
         values = self._values.setdefault(None if self._aggregate.per == "batch" else run.model, _Values())
-        values.counts = values.counts or run.status not in ("skipped", "not graded")
-        if run.status in GRADED:
+        values.counts = values.counts or run.status.owed
+        if run.status.graded:
             if (value := _value(run, self._aggregate.of)) is not None:
                 values.found.append(value)
             values.zeros += self._aggregate.of == "score" and counts_zero(run)
@@ -162,7 +163,7 @@ class _AggregateFold:
 
 def values_of(runs: Iterable[RunResult], of: str) -> list[float]:
     """Returns the values of a measure (`workbench.suite.rules.measures_of`), of the graded runs that have one."""
-    return [value for run in runs if run.status in GRADED and (value := _value(run, of)) is not None]
+    return [value for run in runs if run.status.graded and (value := _value(run, of)) is not None]
 
 
 def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:
@@ -199,7 +200,9 @@ def _value(result: RunResult, of: str) -> float | None:
     grade = next((each for each in result.grades if each.grader == name), None)
     if grade is None or not number:
         return grade.score if grade is not None else None
-    decided_before = TRAITS[grade.grader].number_if_decided_before if grade.verdict in GRADED else None
+    decided_before = (
+        TRAITS[grade.grader].number_if_decided_before if grade.verdict not in (NOT_APPLICABLE, Status.ERROR) else None
+    )
     return grade.numbers.get(number, decided_before)
 
 
@@ -317,7 +320,7 @@ def quality_of(
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
-    failed = [case for case in cases.of("failed") if not case.runs[0].grading.quarantined]
+    failed = [case for case in cases.of(Status.FAILED) if not case.runs[0].grading.quarantined]
     with_failures = {case.runs[0].suite for case in failed}
     besides_scores = {case.runs[0].suite for case in failed if any(run.is_broken for run in case.runs)}
     checked: list[GateResult] = []
@@ -343,15 +346,12 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
     """Return why no run that counts was graded, in a sentence; `None` where one was."""
     left_out: Counter[str] = Counter()
     for run in runs:
-        graded = run.status in GRADED
+        graded = run.status.graded
         if graded and not run.grading.quarantined:
             return None
-        left_out["in quarantine" if graded else _UNGRADED.get(run.status, run.status)] += 1
+        left_out["in quarantine" if graded else run.status.counted] += 1
     why = ", ".join(f"{number:,} {words}" for words, number in left_out.items())
     return f"no run that counts was graded: {why or 'there is none'}"
-
-
-_UNGRADED: Mapping[Status, str] = {"error": "in error", "not graded": "expecting nothing yet"}
 
 
 def as_watched(
@@ -392,11 +392,11 @@ class _Reached:
 
     def add(self, run: GatedRun) -> None:
         """Add a run."""
-        self.counts = self.counts or run.status not in ("skipped", "not graded")
-        if run.status not in GRADED:
+        self.counts = self.counts or run.status.owed
+        if not run.status.graded:
             return
         self.graded += 1
-        self.good += run.status != "failed"
+        self.good += run.status != Status.FAILED
         self.zeros += counts_zero(run)
         if (score := counted_score(run)) is not None:
             self.scores.append(score)

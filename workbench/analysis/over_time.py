@@ -9,11 +9,10 @@ from functools import cached_property
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 
-from workbench.analysis.comparison import GOOD, Cell, cells_of
+from workbench.analysis.comparison import Cell, cells_of
 from workbench.analysis.intervals import Interval, share_interval
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, Status
-from workbench.grading.repeats import WORST_FIRST
+from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchPart, BatchRow, RunRow, SuiteRef
@@ -29,16 +28,17 @@ TrendKey = tuple[str, str]
 
 def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
     """Returns how many runs of some parts passed or were warned, and how many were graded."""
-    counts = [part.counts for part in parts]
-    good = sum(count["passed"] + count["warned"] for count in counts)
-    return good, good + sum(count["failed"] for count in counts)
+    counts = [each for part in parts for each in part.counts.items()]
+    good = sum(count for status, count in counts if status.good)
+    return good, sum(count for status, count in counts if status.graded)
 
 
 def is_whole(part: BatchPart) -> bool:
     """Returns whether every case of the suite was run with the model, and each run was graded, or was skipped or
     expected nothing yet."""
     _, graded = rate_of((part,))
-    return part.whole and bool(graded) and graded + part.counts["skipped"] + part.counts["not graded"] == part.planned
+    not_owed = sum(count for status, count in part.counts.items() if not status.owed)
+    return part.whole and bool(graded) and graded + not_owed == part.planned
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
@@ -56,7 +56,7 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
     """Returns whether a part is in trends; `stops_early` is whether its batch was to end when it was decided."""
-    return is_whole(part) and not (stops_early and part.counts["skipped"])
+    return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
@@ -119,7 +119,7 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
-        if run.status in GRADED:
+        if run.status.graded:
             by_case.setdefault((run.suite, run.case_id, run.model), []).append(run)
     found = [flaky for of_case in by_case.values() if (flaky := _flaky(of_case)) is not None]
     return sorted(found, key=lambda flaky: flaky.good / flaky.runs)
@@ -129,7 +129,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     latest = runs[-1]
     same = [run for run in runs if run.content == latest.content]
     batches = [list(of_batch) for _, of_batch in groupby(same, key=lambda run: run.batch)]
-    course = tuple((of[0].batch, sum(run.status in GOOD for run in of), len(of)) for of in batches)
+    course = tuple((of[0].batch, sum(run.status.good for run in of), len(of)) for of in batches)
     mixed = [0 < good < of for _, good, of in course]
     changes = sum((before[1] == 0) != (after[1] == 0) for before, after in pairwise(course))
     if not any(mixed) and changes < 2:
@@ -172,12 +172,12 @@ class LastResult:
     @property
     def status(self) -> Status:
         """The worst status among the models."""
-        return min((cell.status for cell in self.cells), key=WORST_FIRST.index)
+        return min((cell.status for cell in self.cells), key=lambda status: status.urgency)
 
     @property
     def worst_run(self) -> RunRow:
         """The first run with the worst status."""
-        finished = [(WORST_FIRST.index(run.figures.status), run) for run in self.runs if run.figures is not None]
+        finished = [(run.figures.status.urgency, run) for run in self.runs if run.figures is not None]
         return min(finished, key=lambda ranked: ranked[0])[1]
 
     @property

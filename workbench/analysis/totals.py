@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.grading.agreement import Agreement, AgreementFold
-from workbench.grading.grade import GRADED, NOBODY_ASKED, JudgeUse, RunResult, Status
+from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.lazy import Chosen
 from workbench.grading.run_summary import (
     NOTHING_CHECKED,
@@ -19,6 +19,7 @@ from workbench.grading.run_summary import (
     is_endpoint_fault,
 )
 from workbench.grading.scoring import mean
+from workbench.grading.status import Status, StatusCounts, counts_of
 from workbench.trajectory.events import Usage
 
 
@@ -33,18 +34,12 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Totals:
+class Totals(StatusCounts):
     """The totals of runs. Errors, skipped, stopped and not graded runs are counted, but are part of no mean and no
     rate."""
 
     runs: int
-    passed: int
-    warned: int
-    failed: int
-    errors: int
-    skipped: int
-    stopped: int
-    not_graded: int
+    counts: Mapping[Status, int]
     mean_score: float | None
     """Over the graded runs to which the deciding grader applies, 0..1."""
     pass_rate: float | None
@@ -70,10 +65,6 @@ class Totals:
     """Calls of the graded runs, by their tools' own schemas."""
     agreement: tuple[Agreement, ...] = ()
     """Of imported runs, how the verdicts of the system that made them agree with those here."""
-
-    @property
-    def graded(self) -> int:
-        return self.passed + self.warned + self.failed
 
 
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
@@ -115,7 +106,7 @@ class TotalsFold:
     def add(self, result: RunResult) -> None:
         """Add a run."""
         self._counts[result.status] += 1
-        if result.status in GRADED:
+        if result.status.graded:
             self._latencies.append(result.latency_ms)
             if (score := result.score) is not None:
                 self._scores.append(score)
@@ -129,8 +120,8 @@ class TotalsFold:
             self._costs.append(cost)
         self._retries += result.retries
         self._executions += result.executions
-        self._endpoint_faults += result.status == "failed" and is_endpoint_fault(result)
-        self._cost_limited += result.status == "stopped" and is_cost_limited(result)
+        self._endpoint_faults += result.status == Status.FAILED and is_endpoint_fault(result)
+        self._cost_limited += result.status == Status.STOPPED and is_cost_limited(result)
         if result.judging is not NOBODY_ASKED:
             self._judging += result.judging
 
@@ -140,15 +131,9 @@ class TotalsFold:
         cost = _cost(self._costs, runs - len(self._costs))
         return Totals(
             runs=runs,
-            passed=counts["passed"],
-            warned=counts["warned"],
-            failed=counts["failed"],
-            errors=counts["error"],
-            skipped=counts["skipped"],
-            stopped=counts["stopped"],
-            not_graded=counts["not graded"],
+            counts=counts_of(counts),
             mean_score=mean(self._scores) if self._scores else None,
-            pass_rate=(counts["passed"] + counts["warned"]) / graded if graded else None,
+            pass_rate=sum(counts[status] for status in Status if status.good) / graded if graded else None,
             latency=latency_of(self._latencies),
             usage=self._usage,
             retries=self._retries,

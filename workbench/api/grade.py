@@ -27,7 +27,8 @@ from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.regrade import GradeOptions, RegradePlan, RunToGrade, grade_recordings, graded_anew
 from workbench.evaluation.report import Report
-from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.providers.function import checked_call
 from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.model import Case, GraderName
@@ -162,7 +163,9 @@ def grade(
     events = [Event(planned.run_id, number, 0.0, payload) for number, payload in enumerate(before)]
     trajectory = fold([*events, Event(planned.run_id, len(events), latency_ms, end)])
     functions = PythonFunctions(grant.code if grant is not None else None)
-    graded = graded_anew(result_of(planned, "error", trajectory), planned, CheckContext(call_python=functions.answer))
+    graded = graded_anew(
+        result_of(planned, Status.ERROR, trajectory), planned, CheckContext(call_python=functions.answer)
+    )
     return Graded(graded, case, program.secrets)
 
 

@@ -37,6 +37,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, rounds_of_steps
 from workbench.grading.run import grade_run
+from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
 from workbench.reports.capture import CapturedCase, CapturedSuite
@@ -183,7 +184,7 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
             grades, status = grade_run(suite, case, run.trajectory, context=context)
         except (CheckError, GradingError) as error:
             return f"what it would expect cannot be graded: {error}"
-        if status not in ("passed", "warned"):
+        if not status.good:
             grade = grades[0]
             why = next((f"{issue.kind}: {issue.why}" for issue in grade.issues if issue.decides), grade.reason)
             return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
@@ -336,7 +337,7 @@ class CaseToCapture:
 def why_left_out(result: RunResult) -> str | None:
     """Return why a run says nothing about what the model does; `None` if it does."""
     finish = result.trajectory.finish
-    if result.status in ("error", "stopped") or finish is None:
+    if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return result.error or result.status
     return None if finish.reason in _ENDED else f"it ended because of: {finish.reason}"
 

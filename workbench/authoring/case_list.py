@@ -13,6 +13,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_value
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.model import ANY_TOOL, Case, Suite, derived_id
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
@@ -77,7 +78,7 @@ def stops_alike(case: Case, result: RunResult) -> bool:
     """Return whether a chain that stops at its first failed step would have ended where this run of it ended."""
     if not case.stop_on_failure:
         return True
-    failed = next((step.step for step in result.steps if step.status == "failed"), None)
+    failed = next((step.step for step in result.steps if step.status == Status.FAILED), None)
     if failed is None:
         return result.trajectory.finish is None or result.trajectory.finish.reason != "step failed"
     return all(step.status is None for step in result.steps[failed:])

@@ -19,6 +19,7 @@ from workbench.cli.run_options import (
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.options import RunOptions
+from workbench.grading.status import Status
 from workbench.lab.faults import FaultMatrix, FaultOptions, plan_faults
 from workbench.lab.faults_report import json_of_faults, text_of_faults
 from workbench.numerals import counted
@@ -95,7 +96,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
         return INTERRUPTED
     matrix = program.secrets.redacted(trials.matrix(second))
     code = QUALITY_MISSED if matrix.weak else OK
-    if any(result.status == "error" for result in first):
+    if any(result.status == Status.ERROR for result in first):
         code = INFRASTRUCTURE
     return code if output.deliver(lambda each: _pieces(matrix, code, each)) else USAGE
 

@@ -23,6 +23,7 @@ from workbench.evaluation.regrade import (
     plan_regrading,
     store_grades,
 )
+from workbench.grading.status import Status
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
 from workbench.reports.forms import why_too_many
@@ -108,7 +109,7 @@ class _Graded:
         for each in again:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
-            self.in_error = self.in_error or each.after.status == "error" != each.before.status
+            self.in_error = self.in_error or each.after.status == Status.ERROR != each.before.status
             if self.records is not None:
                 self.records.append(_run(each))
             yield each

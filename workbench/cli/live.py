@@ -128,7 +128,7 @@ class StepPrinter:
         result = shown_result(result, self._show.secrets)
         for line in step_lines(result.steps, self._show.paint, sys.maxsize if self._show.verbose else self._room):
             self._print(result.run_id, line)
-        self._print(result.run_id, self._show.paint(result_text(result), result.status))
+        self._print(result.run_id, self._show.paint(result_text(result), result.status.role))
 
     def _print(self, run_id: str, line: str) -> None:
         title = self._show.paint(fit(self._titles[run_id], self._title_width), "muted")

@@ -25,7 +25,8 @@ from workbench.evaluation.model_list import (
     untrusted,
 )
 from workbench.providers.built_in import built_in_models
-from workbench.show.text import Paint, Tone, paint_for
+from workbench.show.spans import Role
+from workbench.show.text import Paint, paint_for
 from workbench.show.visible import one_line
 
 
@@ -81,7 +82,7 @@ _NOT_USED = {
 }
 """Variables that the vendors' SDKs would follow, and what to do instead."""
 
-_TONES: Mapping[str, Tone] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
+_TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 
 
 @dataclass(frozen=True)

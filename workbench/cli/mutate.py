@@ -18,6 +18,7 @@ from workbench.cli.run_options import (
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.options import RunOptions
+from workbench.grading.status import Status
 from workbench.lab.mutation import Mutation, MutationOptions
 from workbench.lab.mutation_report import json_of_mutation, text_of_mutation
 from workbench.show.text import paint_for
@@ -80,7 +81,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         for title, why in report.left_out.items():
             warn(f"{title}: {why}", program.secrets)
         warn("nothing was mutated: no case that passes offers a tool that is meant")
-        return INFRASTRUCTURE if any(result.status == "error" for result in first) else USAGE
+        return INFRASTRUCTURE if any(result.status == Status.ERROR for result in first) else USAGE
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE

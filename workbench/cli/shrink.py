@@ -26,6 +26,7 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
+from workbench.grading.status import Status
 from workbench.history.records import HistoryError
 from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
 from workbench.numerals import counted, figure
@@ -161,7 +162,7 @@ class _Shrinking:
         """Shrink a suite of one case, and write what is left; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
-        ways = Counter(way_of(result, case) for result in first if result.status == "failed")
+        ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
         self._way, often = ways.most_common(1)[0] if ways else (None, 0)
         if self._way is None or often < OFTEN_ENOUGH * len(first):
             others = Counter(result.status for result in first)
@@ -170,7 +171,7 @@ class _Shrinking:
                 f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
                 f"and at least {figure(100 * OFTEN_ENOUGH)}% have to"
             )
-            return INFRASTRUCTURE if others["error"] else QUALITY_MISSED
+            return INFRASTRUCTURE if others[Status.ERROR] else QUALITY_MISSED
         cell = "", case.id, model
         left = max(self._arguments.most_runs - self._made, 0)
         took = estimate_text(
@@ -203,7 +204,7 @@ class _Shrinking:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))
         case: Case = file.suite.cases[0]
-        failed = [result for result in results if result.status == "failed" and way_of(result, case) == self._way]
+        failed = [result for result in results if result.status == Status.FAILED and way_of(result, case) == self._way]
         return len(failed) >= wanted
 
     def _attempt(self, file: SuiteFile, votes: int) -> Plan:

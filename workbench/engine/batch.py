@@ -14,7 +14,7 @@ from workbench.engine.cost import cost_of
 from workbench.engine.events import BatchDone, BatchStarted, RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, make_run, result_of
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Batch:
         for lane in self._lanes:
             for planned in [planned for planned in lane.waiting if run_id in (None, planned.run_id)]:
                 lane.waiting.remove(planned)
-                self._without_trajectory(planned, "stopped")
+                self._without_trajectory(planned, Status.STOPPED)
         for running_id, task in self._running.items():
             if run_id in (None, running_id):
                 task.cancel()
@@ -121,11 +121,11 @@ class Batch:
         await asyncio.wait([task])
         del self._running[planned.run_id]
         if task.cancelled():
-            self._without_trajectory(planned, "stopped")
+            self._without_trajectory(planned, Status.STOPPED)
         elif (error := task.exception()) is not None:
             _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
             broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
-            self._without_trajectory(planned, "error", broken)
+            self._without_trajectory(planned, Status.ERROR, broken)
 
     async def _make_if_needed(self, planned: PlannedRun) -> None:
         for spares in self._spares:
@@ -138,5 +138,5 @@ class Batch:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
         # What a run had asked that broke is lost, and with it what that cost: it is not known.
-        cost_usd = cost_of(trajectory, None) if status != "error" else None
+        cost_usd = cost_of(trajectory, None) if status != Status.ERROR else None
         self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -23,8 +23,9 @@ from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedR
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.run import RunRequest, fail, run_case
-from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, Status, StepGrade
+from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
 from workbench.grading.run import GradedRun, graded_run
+from workbench.grading.status import Status
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
 from workbench.suite.model import Case, Subject
@@ -92,7 +93,7 @@ async def make_run(planned: PlannedRun, context: RunContext) -> None:
 async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     case, settings = planned.case, planned.settings
     if case.skip is not None:
-        return result_of(planned, "skipped", Trajectory(planned.run_id), error=case.skip)
+        return result_of(planned, Status.SKIPPED, Trajectory(planned.run_id), error=case.skip)
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     model: Model | None = None
     subject: SubjectRun | None = None
@@ -106,11 +107,11 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             await model.start()
             tools = await _open_tools(planned, context)
     except asyncio.CancelledError:
-        return result_of(planned, "stopped", fail(request, RunFinished("stopped"), _recorder(planned, context)))
+        return result_of(planned, Status.STOPPED, fail(request, RunFinished("stopped"), _recorder(planned, context)))
     except (ModelError, ToolsError) as error:
         output = error.output if isinstance(error, ServerError) else None
         failed = fail(request, RunFinished("error", str(error), output), _recorder(planned, context))
-        return result_of(planned, "error", failed, error=str(error))
+        return result_of(planned, Status.ERROR, failed, error=str(error))
     recorder = _recorder(planned, context)  # the run begins now: its clock has no start-up in it
     judge = context.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
@@ -224,14 +225,14 @@ class RunGrading:
         graded = await self.attempted(grade, trajectory)
         if isinstance(graded, str):
             raise StepNotJudgedError(f"step {step} cannot be judged: {graded}")
-        return graded.status == "failed"
+        return graded.status == Status.FAILED
 
     async def _result(self, trajectory: Trajectory) -> RunResult:
         planned, finish = self._planned, trajectory.finish
         if finish is None or finish.reason in ("error", "timed out"):
-            return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
+            return result_of(planned, Status.ERROR, trajectory, error=finish.error if finish else "the run never ended")
         if finish.reason == "stopped":
-            return result_of(planned, "stopped", trajectory)
+            return result_of(planned, Status.STOPPED, trajectory)
 
         def grade(context: CheckContext) -> GradedRun:
             return graded_run(planned.suite, planned.case, trajectory, context=context)
@@ -239,10 +240,10 @@ class RunGrading:
         try:
             graded = await self.attempted(grade, trajectory)
         except asyncio.CancelledError:
-            return result_of(planned, "stopped", trajectory)
+            return result_of(planned, Status.STOPPED, trajectory)
         if isinstance(graded, str):
-            return result_of(planned, "error", trajectory, error=graded)
-        error = WHY_NOT_GRADED if graded.status == "not graded" else None
+            return result_of(planned, Status.ERROR, trajectory, error=graded)
+        error = WHY_NOT_GRADED if graded.status == Status.NOT_GRADED else None
         result = result_of(planned, graded.status, trajectory, graded.grades, error=error, steps=graded.steps)
         return replace(result, metrics=graded.metrics, valid_arguments=graded.valid_arguments)
 

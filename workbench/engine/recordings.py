@@ -25,6 +25,7 @@ from workbench.engine.plan import PlannedRun, grader_named, with_grader
 from workbench.engine.redaction import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.status import Status
 from workbench.providers.built_in import is_built_in
 from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.suite_file import Excerpts, SuiteFile, parse_suite
@@ -197,7 +198,7 @@ class Recordings:
         if file is None:
             return
         try:
-            if self._only_failed and result.status not in ("failed", "error"):
+            if self._only_failed and result.status not in (Status.FAILED, Status.ERROR):
                 file.remove()
             else:
                 for shown in self._doors[result.run_id].rest():

@@ -26,6 +26,7 @@ from workbench.engine.external_run import (
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.limits import MAX_FILE_BYTES
 from workbench.numerals import counted
 from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
@@ -262,7 +263,7 @@ def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = 
     )
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
-    return GivenRun(recording, result_of(planned, "error", trajectory), case)
+    return GivenRun(recording, result_of(planned, Status.ERROR, trajectory), case)
 
 
 def payloads_given(told: Told, planned: PlannedRun) -> Iterator[EventPayload]:

@@ -24,6 +24,7 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.planner import plan
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
 from workbench.numerals import counted
 from workbench.reports.grade_text import issue_text
@@ -295,8 +296,8 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
         by_case.setdefault(result.case_id, []).append(result)
     for number, draft in enumerate(drafts, 1):
         runs = sorted(by_case.get(f"draft-{number}", ()), key=lambda result: result.repeat)
-        whole = [result for result in runs if result.status not in ("error", "stopped")]
-        wrong = [result for result in whole if result.status not in ("passed", "warned")]
+        whole = [result for result in runs if result.status not in (Status.ERROR, Status.STOPPED)]
+        wrong = [result for result in whole if not result.status.good]
         if wrong:
             count = f"{len(wrong)} of {counted(len(whole), 'run')}"
             dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
@@ -350,7 +351,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 
 def _requests_in(result: RunResult | None) -> Sequence[object]:
     """Return the requests of an answer. Raises ValueError, which says why there are none."""
-    if result is None or result.status in ("error", "stopped"):
+    if result is None or result.status in (Status.ERROR, Status.STOPPED):
         raise ValueError((result.error if result is not None else None) or "it was not asked")
     trajectory = result.trajectory
     reason = trajectory.finish.reason if trajectory.finish is not None else "stopped"

@@ -23,7 +23,8 @@ from workbench.engine.plan import PlannedRun, with_grader
 from workbench.evaluation.baseline import Baseline
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.reruns import Rerun, Reruns, executed_write
-from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.history.history import Contents, History
 from workbench.history.records import HistoryError
 from workbench.numerals import counted
@@ -68,8 +69,8 @@ class Confirming:
             course, in_error = self.plan.reruns.course(), Counter[int]()
             for result in results:
                 course.take_result(result)
-                made += result.status in GRADED or result.status == "error"
-                if result.status == "error":
+                made += result.status.graded or result.status == Status.ERROR
+                if result.status == Status.ERROR:
                     in_error[self.plan.reruns.place_of[result.run_id]] += 1
             for place, change in enumerate(self.changes):
                 evidence = course.evidence[place]
@@ -191,7 +192,7 @@ def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult])
     if not model.startswith(REPLAY):
         return f"{model} always answers the same"
     before = {_said(trajectory) for trajectory in _before(baseline, change)}
-    same = before.issuperset(_said(run.trajectory) for run in runs if run.status == "failed")
+    same = before.issuperset(_said(run.trajectory) for run in runs if run.status == Status.FAILED)
     return "the recording answers as it did in the baseline" if same else None
 
 
@@ -268,11 +269,7 @@ def _typical_shares(
                     continue
                 if row.batch == batch:
                     content = contents.of(row.suite, row.case_id)
-                elif (
-                    row.batch < batch
-                    and contents.of(row.suite, row.case_id) == content
-                    and row.figures.status in GRADED
-                ):
-                    statuses.append(row.figures.status != "failed")
+                elif row.batch < batch and contents.of(row.suite, row.case_id) == content and row.figures.status.graded:
+                    statuses.append(row.figures.status != Status.FAILED)
             shares.append(typical_share(sum(statuses), len(statuses)))
     return shares

@@ -17,9 +17,10 @@ from workbench.engine.cost import FREE
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean
+from workbench.grading.status import Status
 from workbench.history.history import History
 from workbench.numerals import cost_text, counted
 from workbench.suite.settings import judged_checks
@@ -219,7 +220,7 @@ class Spending:
     was spent, and returns the limit to go on with, or `None`.
     """
 
-    status: Status = "stopped"
+    status: Status = Status.STOPPED
 
     def __init__(self, limit: CostLimit, ask: Callable[[float, float], Awaitable[float | None]] | None = None) -> None:
         self._limit = limit

@@ -14,8 +14,8 @@ from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.options import Stop
 from workbench.evaluation.plan import Plan
-from workbench.grading.grade import Status
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.status import Status
 from workbench.suite.model import Gate
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import JsonValue
@@ -125,7 +125,7 @@ class Sparing:
     """Spares runs of a batch that goes on; a listener of it. No run begins that is more than `ahead` places beyond the
     first one that is not over: a fast model would otherwise be through before anything is decided."""
 
-    status: Status = "skipped"
+    status: Status = Status.SKIPPED
 
     def __init__(self, plan: Plan, watch: Watch, ahead: int) -> None:
         self._watch = watch

@@ -16,6 +16,7 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.run import Outcome
 from workbench.grading.run_summary import RunSummary, is_cost_limited
+from workbench.grading.status import Status
 from workbench.reports.baseline import AgainstBaseline, baseline_lines
 from workbench.reports.comparison import comparison_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
@@ -84,7 +85,7 @@ class ModelComparison:
         ungraded = nothing_graded(figures)
         code = OK if ungraded is None else NOTHING_GRADED
         not_made = sum(map(is_cost_limited, figures))
-        if not_made or any(run.status == "error" for run in figures):
+        if not_made or any(run.status == Status.ERROR for run in figures):
             code = INFRASTRUCTURE
         comparison = compared(cells_of(figures), models, names, gates, watched)
         code = INTERRUPTED if outcome.interrupted else code

@@ -14,12 +14,12 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
-from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.project import Search, find_suites
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile, load_suite
@@ -143,9 +143,9 @@ State = Literal["works", "repaired", "wrong", "unclear"]
 """`wrong` is what the endpoint did. `unclear` is what the model did, which another model might do better."""
 
 _SIGNS: Mapping[State, str] = {
-    "works": STATUS_SIGNS["passed"],
-    "repaired": STATUS_SIGNS["error"],
-    "wrong": STATUS_SIGNS["failed"],
+    "works": Status.PASSED.sign,
+    "repaired": Status.ERROR.sign,
+    "wrong": Status.FAILED.sign,
     "unclear": "?",
 }
 

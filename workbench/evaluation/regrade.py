@@ -36,6 +36,7 @@ from workbench.grading.lazy import Chosen, Lazy
 from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.status import Status
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.edits import add_grading
@@ -127,7 +128,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     grant = judges.approval.grant(run.file.path)
     python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
     recorded = run.recorded
-    if recorded.status == "skipped":  # it was never made
+    if recorded.status == Status.SKIPPED:  # it was never made
         return replace(recorded, grading=planned.settings.grading)
     why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
     if why_not is not None:
@@ -154,12 +155,12 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     except Exception as error:
         _logger.exception("grading run %s of case %s anew", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
-    why_not = WHY_NOT_GRADED if graded.status == "not graded" else None
+    why_not = WHY_NOT_GRADED if graded.status == Status.NOT_GRADED else None
     return replace(result, **graded._asdict(), error=why_not)
 
 
 def _not_graded(result: RunResult, error: str) -> RunResult:
-    return replace(result, status="error", grades=(), steps=(), metrics=(), valid_arguments=(), error=error)
+    return replace(result, status=Status.ERROR, grades=(), steps=(), metrics=(), valid_arguments=(), error=error)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -392,7 +392,7 @@ class Report:
         """Why cases did not pass, for a test that fails with it: the reason of each, its runs with their issues, and
         what to do first. Without secrets."""
         plain, names = Paint(False), {path: suite.name for path, suite in self.suites.items()}
-        failed = (run for run in self.results if not run.passed and run.status not in ("skipped", "not graded"))
+        failed = (run for run in self.results if not run.passed and run.status.owed)
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
         reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
         lines = [

@@ -11,8 +11,9 @@ from workbench.analysis.confirmation import MAX_RERUNS, Evidence, fewest_reruns
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, next_run_id
-from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import NOT_NEEDED, is_cost_limited
+from workbench.grading.status import Status
 from workbench.trajectory.trajectory import CallRecord
 
 
@@ -65,7 +66,7 @@ class RerunCourse:
     """What the reruns have shown so far; a listener of their batch, which it spares runs. No run of a case begins that
     might come after the case is decided: so nothing depends on which of them is over first."""
 
-    status: Status = "skipped"
+    status: Status = Status.SKIPPED
 
     def __init__(self, reruns: Reruns) -> None:
         self._reruns = reruns
@@ -91,10 +92,10 @@ class RerunCourse:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
-        if result.status in ("skipped", "stopped"):
+        if result.status in (Status.SKIPPED, Status.STOPPED):
             return
         self.over[place] += 1
-        if result.status in GRADED:
+        if result.status.graded:
             self.evidence[place].take(good=result.passed)
         if not self._reruns.cases[place].writes and (tool := executed_write(result)) is not None:
             self.writing.setdefault(place, tool)

@@ -17,10 +17,11 @@ from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.evaluation.report import Report
-from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Codes, Mapped
 from workbench.grading.packed import FACTS, KEPT, LazyResult
 from workbench.grading.run_summary import is_cost_limited
+from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow
@@ -305,13 +306,13 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
     """Returns a stored run as if another grader had decided it, by the grade that is stored with it. Without one that
     applies, a run that was graded is not. The options of grading stay."""
-    if result.status not in GRADED or result.grading.by == by:
+    if not result.status.graded or result.grading.by == by:
         return result
     named = next((grade for grade in result.grades if grade.grader == by), None)
     grading = replace(result.grading, by=by)
-    if named is None or named.status not in GRADED:
+    if named is None or named.status is None or not named.status.graded:
         why = named.reason if named is not None else f"no grade of {by} is stored"
-        return replace(result, status="not graded", grades=(), steps=(), error=why, grading=grading)
+        return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)
     others = [grade for grade in result.grades if grade.grader != by]
     return replace(result, status=named.status, grades=(named, *others), grading=grading)
 

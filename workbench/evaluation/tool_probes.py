@@ -17,6 +17,7 @@ from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.model_list import ListedModel, ProbeResult
 from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
 from workbench.grading.pairing import describe_call
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.reports.deviations import deviation_lines
@@ -64,7 +65,7 @@ class ToolProbes:
         results = list[RunResult]()
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
-            if result.status == "stopped":
+            if result.status == Status.STOPPED:
                 raise asyncio.CancelledError  # a run takes the cancellation for its own end
             results.append(result)
             yield _reasoning(result, spec) if planned.case.expects_nothing_yet else _finding(planned.case, result)
@@ -120,9 +121,9 @@ async def probe_models(
 
 
 def _finding(case: Case, result: RunResult) -> ProbeResult:
-    if result.status == "error":
+    if result.status == Status.ERROR:
         return ProbeResult(case.name, "wrong", result.error or "the endpoint failed")
-    if result.status == "failed":
+    if result.status == Status.FAILED:
         return _failure(case, result)
     if repaired := deviation_lines(result.trajectory.deviations):
         return ProbeResult(case.name, "repaired", "; ".join(repaired))
@@ -158,7 +159,7 @@ def _reaction(result: RunResult) -> str:
 
 def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
     name, trajectory = "reasoning apart", result.trajectory
-    if result.status == "error":
+    if result.status == Status.ERROR:
         return ProbeResult(name, "wrong", result.error or "the endpoint failed")
     if repaired := deviation_lines(trajectory.deviations):
         return ProbeResult(name, "repaired", "; ".join(repaired))
@@ -188,7 +189,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
 
 def _calls_nothing(results: Sequence[RunResult]) -> bool:
     """Return whether every probe was answered and none with a call, without a fault that explains it."""
-    asked = [result for result in results if result.status != "error"]
+    asked = [result for result in results if result.status != Status.ERROR]
     explained = any(
         issue.kind == "endpoint fault" for result in asked if result.grade is not None for issue in result.grade.issues
     )

@@ -23,6 +23,7 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon, News, Parcel, pickled
+from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
 from workbench.trajectory.events import Event
 from workbench.trajectory.trajectory import Trajectory
@@ -169,7 +170,7 @@ class WorkerPool:
                 made = await self._made_by(worker, planned.run_id)
             except WorkerLostError as again:
                 broken = f"{again}, and so did one for this run alone: look at what the suite imports"
-                context.listener(RunDone(result_of(planned, "error", Trajectory(planned.run_id), error=broken)))
+                context.listener(RunDone(result_of(planned, Status.ERROR, Trajectory(planned.run_id), error=broken)))
                 return
             finally:
                 worker.writer.close()
@@ -179,7 +180,7 @@ class WorkerPool:
         result, row, events = made.result, made.row, made.events
         if not isinstance(result, RunResult):
             assert worker.in_common is not None
-            result = worker.in_common.arrived(result, result_of(planned, "skipped", Trajectory(planned.run_id)))
+            result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and made.known < len(self._secrets.replacements):
             # More is secret than the worker knew: the run passes the door here.
             events, row = events or row.unpacked_events(), None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.grade import RunResult
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class AgreementFold:
             if metric.about is not None:
                 of_name = self._scored.setdefault(metric.name, {})
                 each = of_name.setdefault((metric.about, run.model), _Scored(metric.value, metric.holds))
-                each.statuses += [run.passed] if run.status in GRADED else []
+                each.statuses += [run.passed] if run.status.graded else []
 
     def agreements(self) -> tuple[Agreement, ...]:
         """Return what they come to, in the order of the scores."""

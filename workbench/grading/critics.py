@@ -18,7 +18,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal, spelled_number
 from workbench.dataclasses import ByIdentity
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Verdict
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
 from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
@@ -32,6 +32,7 @@ from workbench.grading.pairing import (
     sure_pairs,
 )
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
+from workbench.grading.status import Status, Verdict
 from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import CriticsOptions, Grading
@@ -550,18 +551,18 @@ def _decide(
     (docs/graders/critics.md)."""
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
-        return 0.0, "failed", f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
+        return 0.0, Status.FAILED, f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
     if not expected and not calls:
-        return 1.0, "passed", "no call expected, none made", {}
+        return 1.0, Status.PASSED, "no call expected, none made", {}
     if not expected and not options.arcade_compatible:
-        return 0.0, "failed", f"no call expected, {len(calls)} made", {}
+        return 0.0, Status.FAILED, f"no call expected, {len(calls)} made", {}
     if options.fail_on_tool_selection:
         difference = _selection_difference(expected, calls, options)
         if difference is not None:
-            return 0.0, "failed", f"selection: {difference}", {}
+            return 0.0, Status.FAILED, f"selection: {difference}", {}
     whole = len(calls) >= len(expected) and not any(line.outcome == NO_OBJECT for line in pairings)
     if not any(own.critics for own in critics) and (options.arcade_compatible or whole):
-        return 1.0, "passed", "no argument is checked", {}
+        return 1.0, Status.PASSED, "no argument is checked", {}
     earned, possible = _sums(pairings, options)
     score = earned / possible if possible else 0.0
     if not options.arcade_compatible:

@@ -20,7 +20,7 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
@@ -35,6 +35,7 @@ from workbench.grading.pairing import (
 )
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
+from workbench.grading.status import Status, Verdict
 from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits
@@ -73,14 +74,14 @@ def grade_dimensions(
     if calls and case.forbids_all_calls:
         lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
         reason = "tools were called, but none are allowed"
-        return Grade("dimensions", 0.0, "failed", reason, lines, (), dict.fromkeys(SHARES, 0.0) | latency)
+        return Grade("dimensions", 0.0, Status.FAILED, reason, lines, (), dict.fromkeys(SHARES, 0.0) | latency)
     if not expected:
         lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
         numbers = {"precision": 1.0, "recall": 1.0, "parameters": 1.0, "content": content, **latency}
         reason = f"no call is expected{f', {found} of {keywords} keywords found' if keywords else ''}"
         complete = found == keywords
         score = 1.0 if complete else 0.5
-        return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
+        return Grade("dimensions", score, Status.PASSED if complete else Status.FAILED, reason, lines, (), numbers)
     as_published = options.repeated_calls == "as published"
     pairings, missing, surely_best = _paired(expected, calls, context, first_call_for_all=as_published)
     wanted = {call.tool for call in expected}
@@ -101,7 +102,7 @@ def grade_dimensions(
     if not surely_best:
         reason += f"; {NOT_ALL_COMPARED}"
     issues = tuple(_issues(expected, calls, pairings, wanted))
-    verdict: Verdict = "passed" if passed else "failed"
+    verdict: Verdict = Status.PASSED if passed else Status.FAILED
     return Grade("dimensions", round(score, 3), verdict, reason, pairings, issues, amounts | latency)
 
 

@@ -13,8 +13,9 @@ from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
 from workbench.grading.extra_calls import ALLOWED
-from workbench.grading.grade import CallPairing, Grade, Issue, Status, disagree
+from workbench.grading.grade import CallPairing, Grade, Issue, disagree
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
+from workbench.grading.status import NOT_APPLICABLE, WORST_FIRST, Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import figure
 from workbench.suite.settings import Grading
@@ -179,9 +180,9 @@ def _number(grade: Grade, name: str, words: str = "") -> Amount:
 def _thresholds(grade: Grade, grading: Grading) -> str:
     low, high = sorted((grading.fail_threshold, grading.warn_threshold))
     score = figure(grade.score or 0.0)
-    if grade.verdict == "failed":
+    if grade.verdict == Status.FAILED:
         return f"{score} is below {figure(low)}: failed"
-    if grade.verdict == "warned":
+    if grade.verdict == Status.WARNED:
         return f"{score} reaches {figure(low)}, but not {figure(high)}: warned"
     return f"{score} reaches {figure(high)}: passed"
 
@@ -429,7 +430,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
 
 def _pass_mark(grade: Grade) -> str:
     score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
-    if grade.verdict == "passed":
+    if grade.verdict == Status.PASSED:
         return f"{score} reaches {mark}, and no expected call is missing: passed"
     reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
     missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)
@@ -501,9 +502,8 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
     grades = tuple(grades)
     if not disagree(grades):
         return ()
-    ruling = [grade for grade in grades if grade.verdict not in ("not applicable", "error")]
-    statuses: tuple[Status, ...] = ("failed", "warned", "passed")
-    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in statuses)
+    ruling = [grade for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)]
+    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in WORST_FIRST)
     return tuple((status, side) for status, side in sides if side)
 
 

@@ -14,6 +14,7 @@ from workbench.checks.check import CheckContext, EqualsRule, evaluate
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, Grade, Issue, PublishedGrade
 from workbench.grading.pairing import MAX_PAIRS, NOT_ALL_COMPARED, best_pairing
+from workbench.grading.status import Status
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, ExtraCalls, GraderName
 from workbench.suite.settings import Grading, extra_calls_of, surplus_rule
@@ -111,7 +112,7 @@ def graded_without_free_calls(
         return whole
     # `trajectory` itself ignores free calls, unless one of them has taken the place of another call.
     may_displace = bool(rule.corrected) or any(each.is_any for each in expected)
-    if by == "trajectory" and (whole.verdict == "passed" or not may_displace):
+    if by == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
         return whole
     registry = ToolRegistry(_offered(trajectory) if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)

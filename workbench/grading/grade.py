@@ -17,6 +17,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical
 from workbench.dataclasses import dataclass, escape_lone_surrogates
+from workbench.grading.status import NOT_APPLICABLE, Status, Verdict
 from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.events import JsonValue, Usage
 from workbench.trajectory.trajectory import Trajectory
@@ -127,19 +128,8 @@ class JudgementNeededError(Exception):
         self.value = value
 
 
-Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped", "not graded"]
-"""The status of a run. `error` is a fault of the infrastructure, never of the model; a stopped run is not graded. An
-`not graded` run ended well, and its case expects nothing yet."""
-
 WHY_NOT_GRADED = "expects nothing yet"
 """The reason why an `not graded` run is not graded."""
-
-GRADED: frozenset[Status] = frozenset({"passed", "warned", "failed"})
-"""The statuses that judge the model."""
-
-Verdict = Literal["passed", "warned", "failed", "not applicable", "error"]
-"""The status of a grade. `error`: a check could not be evaluated, or the grader refuses the case; the model is not
-judged."""
 
 IssueKind = Literal[
     "endpoint fault",
@@ -391,7 +381,7 @@ class RunResult:
     @property
     def passed(self) -> bool:
         """Whether it passed, with or without a warning."""
-        return self.status in ("passed", "warned")
+        return self.status.good
 
     @property
     def score(self) -> float | None:
@@ -403,7 +393,7 @@ class RunResult:
         the deciding grader's reason. For a run that was not graded, its error."""
         if self.grade is None:
             return self.error
-        if self.status == "passed":
+        if self.status == Status.PASSED:
             return None
         issues = sorted(self.grade.issues, key=lambda issue: issue.kind not in FIRST_KINDS)
         first = next((issue for issue in issues if issue.decides or issue.kind in FIRST_KINDS), None)
@@ -510,7 +500,7 @@ class RunResult:
 
 def disagree(grades: Iterable[Grade]) -> bool:
     """Returns whether one grader would let the run pass, or warn, and another would fail it."""
-    statuses = {grade.status for grade in grades if grade.verdict not in ("not applicable", "error")}
+    statuses = {grade.status for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)}
     return "failed" in statuses and len(statuses) > 1
 
 
@@ -526,9 +516,9 @@ def reason_of(grade: Grade) -> str:
     it whatever the score is."""
     deciding = [issue for issue in grade.issues if issue.decides]
     leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)
-    if leading is not None and grade.status == "failed":
+    if leading is not None and grade.status == Status.FAILED:
         return _reason(leading)
-    if grade.verdict not in ("passed", "warned", "not applicable") or not deciding:
+    if grade.verdict not in (Status.PASSED, Status.WARNED, NOT_APPLICABLE) or not deciding:
         return grade.reason
     first = deciding[0]
     about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
@@ -536,4 +526,4 @@ def reason_of(grade: Grade) -> str:
         about = first.why
     others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
     what = f"{first.kind}: {about}{others}"
-    return f"{what}; {grade.reason}" if grade.verdict == "not applicable" else what
+    return f"{what}; {grade.reason}" if grade.verdict == NOT_APPLICABLE else what

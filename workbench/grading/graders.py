@@ -12,8 +12,9 @@ from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.extra_calls import graded_without_free_calls, rule_of
-from workbench.grading.grade import FIRST_KINDS, Grade, Issue, Status
+from workbench.grading.grade import FIRST_KINDS, Grade, Issue
 from workbench.grading.requirements import latency_issue, requirement_issues, with_required
+from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, GraderName
 from workbench.suite.settings import CaseSettings, Grading
@@ -110,5 +111,5 @@ def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue
 
 def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
     if issues and any(issue.decides for issue in issues):
-        return "failed"
-    return "passed" if grade.verdict == "not applicable" else grade.verdict
+        return Status.FAILED
+    return Status.PASSED if grade.verdict == NOT_APPLICABLE else grade.verdict

@@ -20,7 +20,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from workbench.grading.grade import NOBODY_ASKED, JudgeUse, Metric, RunResult, Status, Verdict
+from workbench.grading.grade import NOBODY_ASKED, JudgeUse, Metric, RunResult
+from workbench.grading.status import Status, Verdict
 from workbench.trajectory.events import ToolDefinition, Usage
 
 _MAX_SHARED = 1024

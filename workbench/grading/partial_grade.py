@@ -7,6 +7,7 @@ from workbench.checks.values import describe_value
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.graders import graded_whole
 from workbench.grading.pairing import rounds_of_steps
+from workbench.grading.status import Status
 from workbench.grading.steps import grade_step
 from workbench.suite.model import Case, ExpectedCall, Suite
 from workbench.suite.settings import settings_of
@@ -51,5 +52,5 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
         if reached is not None and 0 <= call - reached.first_call < len(reached.round.calls):
             step = grade_step(suite, case, trajectory, number, context)
             named = {step.call, *(issue.call for issue in step.issues)}
-            return f"step {number} fails: {step.why}" if step.status == "failed" and call in named else None
+            return f"step {number} fails: {step.why}" if step.status == Status.FAILED and call in named else None
     return None

@@ -11,9 +11,10 @@ from operator import itemgetter
 from typing import Protocol, TypeVar
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
+from workbench.grading.grade import ArgumentVerdict, Grade, RunResult
 from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, mean, verdict_of
+from workbench.grading.status import Status, passed_if
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 
@@ -85,19 +86,19 @@ class CaseResult:
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
         """What each argument earned; found out when it is asked for, because it takes the whole grades."""
-        graded = [run for run in self.runs if run.status in GRADED and run.grader is not None]
+        graded = [run for run in self.runs if run.status.graded and run.grader is not None]
         grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
         return tuple(_argument_statistics(grades)) if len(grades) > 1 else ()
 
     @property
     def passed(self) -> bool:
         """Whether it passed, with or without a warning."""
-        return self.status in ("passed", "warned")
+        return self.status.good
 
     @property
     def graded(self) -> tuple[RunResult, ...]:
         """The runs that count: those with a verdict."""
-        return tuple(run for run in self.runs if run.status in GRADED)
+        return tuple(run for run in self.runs if run.status.graded)
 
     @property
     def good(self) -> int:
@@ -138,11 +139,11 @@ class Cases(Lazy[CaseResult]):
 
     def number(self, *statuses: Status) -> int:
         """Returns how many cases came to one of these."""
-        return sum(map(self._known.count, map(WORST_FIRST.index, statuses)))
+        return sum(map(self._known.count, (status.urgency for status in statuses)))
 
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
         """Yields the cases that came to one of these, those of the first one before the others."""
-        for code in map(WORST_FIRST.index, statuses):
+        for code in (status.urgency for status in statuses):
             yield from (self.at(index) for index, known in enumerate(self._known) if known == code)
 
     @property
@@ -154,7 +155,7 @@ class Cases(Lazy[CaseResult]):
     @property
     def _known(self) -> array[int]:
         if self._statuses is None:
-            self._statuses = array("b", (WORST_FIRST.index(case.status) for case in self))
+            self._statuses = array("b", (case.status.urgency for case in self))
         return self._statuses
 
 
@@ -251,9 +252,9 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
     """Join runs as `case_result` does, without what needs their grades."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
-    graded = [run for run in runs if run.status in GRADED]
+    graded = [run for run in runs if run.status.graded]
     if not graded:
-        broken = min(runs, key=lambda run: BROKEN_OFF.index(run.status))
+        broken = min(runs, key=lambda run: run.status.urgency)
         return Joined(rule, broken.status, None, None, broken.reason)
     scores = [run.score for run in graded if run.score is not None]
     score = mean(scores) if scores else None
@@ -262,16 +263,8 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
     return Joined(rule, status, score, deviation, _reason(rule, status, graded))
 
 
-BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped", "not graded")
-"""The statuses without a verdict, the worst first."""
-
-WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "not graded", "passed")
-"""All statuses, the most urgent first."""
-
-
 def _by_every(runs: Sequence[GradedRun], score: float | None) -> Status:
-    statuses = {run.status for run in runs}
-    return next(status for status in ("failed", "warned", "passed") if status in statuses)
+    return min((run.status for run in runs), key=lambda status: status.urgency)
 
 
 def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
@@ -282,14 +275,14 @@ def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
     """Apply what passes a single run to the mean: the thresholds, or the grader's own rule where it has one. An issue
     that fails a run besides its score fails the case."""
     if any(run.is_broken for run in runs):
-        return "failed"
+        return Status.FAILED
     if score is None:
-        return "passed"
+        return Status.PASSED
     grading = runs[-1].grading
     if grading.by == "trajectory":
-        return "passed" if score >= 1 - ROUNDING_SLACK else "failed"
+        return passed_if(score >= 1 - ROUNDING_SLACK)
     if grading.by == "dimensions":
-        return "passed" if score >= PASS_SCORE - ROUNDING_SLACK else "failed"
+        return passed_if(score >= PASS_SCORE - ROUNDING_SLACK)
     as_published = grading.by == "critics" and grading.critics.arcade_compatible
     return verdict_of(score, grading, 0.0 if as_published else ROUNDING_SLACK)
 
@@ -297,9 +290,10 @@ def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
 def _by_majority(runs: Sequence[GradedRun], score: float | None) -> Status:
     need = len(runs) // 2 + 1
     counts = Counter(run.status for run in runs)
-    if counts["passed"] >= need:
-        return "passed"
-    return "warned" if counts["passed"] + counts["warned"] >= need else "failed"
+    if counts[Status.PASSED] >= need:
+        return Status.PASSED
+    good = counts[Status.PASSED] + counts[Status.WARNED]
+    return Status.WARNED if good >= need else Status.FAILED
 
 
 _RULES: dict[RepeatRule, Callable[[Sequence[GradedRun], float | None], Status]] = {
@@ -314,10 +308,10 @@ def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> st
     reasons = [run.reason for run in graded]
     if rule == "last" or len(graded) == 1:
         return reasons[-1]
-    good = sum(run.status != "failed" for run in graded)
-    if rule == "every" and status == "failed" and (good or len(set(reasons)) > 1):
+    good = sum(run.status != Status.FAILED for run in graded)
+    if rule == "every" and status == Status.FAILED and (good or len(set(reasons)) > 1):
         return f"{good} of {len(graded)} runs passed"
-    return reasons[0] if status == "failed" and len(set(reasons)) == 1 else None
+    return reasons[0] if status == Status.FAILED and len(set(reasons)) == 1 else None
 
 
 def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:

@@ -21,9 +21,9 @@ from workbench.grading.grade import (
     PublishedGrade,
     RedactedPlace,
     RunResult,
-    Status,
     StepGrade,
 )
+from workbench.grading.status import Status
 from workbench.suite.model import GRADERS
 from workbench.trajectory.events import JsonValue
 
@@ -181,4 +181,4 @@ def _plain(value: Any) -> JsonValue:
         if isinstance(value, Judgement) and value.scale is None:
             names = [name for name in names if name not in ("scale", "number")]
         return {name: _plain(getattr(value, name)) for name in names}
-    return value  # type: ignore[no-any-return]
+    return value.value if isinstance(value, Status) else value

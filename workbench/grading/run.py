@@ -11,19 +11,11 @@ from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
 from workbench.grading.extra_calls import with_way_out
-from workbench.grading.grade import (
-    FIRST_KINDS,
-    Grade,
-    GradingError,
-    Issue,
-    JudgementNeededError,
-    Metric,
-    Status,
-    StepGrade,
-)
+from workbench.grading.grade import FIRST_KINDS, Grade, GradingError, Issue, JudgementNeededError, Metric, StepGrade
 from workbench.grading.graders import graded_whole
 from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.requirements import issues_of_any_grader, metrics_of
+from workbench.grading.status import Status
 from workbench.grading.steps import grade_steps
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.model import GRADERS, Case, GraderName, Suite
@@ -69,7 +61,7 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     """Grade a run as `grade_run` does, the steps of a chain as the deciding grader judges them, and the named checks of
     the final answer."""
     if case.expects_nothing_yet:
-        return GradedRun((), "not graded", metrics=source_metrics(trajectory))
+        return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory))
     trajectory = _without_too_much(trajectory)
     if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
         raise GradingError(fault_as_error(faults[0]))
@@ -140,7 +132,7 @@ class _Graded:
             return grade, ()
         failed = tuple(_failed_steps(self.case, self.trajectory, steps))
         issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in FIRST_KINDS)
-        return (grade._replace(issues=tuple(issues), status="failed") if failed else grade), steps
+        return (grade._replace(issues=tuple(issues), status=Status.FAILED) if failed else grade), steps
 
     def attempted_by(self, name: GraderName) -> Grade:
         try:
@@ -148,12 +140,12 @@ class _Graded:
         except JudgementNeededError:
             raise
         except (CheckError, GradingError) as error:
-            return Grade(name, None, "error", str(error), status="error")
+            return Grade(name, None, Status.ERROR, str(error), status=Status.ERROR)
 
 
 def _failed_steps(case: Case, trajectory: Trajectory, steps: Sequence[StepGrade]) -> Iterator[Issue]:
     for wanted, step in zip(case.steps, steps, strict=True):
-        if step.status == "failed":
+        if step.status == Status.FAILED:
             record = trajectory.calls[step.call] if step.call is not None else None
             expected = wanted.expected_call
             yield Issue(

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import ENDPOINT_FAULT, RunResult, Status
+from workbench.grading.grade import ENDPOINT_FAULT, RunResult
+from workbench.grading.status import Status
 from workbench.suite.settings import Grading, limited_ms
 
 # The measure "valid arguments": how many calls of each tool have arguments that the tool's own schema accepts.
@@ -190,14 +191,14 @@ COST_LIMIT: Final = "not run: cost limit"
 
 def is_cost_limited(run: RunSummary | RunResult) -> bool:
     """Return whether a run was not made because of a limit on cost."""
-    return run.status == "stopped" and (run.reason or "").startswith(COST_LIMIT)
+    return run.status == Status.STOPPED and (run.reason or "").startswith(COST_LIMIT)
 
 
 def is_not_needed(run: RunSummary | RunResult) -> bool:
     """Returns whether a run was planned, and not made because its outcome could decide nothing."""
-    return run.status == "skipped" and (run.reason or "").startswith(NOT_NEEDED)
+    return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED)
 
 
 def is_endpoint_fault(run: RunSummary | RunResult) -> bool:
     """Return whether a fault of the endpoint failed a run, or ended it in an error."""
-    return run.status in ("failed", "error") and (run.reason or "").startswith(ENDPOINT_FAULT)
+    return run.status in (Status.FAILED, Status.ERROR) and (run.reason or "").startswith(ENDPOINT_FAULT)

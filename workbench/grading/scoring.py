@@ -21,7 +21,8 @@ from workbench.checks.check import (
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
-from workbench.grading.grade import ArgumentVerdict, Status
+from workbench.grading.grade import ArgumentVerdict
+from workbench.grading.status import Status
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 
@@ -77,15 +78,17 @@ PASS_SCORE = 0.8
 """The score that `dimensions` requires to pass, whatever the suite's thresholds are."""
 
 
-def verdict_of(score: float, grading: Grading, slack: float = ROUNDING_SLACK) -> Literal["passed", "warned", "failed"]:
+def verdict_of(
+    score: float, grading: Grading, slack: float = ROUNDING_SLACK
+) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
     """Returns the verdict of a score: failed < fail threshold ≤ warned < warn threshold ≤ passed. The lower of the two
     thresholds is the one that fails."""
     lower, upper = grading.fail_threshold, grading.warn_threshold
     if lower > upper:
         lower, upper = upper, lower
     if score >= upper - slack:
-        return "passed"
-    return "warned" if score >= lower - slack else "failed"
+        return Status.PASSED
+    return Status.WARNED if score >= lower - slack else Status.FAILED
 
 
 class Scored(Protocol):
@@ -102,7 +105,7 @@ class Scored(Protocol):
 def counts_zero(run: Scored) -> bool:
     """Returns whether a graded run counts 0 whatever its score is: it failed for a reason besides the score, or without
     one."""
-    return run.is_broken or (run.status == "failed" and run.score is None)
+    return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:

@@ -11,9 +11,10 @@ from dataclasses import replace
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import ByIdentity
-from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade, reason_of
+from workbench.grading.grade import Grade, GradingError, Issue, StepGrade, reason_of
 from workbench.grading.graders import graded_whole
 from workbench.grading.pairing import StepRound, rounds_of_steps
+from workbench.grading.status import Status
 from workbench.suite.model import Case, GraderName, Step, Suite
 from workbench.suite.settings import CaseSettings, Limits, settings_of
 from workbench.trajectory.events import FinishReason, RunFinished
@@ -112,7 +113,7 @@ def _graded(
 
 
 _DONE = RunFinished("steps done")
-_FROM_THE_WORST: tuple[Status, ...] = ("failed", "warned", "passed")
+_FROM_THE_WORST: tuple[Status, ...] = (Status.FAILED, Status.WARNED, Status.PASSED)
 
 
 def _how_good(grade: Grade) -> tuple[int, float]:

@@ -34,6 +34,7 @@ from workbench.grading.pairing import (
 )
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
 from workbench.grading.scoring import unlisted_arguments
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.settings import Grading
@@ -110,7 +111,7 @@ class _Reading:
         return Grade(
             "trajectory",
             matched / total if total else 1.0,
-            "passed" if passed else "failed",
+            Status.PASSED if passed else Status.FAILED,
             _reason(lines, matched, total) + ("" if self._all_compared else f"; {NOT_ALL_COMPARED}"),
             tuple(lines),
             () if passed else tuple(self._issues(lines)),

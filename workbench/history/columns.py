@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 from workbench.dataclasses import parsed_json
 from workbench.grading.run_summary import ToolArguments
-from workbench.history.records import COUNTED, Kind, count_name
+from workbench.grading.status import Status
+from workbench.history.records import Kind
 
 Reader = Callable[[Any], Any]
 """Returns the value of a column. Raises ValueError when it is invalid."""
@@ -179,11 +180,20 @@ PART: Mapping[str, Reader] = {
     "model": text,
     "planned": count,
     "cases": count,
-    **dict.fromkeys(map(count_name, COUNTED), count),
+    **dict.fromkeys((status.column for status in Status), count),
     "valid_calls": count,
     "checked_calls": count,
 }
-ENDED: Reader = one_of(*COUNTED)
+
+
+def ended(value: Any) -> Status:
+    """Returns how a run ended."""
+    try:
+        return Status(text(value))
+    except ValueError:
+        raise ValueError(f"must be one of {', '.join(Status)}") from None
+
+
 RUN: Mapping[str, Reader] = {
     "id": whole,
     "batch": whole,
@@ -196,7 +206,7 @@ RUN: Mapping[str, Reader] = {
     "repeat": count,
     "decided_by": optional(text),
     "is_fork": whole,
-    "status": optional(ENDED),
+    "status": optional(ended),
     "score": optional(score),
     "reason": optional(text),
     "broken": optional(whole),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from workbench.dataclasses import compact_json
 from workbench.grading.result_json import outcome_from_json
+from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
 from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
@@ -52,8 +53,9 @@ _REGRADED = _RUN.replace(
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """Runs of a removed batch go little by little."""
 
+_COUNTED = ", ".join(f"'{status.value}'" for status in Status if status.final and status is not Status.SKIPPED)
 _COUNTS = (
-    "status IN ('passed', 'warned', 'failed', 'error', 'not graded') AND NOT is_fork "
+    f"status IN ({_COUNTED}) AND NOT is_fork "
     "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
 )
 _LAST = f"""
@@ -194,7 +196,7 @@ class History(StoredBatches):
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
             "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"
         )
-        names = {"model": columns.text, "status": columns.ENDED, "cost_usd": columns.RUN["cost_usd"]}
+        names = {"model": columns.text, "status": columns.ended, "cost_usd": columns.RUN["cost_usd"]}
         rows = self._rows(f"the runs of batch {batch}", {**names, "runs": columns.count}, statement, (batch,))
         return [Tally(*row) for row in rows]
 

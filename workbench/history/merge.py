@@ -17,12 +17,13 @@ from typing import Any
 
 from workbench.config.folders import folder_of_stored, stored_folder
 from workbench.dataclasses import compact_json, dataclass, parsed_json
+from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.claims import claim, claim_if_free, claimed
 from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
 from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
-from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, count_name, what_is_asked
+from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, what_is_asked
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
 from workbench.numerals import counted, score_text
 from workbench.trajectory.events import JsonValue
@@ -362,7 +363,7 @@ class _Merging:
                 which = f"run {row[0] + 1}" if type(row[0]) is int else "a run"
                 self._merged.damaged.append(f"{which} of {self._shard}: {error}")
         for (suite, model, status), count in ended.items():
-            name = count_name(status)  # type: ignore[arg-type]
+            name = Status(status).column
             self._target.execute(
                 f"UPDATE parts SET {name} = {name} + ? WHERE batch = ? AND suite = ? AND model = ?",
                 (count, number, suite, model),
@@ -383,8 +384,8 @@ class _Merging:
         if has_details is None or not all(isinstance(each, bytes) for each in details[:2]):
             raise ValueError("its events are missing")
         there = dict(zip((*_MADE, *_VERDICT), known[5:], strict=True))
-        if there["status"] not in (None, "stopped"):
-            if found["status"] != "stopped" and any(there[name] != found[name] for name in _MADE):
+        if there["status"] not in (None, Status.STOPPED):
+            if found["status"] != Status.STOPPED and any(there[name] != found[name] for name in _MADE):
                 self._second(found, there)
             return
         if there["status"] == found["status"]:

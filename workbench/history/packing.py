@@ -10,9 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.dataclasses import compact_json, dataclass, parsed_json
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.status import Status
 from workbench.history.columns import stored
 from workbench.history.records import DoneRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
@@ -235,7 +236,7 @@ class RunPacker:
 
         Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
         """
-        if run.result.status == "stopped" and run.result.error is None and not run.events:
+        if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return None
         search = self._door.search(run)
         if search is not None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import Event, JsonValue
 
@@ -40,14 +41,6 @@ counts for cases."""
 
 CONFIRMS = "confirms"
 """In the settings of reruns: the number of the batch whose broken cases they make again."""
-
-COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped", "not graded")
-"""How runs end, in the order of the columns."""
-
-
-def count_name(status: Status) -> str:
-    """Returns the name of the column, or of the key in JSON, that counts the runs of a status."""
-    return status.replace(" ", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +302,12 @@ class BatchRow:
 
     @property
     def graded(self) -> int:
-        return self.count("passed", "warned", "failed")
+        return self.count(*(status for status in Status if status.graded))
 
     @property
     def pass_rate(self) -> float | None:
         """The share of graded runs that passed or were warned, 0..1."""
-        return self.count("passed", "warned") / self.graded if self.graded else None
+        return self.count(*(status for status in Status if status.good)) / self.graded if self.graded else None
 
     @property
     def valid_arguments(self) -> float | None:
@@ -325,7 +318,7 @@ class BatchRow:
     @property
     def missing(self) -> int:
         """How many runs never finished: resuming the batch makes them."""
-        return self.planned - self.count("passed", "warned", "failed", "error", "skipped", "not graded")
+        return self.planned - self.count(*(status for status in Status if status.final))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +342,7 @@ class RunRow:
     @property
     def missing(self) -> bool:
         """Whether it never finished: resuming the batch makes it."""
-        return self.figures is None or self.figures.status == "stopped"
+        return self.figures is None or self.figures.status == Status.STOPPED
 
 
 class ModelUse(NamedTuple):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from workbench.config.folders import folder_of_stored, path_in, stored_folder
 from workbench.dataclasses import compact_json
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.columns import stored
 from workbench.history.database import Say, as_history_errors, open_for_reading
@@ -28,7 +29,7 @@ from workbench.history.packing import (
     unpacked_blocks,
     unpacked_bytes,
 )
-from workbench.history.records import DamagedError, NewBatch, RunRow, SuiteRef, count_name
+from workbench.history.records import DamagedError, NewBatch, RunRow, SuiteRef
 from workbench.suite.suite_file import CutText, SuiteFile, case_blocks
 from workbench.trajectory.trajectory import TrajectoryError
 
@@ -189,8 +190,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
             _shared(connection, batch, run.sample),
         ),
     )
-    ended = count_name(run.status)
-    counted = f"{ended} = {ended} + 1" + (", stopped = stopped - 1" if before == "stopped" else "")
+    ended = run.status.column
+    made_again = f", {before} = {before} - 1" if before == Status.STOPPED else ""
+    counted = f"{ended} = {ended} + 1{made_again}"
     if before != run.status:
         connection.execute(
             f"UPDATE parts SET {counted} WHERE batch = ? AND suite = ? AND model = ?", (batch, suite, model)

@@ -10,25 +10,23 @@ from typing import Any
 
 from workbench.config.folders import history_option
 from workbench.dataclasses import compact_json
+from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.database import as_history_errors
 from workbench.history.records import (
-    COUNTED,
     BatchPart,
     BatchRow,
     DamagedError,
     DatedPart,
     HistoryError,
     Regrade,
-    count_name,
 )
 from workbench.history.rows import DAMAGE, StoredRows
 from workbench.trajectory.events import JsonValue
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
-_OF_PART = (
-    f"batch, suite, model, parts.planned, cases, {', '.join(map(count_name, COUNTED))}, valid_calls, checked_calls"
-)
+_COUNTS = ", ".join(status.column for status in Status)
+_OF_PART = f"batch, suite, model, parts.planned, cases, {_COUNTS}, valid_calls, checked_calls"
 _PART = f"SELECT {_OF_PART} FROM parts"
 _OVER_TIME = f"SELECT kind, settings, {_OF_PART} FROM parts JOIN batches ON batches.id = batch"
 
@@ -46,7 +44,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 _HAS_ONE = f"id IN (SELECT batch FROM parts WHERE suite {_AMONG})"
 _ASIDE = "(kind IS 'fork' OR kind IS 'reruns')"
 _LACKS = f"""
-planned > (SELECT coalesce(sum({" + ".join(count_name(ended) for ended in COUNTED if ended != "stopped")}), 0)
+planned > (SELECT coalesce(sum({" + ".join(status.column for status in Status if status.final)}), 0)
     FROM parts WHERE parts.batch = batches.id)"""
 
 _WEIGHT = """
@@ -145,7 +143,7 @@ class StoredBatches(StoredRows):
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
         """Returns the parts of a batch, counted by a regrade."""
-        wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ENDED, "count": columns.count}
+        wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {(suite, model, status): count for suite, model, status, count in rows}
         wanted = {"suite": columns.whole, "model": columns.text, "valid": columns.count, "checked": columns.count}
@@ -154,7 +152,7 @@ class StoredBatches(StoredRows):
 
         def counted_again(part: BatchPart) -> BatchPart:
             valid, checked = calls.get((part.suite.id, part.model), (0, 0))
-            ended = {status: counts.get((part.suite.id, part.model, status), 0) for status in COUNTED}
+            ended = {status: counts.get((part.suite.id, part.model, status), 0) for status in Status}
             return replace(part, counts=ended, valid_calls=valid, checked_calls=checked)
 
         return tuple(map(counted_again, batch.parts))
@@ -235,7 +233,7 @@ class StoredBatches(StoredRows):
     def _part(self, row: Sequence[Any]) -> BatchPart:
         _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
         *counts, valid, checked = counts
-        ended = dict(zip(COUNTED, counts, strict=True))
+        ended = dict(zip(Status, counts, strict=True))
         return BatchPart(self._suite(suite), model, planned, cases, ended, valid, checked)
 
 

@@ -293,16 +293,16 @@ class _Desk:
         self._made += 1
         self._reports[self._made] = report
         self._reports.pop(self._made - MAX_REPORTS, None)
-        failed = [run for run in report.shown if run.status in ("failed", "error")]
+        failed = [run for run in report.shown if run.status in (workbench.Status.FAILED, workbench.Status.ERROR)]
         return RunAnswer(
             passed=report.passed,
             models=[
                 ModelLine(
                     model=model,
-                    passed=totals.passed + totals.warned,
+                    passed=totals.good,
                     failed=totals.failed,
                     errors=totals.errors,
-                    other=totals.skipped + totals.stopped + totals.not_graded,
+                    other=totals.runs - totals.graded - totals.errors,
                     mean_score=totals.mean_score,
                 )
                 for model, totals in report.totals_per_model.items()

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from workbench.analysis.comparison import GOOD
 from workbench.analysis.prefilled import is_open, required_args
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
@@ -18,6 +17,7 @@ from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, with_variants
 from workbench.suite.variants import contender
@@ -193,7 +193,7 @@ def verdict_of(
     the fault: who calls once more, and else does the same, has met what was met there."""
     trajectory = result.trajectory
     finish = trajectory.finish
-    if result.status in ("error", "stopped") or finish is None:
+    if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return "not tried", result.error or result.status
     faulted, after = around(trajectory, call_id)
     if faulted is None:
@@ -210,7 +210,7 @@ def verdict_of(
         call for call in whole if call.tool == faulted.tool and call.result and call.result.content != made.content
     ]
     if again or (made.is_error and whole):
-        if result.status in GOOD or _calls_of(trajectory, without=call_id) == _calls_of(origin.trajectory):
+        if result.status.good or _calls_of(trajectory, without=call_id) == _calls_of(origin.trajectory):
             return "recovered", f"{(again or whole)[0].tool} gave a whole result afterwards"
         return "failed", result.reason or "the case was not met"
     answer = trajectory.final_answer
@@ -333,14 +333,14 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     untried: list[Tried] = []
     for run in plan.runs:
         result = by_id.get(run.run_id)
-        if result is None or result.status == "skipped":
+        if result is None or result.status == Status.SKIPPED:
             continue
         finish = result.trajectory.finish
         if finish is None or finish.reason not in ENDED:
             untried.append(_untried(run, "", options.faults[0], options.lasts[0], result.error or result.status))
             continue
-        if result.status not in GOOD:
-            why = f"it {'is not graded' if result.status == 'not graded' else 'fails'} without a fault, too"
+        if not result.status.good:
+            why = f"it {'is not graded' if result.status is Status.NOT_GRADED else 'fails'} without a fault, too"
             untried.append(_untried(run, "", options.faults[0], options.lasts[0], why))
             continue
         for made in _trials(run, result, options):

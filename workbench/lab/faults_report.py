@@ -11,7 +11,8 @@ from itertools import groupby
 from workbench.lab.faults import OK_VERDICTS, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
 from workbench.numerals import counted
 from workbench.reports.html.page import begin_page, line, part
-from workbench.show.text import Paint, Tone
+from workbench.show.spans import Role
+from workbench.show.text import Paint
 from workbench.show.visible import one_line, shortened, visible
 from workbench.suite.files import from_here
 from workbench.trajectory.events import JsonValue
@@ -78,7 +79,7 @@ def _cell_text(tried: tuple[Tried, ...], width: int, paint: Paint) -> str:
     return paint(f"{cell_words(tried) or '-':{width}}", _tone(worst(tried)))
 
 
-def _tone(verdict: Verdict | None) -> Tone:
+def _tone(verdict: Verdict | None) -> Role:
     if verdict is None or verdict == "not tried":
         return "muted"
     return "passed" if verdict in OK_VERDICTS else "failed"
@@ -215,7 +216,7 @@ def _badge(verdict: Verdict) -> str:
 
 
 def _tint(verdict: Verdict) -> str:
-    return "passed" if verdict in OK_VERDICTS else "skipped" if verdict == "not tried" else "failed"
+    return "passed" if verdict in OK_VERDICTS else "muted" if verdict == "not tried" else "failed"
 
 
 def _sign(verdict: Verdict) -> str:

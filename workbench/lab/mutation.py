@@ -9,7 +9,6 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from workbench.analysis.comparison import GOOD
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.evaluation.plan import Plan
@@ -273,7 +272,7 @@ class Mutation:
         sound: list[CaseOf] = []
         for key, runs in finished.items():
             status = joined(runs).status
-            if status in GOOD:
+            if status.good:
                 sound.append(key)
             else:
                 made._left_out[f"{key[2]} · {runs[0].case_name}"] = f"{status} without a mutant"
@@ -332,7 +331,7 @@ class Mutation:
                 came_to.setdefault(self._of_run[result.run_id], []).append(result)
         for (key, case), runs in came_to.items():
             status = joined(runs).status
-            self._noticed.setdefault(key, {})[case] = "" if status in GOOD else status
+            self._noticed.setdefault(key, {})[case] = "" if status.good else status
 
     def report(self) -> MutationReport:
         """Return what all waves came to."""

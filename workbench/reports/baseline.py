@@ -23,7 +23,8 @@ from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, cha
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.json_base import ReportModel, SuitePath
 from workbench.show.markdown import text
-from workbench.show.text import Paint, Tone
+from workbench.show.spans import Role
+from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
 from workbench.show.visible import one_line
 from workbench.show.when import local_time
@@ -171,7 +172,7 @@ def baseline_lines(
     yield paint(f"✗ {against.verdict}", "failed") if against.regressed else paint(f"✓ {against.verdict}", "passed")
 
 
-_SIGNS: Mapping[Confirmation | None, tuple[str, Tone] | None] = {
+_SIGNS: Mapping[Confirmation | None, tuple[str, Role] | None] = {
     "confirmed": ("✗", "failed"),
     "recovered": ("·", "muted"),
     "perhaps by chance": ("▲", "warned"),

@@ -16,7 +16,8 @@ from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.history_batch import later_runs
 from workbench.show.markdown import code, table, text
-from workbench.show.text import Paint, Tone
+from workbench.show.spans import Role
+from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
 from workbench.show.visible import fit, one_line
 from workbench.show.when import local_time
@@ -24,7 +25,7 @@ from workbench.show.when import local_time
 _TITLE_MIN = 12
 _MODEL_MAX = 24
 
-TONES: dict[ChangeKind, Tone] = {
+TONES: dict[ChangeKind, Role] = {
     "broke": "failed",
     "fixed": "passed",
     "moved": "warned",

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workbench.analysis.batch_diff import CaseChange, CaseSide, ChangeKind
 from workbench.analysis.paired import Paired
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
 from workbench.reports.paired_json import PairedReport, paired_fields

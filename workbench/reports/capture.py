@@ -7,9 +7,11 @@ from difflib import unified_diff
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.markdown import block, code, table, text
-from workbench.show.text import Paint, Tone
+from workbench.show.spans import Role
+from workbench.show.text import Paint
 from workbench.show.visible import one_line, visible
 from workbench.suite.model import EXPECTATIONS
 from workbench.suite.render import Table
@@ -19,14 +21,14 @@ CaptureOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skip
 """What came of a case. `unchanged`: it expects that already. `not agreed`: no expectation lets all runs pass. `no
 runs`: none of them ended as a run should."""
 
-_SIGNS: dict[CaptureOutcome, tuple[str, Tone]] = {
+_SIGNS: dict[CaptureOutcome, tuple[str, Role]] = {
     "proposed": ("+", "passed"),
-    "unchanged": ("✓", "passed"),
-    "not agreed": ("✗", "failed"),
-    "no runs": ("▲", "error"),
+    "unchanged": Status.PASSED.mark,
+    "not agreed": Status.FAILED.mark,
+    "no runs": Status.ERROR.mark,
     "skipped": ("-", "muted"),
 }
-_TONES: dict[str, Tone] = {"+": "passed", "-": "failed", "@": "muted"}
+_TONES: dict[str, Role] = {"+": "passed", "-": "failed", "@": "muted"}
 
 
 @dataclass(frozen=True, kw_only=True)

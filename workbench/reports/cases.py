@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import Field
 
-from workbench.grading.grade import Grade, RunResult, Status, disagree
+from workbench.grading.grade import Grade, RunResult, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
+from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted, score_text
 from workbench.reports.json_base import Finite, ReportModel, SuitePath
-from workbench.show.signs import STATUS_SIGNS
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
 from workbench.suite.model import RepeatRule
@@ -73,7 +73,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     """Yields the joined result of several runs of a case: rule, status, how many were good, mean and deviation; with
     `with_arguments` the same for each argument, as shares of its weight."""
     graded = len(case.graded)
-    parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {STATUS_SIGNS[case.status]} {case.status}"]
+    parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
     if graded:
         parts.append(f"{case.good}/{graded} passed or warned")
     if case.is_flaky:
@@ -82,7 +82,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
         parts.append(f"mean {score_text(case.score)} ± {score_text(case.deviation)}")
     if graded < len(case.runs):
         parts.append(f"{len(case.runs) - graded} not graded")
-    yield f"    {paint(' · '.join(parts), case.status)}"
+    yield f"    {paint(' · '.join(parts), case.status.role)}"
     if with_arguments and case.arguments:
         yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "muted")
 
@@ -100,11 +100,11 @@ def grades_line(grades: Sequence[Grade]) -> str:
 
 def _grade_text(grade: Grade) -> str:
     grader = one_line(grade.grader)
-    if grade.verdict == "not applicable":
+    if grade.verdict == NOT_APPLICABLE:
         return f"{grader} {score_text(None)}"
-    if grade.verdict == "error":
-        return f"{grader} {STATUS_SIGNS['error']}"
-    return f"{grader} {STATUS_SIGNS[grade.status or grade.verdict]} {score_text(grade.score)}"
+    if grade.verdict == Status.ERROR:
+        return f"{grader} {Status.ERROR.sign}"
+    return f"{grader} {(grade.status or grade.verdict).sign} {score_text(grade.score)}"
 
 
 def parts_line(grade: Grade) -> str | None:

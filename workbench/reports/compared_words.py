@@ -10,6 +10,7 @@ from workbench.analysis.gates import GateResult
 from workbench.analysis.side_by_side import Comparison, front, points_by_cost, points_by_latency
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
+from workbench.grading.status import Status
 from workbench.numerals import (
     NOTHING,
     cost_text,
@@ -25,7 +26,6 @@ from workbench.numerals import (
 )
 from workbench.reports.argument_words import checked_text
 from workbench.reports.case_titles import Title
-from workbench.show.signs import STATUS_SIGNS
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
 
@@ -54,12 +54,12 @@ class CellWords:
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
     """Returns the words of a cell; `with_repeats` tells that some cell of the comparison has several runs."""
     if not cell.is_graded:
-        return CellWords(STATUS_SIGNS[cell.status], "", "", cell.status, "", "")
+        return CellWords(cell.status.sign, "", "", cell.status, "", "")
     latency = duration_text(cell.latency_ms)
     share = f"{cell.good}/{cell.graded}" if with_repeats else ""
     spread = f"±{score_text(cell.spread)}" if with_repeats and cell.spread is not None else ""
-    broke_off = STATUS_SIGNS[cell.broke_off] if cell.broke_off is not None else ""
-    return CellWords(STATUS_SIGNS[cell.status], share, broke_off, score_text(cell.score), spread, latency)
+    broke_off = cell.broke_off.sign if cell.broke_off is not None else ""
+    return CellWords(cell.status.sign, share, broke_off, score_text(cell.score), spread, latency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def troubles(comparison: Comparison) -> list[Trouble]:
     for row in comparison.rows:
         for cell in row.cells:
             for run in cell.runs if cell is not None else ():
-                if run.status == "error":
+                if run.status == Status.ERROR:
                     counts[run.model][run.reason or "it is not known why"] += 1
     return [Trouble(model, why, runs) for model, of_model in counts.items() for why, runs in of_model.items()]
 
@@ -131,10 +131,9 @@ def totals_rows(
     alone says so, and there is no front."""
     all_cases = cases if on_same_cases is not None else 0
     yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
-    for name, count in _COUNTS:
-        counts = [count(each) for each in totals]
-        if any(counts) or name in ("passed", "failed"):
-            yield name, [f"{number:,}" for number in counts]
+    counted = {status for each in totals for _, status in each.counted}
+    for status in (status for status in Status if status in counted):
+        yield status.counted, [f"{each.counts[status]:,}" for each in totals]
     if any(each.endpoint_faults for each in totals):
         yield "the endpoint's failures", [f"{each.endpoint_faults:,} of {each.failed:,}" for each in totals]
     if any(each.runs_in_error and each.runs != each.cases for each in totals):
@@ -195,16 +194,6 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, lis
         on = ([name for name, models in measures.items() if each.model in models] for each in totals)
         yield f"Pareto front{_on(same, cases)}", [", ".join(names) or NOTHING for names in on]
 
-
-_COUNTS: tuple[tuple[str, Callable[[ModelTotals], int]], ...] = (
-    ("passed", lambda totals: totals.passed),
-    ("warned", lambda totals: totals.warned),
-    ("failed", lambda totals: totals.failed),
-    ("in error", lambda totals: totals.errors),
-    ("skipped", lambda totals: totals.skipped),
-    ("stopped", lambda totals: totals.stopped),
-    ("not graded", lambda totals: totals.not_graded),
-)
 
 _TIMES: tuple[tuple[str, Callable[[Latency], float]], ...] = (
     ("p50", lambda latency: latency.p50_ms),

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from workbench.analysis.causes import BASELINE
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
@@ -26,7 +26,6 @@ from workbench.reports.compared_words import (
     totals_rows,
     troubles,
 )
-from workbench.show.signs import STATUS_SIGNS
 from workbench.show.text import Paint
 from workbench.show.visible import ELLIPSIS, fit, one_line, shortened
 
@@ -162,7 +161,7 @@ def _table_lines(table: _Table, block: _Block, comparison: Comparison, paint: Pa
         cells = [fit(texts[column], width) for column, width in zip(block.columns, block.widths, strict=True)]
         if table.statuses:
             signed = zip(cells, (table.statuses[place][column] for column in block.columns), strict=True)
-            cells = [paint(cell[:1], status) + cell[1:] if status is not None else cell for cell, status in signed]
+            cells = [paint(cell[:1], status.role) + cell[1:] if status is not None else cell for cell, status in signed]
         yield _GAP.join((fit(title.cut(block.title_width), block.title_width), *cells)).rstrip()
 
 
@@ -185,7 +184,7 @@ def _trouble_lines(found: Sequence[Trouble], width: int, paint: Paint) -> Iterat
         why = shortened(one_line(trouble.why), ERROR_WIDTH_MAX)
         problem = f"{one_line(trouble.model)}, {counted(trouble.runs, 'run')}: {why}"
         first, *others = _wrapped(problem, width)
-        yield f"{paint(STATUS_SIGNS['error'], 'error')} {first}"
+        yield f"{paint(Status.ERROR.sign, Status.ERROR.role)} {first}"
         yield from (f"  {line}" for line in others)
     if len(found) > SHOWN_MAX:
         yield paint(f"  … and {counted(len(found) - SHOWN_MAX, 'other error')}", "muted")
@@ -200,7 +199,7 @@ def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], Title], width: int,
         yield from (f"  {line}" for line in _wrapped(sentence, width))
     discordant = pair.found.discordant
     for before, after in islice(discordant, SHOWN_MAX):
-        signs = " → ".join(paint(STATUS_SIGNS[cell.status], cell.status) for cell in (before, after))
+        signs = " → ".join(paint(cell.status.sign, cell.status.role) for cell in (before, after))
         yield f"  {signs}  {titles[after.suite, after.case_id].cut(max(width - 9, TITLE_WIDTH_MIN))}"
     if len(discordant) > SHOWN_MAX:
         yield paint(f"  … and {counted(len(discordant) - SHOWN_MAX, 'other case')}", "muted")

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.side_by_side import Comparison, Pair, Row
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.gates import GateReport
-from workbench.reports.json_base import Finite, IntervalReport, ReportModel, SuitePath
+from workbench.reports.json_base import CountsReport, Finite, IntervalReport, ReportModel, SuitePath
 from workbench.reports.measured import LatencyReport, ValidArgumentsReport
 from workbench.reports.paired_json import PairedReport, paired_fields
 from workbench.suite.model import RepeatRule
@@ -59,19 +59,12 @@ class PassingReport(ReportModel):
     all_of_them: float = Field(description="pass^k: the chance that all of k runs are good, 0..1")
 
 
-class ModelReport(ReportModel):
+class ModelReport(CountsReport):
     """The totals of a model's cases. Counts are of cases; cases that were not graded are in no rate and no mean."""
 
     model: str
     cases: int
     graded: int
-    passed: int
-    warned: int
-    failed: int
-    errors: int
-    skipped: int
-    stopped: int
-    not_graded: int = Field(description="number of cases that expect nothing yet")
     runs: int
     runs_in_error: int
     pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")

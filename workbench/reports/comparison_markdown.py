@@ -21,7 +21,6 @@ from workbench.reports.compared_words import (
     troubles,
 )
 from workbench.show.markdown import code, table, text
-from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.model import Gate
 
 
@@ -124,5 +123,5 @@ def _pair(pair: Pair, titles: Mapping[tuple[str, str], Title]) -> Iterator[str]:
     if pair.found.discordant:
         yield ""
     for before, after in pair.found.discordant:
-        signs = f"{STATUS_SIGNS[before.status]} → {STATUS_SIGNS[after.status]}"
+        signs = f"{before.status.sign} → {after.status.sign}"
         yield f"- {signs} {text(titles[after.suite, after.case_id].whole)}"

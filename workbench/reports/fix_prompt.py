@@ -13,6 +13,7 @@ from workbench.analysis.causes import ADVICE, advice_about
 from workbench.analysis.expectations import forbidden_others
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.numerals import score_text
 from workbench.reports.failures import symptom_text
 from workbench.reports.grade_text import issue_text
@@ -45,7 +46,7 @@ def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
 
     Raises ValueError, with the reason, for a run that did not fail.
     """
-    if result.status != "failed":
+    if result.status != Status.FAILED:
         why = f" ({result.reason})" if result.reason else ""
         raise ValueError(f"the run did not fail, it is {result.status}{why}: a prompt is for failed runs")
     return "\n".join(_lines(case, result, suite))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.reports.run_words import cut, issue_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
@@ -21,10 +22,10 @@ _MESSAGE_MAX = 1_000
 def annotation_lines(report: RunsReport) -> Iterator[str]:
     """Yields an error at the line of each case that did not pass, up to nine, and one that counts the others."""
     cases = report.quality.cases
-    bad = (case for case in cases if case.status in ("failed", "error"))
+    bad = (case for case in cases if case.status in (Status.FAILED, Status.ERROR))
     for case in islice(bad, ANNOTATIONS_MAX):
         yield _annotation(report.shown_case(case), report)
-    if (more := cases.number("failed", "error") - ANNOTATIONS_MAX) > 0:
+    if (more := cases.number(Status.FAILED, Status.ERROR) - ANNOTATIONS_MAX) > 0:
         what = f"and {counted(more, 'other case')} did not pass: the summary of the job has all of them"
         yield command("error", what, title="Workbench")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
+from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
 from workbench.reports.values import usage_text
-from workbench.show.signs import STATUS_SIGNS
 from workbench.show.text import Paint
 from workbench.show.visible import one_line, shortened
 
@@ -53,7 +53,7 @@ def result_text(result: RunResult) -> str:
     """Returns the sign, the status, the score and the error of a result, without those that it lacks."""
     score = f" {score_text(result.score)}" if result.grades else ""
     why = f": {one_line(result.error)}" if result.error is not None else ""
-    return f"{STATUS_SIGNS[result.status]} {result.status}{score}{why}"
+    return f"{result.status.sign} {result.status}{score}{why}"
 
 
 _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
@@ -83,7 +83,7 @@ def doubts(result: RunResult) -> list[str]:
     """Return the issues that make a run doubtful that passed, as text."""
     # Known without unpacking a run, of which a batch has many.
     is_clean = False not in result.valid_arguments and not result.executions
-    if result.status != "passed" or is_clean or result.grade is None:
+    if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
     return [issue_text(issue) for issue in result.grade.issues if is_doubt(issue, result)]
 
@@ -97,7 +97,7 @@ def why_passed(result: RunResult) -> str:
     if not any(issue.kind in _AGAINST_SCORE for issue in grade.issues):
         return ""
     low, high = TRAITS[grade.grader].thresholds(result.grading)
-    met = high if grade.verdict == "passed" else low
+    met = high if grade.verdict == Status.PASSED else low
     short = f", not {high:g}" if met != high else ""
     return f"{result.status}: score {score_text(grade.score)} meets the threshold {met:g}{short}"
 
@@ -110,7 +110,7 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
     """Yields a line for each step, cut to `width` cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
     digits = len(str(len(steps)))
     for step in steps:
-        sign, tone = (STATUS_SIGNS[step.status], step.status) if step.status else (NOT_REACHED, "skipped")
+        sign, tone = step.status.mark if step.status else (NOT_REACHED, "muted")
         score = f"{NOT_REACHED:>4}" if step.score is None else score_text(step.score)
         text = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
         yield f"{paint(sign, tone)} {shortened(text, width - 2)}"

@@ -16,6 +16,7 @@ from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.totals import Latency
 from workbench.analysis.watched import Until
 from workbench.dataclasses import json_text
+from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.numerals import (
     cost_text,
@@ -33,7 +34,7 @@ from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.forms import LINES_MAX
 from workbench.reports.text import endpoint_text
 from workbench.reports.values import percentiles_text
-from workbench.show.signs import FORK, STATUS_SIGNS
+from workbench.show.signs import FORK
 from workbench.show.text import Paint
 from workbench.show.views.batch_list import called, merge_hint, missing_text, shards_text
 from workbench.show.visible import fit, one_line, shortened
@@ -197,16 +198,7 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
 
 
 def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
-    counts = [
-        (totals.passed, "passed"),
-        (totals.warned, "warned"),
-        (totals.failed, "failed"),
-        (totals.errors, "in error"),
-        (totals.skipped, "skipped"),
-        (totals.stopped, "stopped"),
-        (totals.not_graded, "not graded"),
-    ]
-    parts = ", ".join(f"{count:,} {word}" for count, word in counts if count or word in ("passed", "failed"))
+    parts = ", ".join(f"{count:,} {status.counted}" for count, status in totals.counted)
     runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
     if runs and totals.runs_in_error:
         runs += f" ({totals.runs_in_error:,} in error)"
@@ -246,7 +238,9 @@ def _latency(title: str, times: Latency | None) -> str:
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
     """Yields a line for each run, with its place in the batch and why it did not pass; without `every`, only for those
     that did not. Without `width`, no line is cut; of more than `LINES_MAX` runs, the first ones have a line."""
-    listed = (run for run in runs if every or run.figures is None or run.figures.status not in ("passed", "skipped"))
+    listed = (
+        run for run in runs if every or run.figures is None or run.figures.status not in (Status.PASSED, Status.SKIPPED)
+    )
     shown = list(islice(listed, LINES_MAX))
     if not shown:
         yield "every run passed" if runs else "no run"
@@ -258,7 +252,7 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
     titles = cut_titles(list(map(_title, shown)), max(width // 3, _TITLE_MIN) if width is not None else None)
     for run, title in zip(shown, titles, strict=True):
         figures = run.figures
-        sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "muted")
+        sign = paint(figures.status.sign, figures.status.role) if figures is not None else paint("·", "muted")
         score = score_text(figures.score) if figures is not None and figures.score is not None else ""
         what = f"{title}  {fit(one_line(run.model), model)}"
         lead = f"{run.place + 1:>{place},}  {sign} {what}  {score:>4}"

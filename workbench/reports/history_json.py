@@ -12,11 +12,11 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from workbench.analysis.batch_diff import ChangeKind
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import Kind, ResumedBy
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
 from workbench.reports.gates import GateReport
-from workbench.reports.json_base import Finite, ReportModel, SuitePath
+from workbench.reports.json_base import EndedReport, Finite, ReportModel, SuitePath
 from workbench.reports.measured import ToolArgumentsReport
 from workbench.reports.moves import VerdictReport
 
@@ -32,20 +32,14 @@ class StoredSuite(ReportModel):
     cases: int = Field(description="number of cases")
 
 
-class StoredPart(ReportModel):
+class StoredPart(EndedReport):
     """The runs of one suite with one model in a batch. Planned runs that are not counted never finished."""
 
     suite: StoredSuite
     model: str
     planned: int = Field(description="runs")
     cases: int = Field(description="number of the suite's cases that were planned")
-    passed: int
-    warned: int
-    failed: int
     error: int
-    skipped: int
-    stopped: int
-    not_graded: int = Field(description="number of runs of cases that expect nothing yet")
     checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
     valid_calls: int = Field(0, description="number of these whose arguments are valid")
 

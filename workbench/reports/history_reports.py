@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from workbench.analysis.batch_diff import KINDS, BatchDiff, decider_of
 from workbench.analysis.gates import GateResult
 from workbench.analysis.over_time import TrendKey
-from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef, count_name
+from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.batch_diff import DiffSide, names_of
 from workbench.reports.batch_diff_json import change_report, test_reports
 from workbench.reports.gates import GateReport
@@ -154,7 +154,7 @@ def _part(part: BatchPart) -> StoredPart:
     stored = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
     values = {"suite": stored, "model": part.model, "planned": part.planned, "cases": part.cases}
     calls = {"valid_calls": part.valid_calls, "checked_calls": part.checked_calls}
-    counts = {count_name(status): count for status, count in part.counts.items()}
+    counts = {status.column: count for status, count in part.counts.items()}
     return StoredPart.model_validate({**values, **counts, **calls})
 
 

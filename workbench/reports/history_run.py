@@ -12,6 +12,7 @@ from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.over_time import MAX_TREND
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.history.records import BatchRow, RunRow
 from workbench.numerals import counted, score_text
 from workbench.reports.forms import LINES_MAX
@@ -19,7 +20,7 @@ from workbench.reports.grade_text import issue_text, result_text, step_lines, wh
 from workbench.reports.history_batch import run_title
 from workbench.reports.move_kinds import Move, MovesFold, graded_text
 from workbench.reports.steps import StepLines
-from workbench.show.signs import STATUS_SIGNS, sparkline
+from workbench.show.signs import sparkline
 from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
 from workbench.show.visible import fit, one_line, shortened
@@ -32,12 +33,12 @@ _MODEL_MAX = 24
 def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
     """Yields the result of a run, its steps as they were shown when it ran, and the result with all that is wrong."""
     head = result_text(result) if result.reason is None or result.error else f"{result_text(result)}: {result.reason}"
-    yield paint(one_line(head), result.status)
+    yield paint(one_line(head), result.status.role)
     steps = StepLines(paint, verbose=verbose, width=width)
     for event in events:
         yield from steps.lines(event)
     yield from step_lines(result.steps, paint, sys.maxsize if verbose else width)
-    yield paint(result_text(result), result.status)
+    yield paint(result_text(result), result.status.role)
     for grade in result.grades[: None if verbose else 1]:
         if verbose:
             yield f"  by {one_line(grade.grader)}: {score_text(grade.score)} {grade.verdict}: {one_line(grade.reason)}"
@@ -91,10 +92,10 @@ def case_lines(
     number = max(map(cell_len, names.values()))
     rows = sorted(((batch, cell) for of_model in cells.values() for batch, cell in of_model.items()), key=_newest_first)
     for at, (batch, cell) in enumerate(rows):
-        sign = paint(STATUS_SIGNS[cell.status], cell.status)
+        sign = paint(cell.status.sign, cell.status.role)
         when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
-        why = f": {one_line(cell.reason)}" if cell.reason and cell.status != "passed" else ""
+        why = f": {one_line(cell.reason)}" if cell.reason and cell.status != Status.PASSED else ""
         room = width - number - 2 - 16 - 2 - model_width - 4
         yield f"{lead}  {sign} {shortened(f'{came_to(cell)}{why}', room)}"
         older = rows[at + 1][0] if at + 1 < len(rows) else batch
@@ -120,7 +121,7 @@ class MovedRuns:
         self._moves.add(move)
         if move.moved:
             why = f": {one_line(after.error)}" if after.error is not None else ""
-            new = self._paint(graded_text(after), after.status)
+            new = self._paint(graded_text(after), after.status.role)
             self._moved.add(f"  {run_title(run)} ({one_line(run.model)}): {graded_text(before)} → {new}{why}")
         if after.not_regraded is not None:
             self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")

@@ -42,6 +42,23 @@ class ReportModel(BaseModel):
     )
 
 
+class EndedReport(ReportModel):
+    """How many ended in each way, except errors, whose key differs."""
+
+    passed: int
+    warned: int
+    failed: int
+    skipped: int
+    stopped: int
+    not_graded: int = Field(description="number of those whose case expects nothing yet")
+
+
+class CountsReport(EndedReport):
+    """How many ended in each way: the numbers of `StatusCounts`, called as their `Status.total`."""
+
+    errors: int
+
+
 class IntervalReport(ReportModel):
     """The bounds of a share, each 0..1, of a mean or of a difference."""
 

@@ -15,13 +15,14 @@ from workbench.analysis.failures import FailureNumbers
 from workbench.analysis.gates import Quality
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
+from workbench.grading.grade import IssueKind, RunResult
 from workbench.grading.repeats import CaseResult
+from workbench.grading.status import Status, Verdict
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.cases import CaseReport, case_fields
 from workbench.reports.failures import FailuresReport, failures_report
 from workbench.reports.gates import AggregateReport, GateReport, aggregate_report
-from workbench.reports.json_base import Finite, ReportModel, SuitePath
+from workbench.reports.json_base import CountsReport, Finite, ReportModel, SuitePath
 from workbench.reports.json_writing import Records
 from workbench.reports.measured import AgreementReport, JudgeUseReport, LatencyReport, UsageReport, ValidArgumentsReport
 from workbench.reports.published import PublishedSummary, published_summaries
@@ -58,17 +59,10 @@ class MetricReport(ReportModel):
     )
 
 
-class TotalsReport(ReportModel):
+class TotalsReport(CountsReport):
     """Counts by status and their totals. Errors, skipped, stopped and not graded runs are in no mean and no rate."""
 
     runs: int
-    passed: int
-    warned: int
-    failed: int
-    errors: int
-    skipped: int
-    stopped: int
-    not_graded: int = Field(description="number of runs of cases that expect nothing yet")
     mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
     latency: LatencyReport | None

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult
 from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
+from workbench.grading.status import Status
 from workbench.numerals import counted, score_text
 from workbench.reports.grade_text import doubts
 from workbench.reports.run_words import cut, issue_lines, told_steps
@@ -37,7 +38,6 @@ _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
 _IN_TEXT = {'"': "&quot;"}
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
-_NO_VERDICT: Mapping[Status, str] = {"skipped": "skipped", "stopped": "stopped", "not graded": "not graded"}
 """Statuses that are a test that was skipped, and what is said of them."""
 
 
@@ -105,10 +105,14 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 def _shown_status(case: CaseResult) -> Status:
     """Returns the status as a test, which agrees with the exit code: there a failed case in quarantine decides nothing,
     and each run that ended in an error does, whatever the others came to."""
-    is_failure = case.status == "failed" and not case.runs[0].grading.quarantined
-    if not is_failure and any(run.status == "error" for run in case.runs):
-        return "error"
-    return "skipped" if case.status == "failed" and not is_failure else case.status
+    is_failure = case.status == Status.FAILED and not case.runs[0].grading.quarantined
+    if not is_failure and any(run.status == Status.ERROR for run in case.runs):
+        return Status.ERROR
+    return Status.SKIPPED if case.status == Status.FAILED and not is_failure else case.status
+
+
+def _has_no_verdict(status: Status) -> bool:
+    return not status.graded and status is not Status.ERROR
 
 
 def _duration_ms(case: CaseResult) -> float:
@@ -125,7 +129,7 @@ def _counts(statuses: Counter[str], duration_ms: float) -> str:
 
 def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
     file, model = map(report.secrets.redact, (from_repository(group.suite), group.model))
-    skipped = sum(group.statuses[status] for status in _NO_VERDICT)
+    skipped = sum(group.statuses[status] for status in Status if _has_no_verdict(status))
     suite = report.suites.get(group.suite)
     name = f"{report.secrets.redact(suite.name) if suite is not None else file} [{model}]"
     properties = {"workbench": __version__, "suite": file, "model": model, "batch": report.batch}
@@ -193,19 +197,19 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
     elif shown == "failed":
         yield _element("failure", "failed", [*_lines_of_all(result), *since])
-    elif result.status == "failed":
+    elif result.status == Status.FAILED:
         yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
-    elif result.status in _NO_VERDICT:
-        lines = [_NO_VERDICT[result.status], *_lines_of_all(result), *since]
+    elif _has_no_verdict(result.status):
+        lines = [result.status.word, *_lines_of_all(result), *since]
         yield _element("skipped", result.status, [": ".join(lines)] if len(lines) == 2 else lines)
     else:
         for run in result.runs:
-            if run.status == "failed":
+            if run.status == Status.FAILED:
                 yield _element("flakyFailure", "failed", _lines_of(run), child="stackTrace")
 
 
 def _errors_counted(result: CaseResult) -> list[str]:
-    errors = sum(run.status == "error" for run in result.runs)
+    errors = sum(run.status == Status.ERROR for run in result.runs)
     return [f"{errors} of {len(result.runs)} runs ended in an error"] if len(result.runs) > 1 else []
 
 
@@ -225,9 +229,9 @@ def _lines_of(run: RunResult) -> list[str]:
     """Returns what is wrong in a run, the reason first."""
     lines = issue_lines(run)
     for step in run.steps:
-        if step.status is not None and step.status != "passed":
+        if step.status is not None and step.status != Status.PASSED:
             lines.append(f"step {step.step}: {step.status}: {step.why}")
-    for output in run.trajectory.server_outputs if run.status == "error" else ():
+    for output in run.trajectory.server_outputs if run.status == Status.ERROR else ():
         lines += output_lines(output, Paint(False), 0)
     return lines
 

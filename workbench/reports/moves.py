@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ConfigDict
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument
 from workbench.reports.json_writing import Records, Redactor, document_pieces
@@ -51,7 +52,7 @@ def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
             yield f"{one_line(each.recording)} {one_line(each.not_regraded)}"
     moved = [each for each in regraded if each.moved]
     for each in moved:
-        after = paint(graded_text(each.after), each.after.status)
+        after = paint(graded_text(each.after), each.after.status.role)
         fork = f" ({FORK})" if each.after.trajectory.fork is not None else ""
         yield f"{one_line(each.recording)}{fork}: {graded_text(each.before)} → {after}"
     if regraded:

@@ -10,11 +10,11 @@ from dataclasses import field
 from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.numerals import cost_text, counted, estimate_time_text
 from workbench.reports.waiting import Awaited
-from workbench.show.signs import STATUS_SIGNS
-from workbench.show.text import Paint, Tone
+from workbench.show.spans import Role
+from workbench.show.text import Paint
 from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3
@@ -29,16 +29,6 @@ MODEL_WIDTH_MAX = 20
 
 _WORTH_A_WORD_S = 2.0
 """Shorter waits for an answer are not shown."""
-
-_WORDS: dict[Status, str] = {
-    "passed": "passed",
-    "warned": "warned",
-    "failed": "failed",
-    "error": "in error",
-    "skipped": "skipped",
-    "stopped": "stopped",
-    "not graded": "not graded",
-}
 
 
 @dataclass
@@ -107,7 +97,7 @@ class Progress:
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
-        of_model.made += status != "skipped"
+        of_model.made += status != Status.SKIPPED
         self._over(model, status, cost_usd)
 
     def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
@@ -159,7 +149,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     """Returns the line, in at most `width` cells: less important parts are left out where there is no room."""
     done, planned = progress.done, progress.planned
     left = progress.left_s(now_s)
-    parts: list[tuple[int, list[tuple[str, Tone]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "text")])]
+    parts: list[tuple[int, list[tuple[str, Role]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "text")])]
     parts.append((0, [(f"{done:,}/{planned:,}", "strong")]))
     parts.append((1, _ends(progress, only_ascii)))
     waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
@@ -200,15 +190,15 @@ def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
     return one * full + other * (length - full)
 
 
-def _ends(progress: Progress, only_ascii: bool) -> list[tuple[str, Tone]]:
+def _ends(progress: Progress, only_ascii: bool) -> list[tuple[str, Role]]:
     return [
-        (f"{count:,} {_WORDS[status]}" if only_ascii else f"{STATUS_SIGNS[status]} {count:,}", status)
-        for status in STATUS_SIGNS
+        (f"{count:,} {status.counted}" if only_ascii else f"{status.sign} {count:,}", status.role)
+        for status in Status
         if (count := progress.statuses[status])
     ]
 
 
-def _awaited(progress: Progress, now_s: float) -> list[tuple[str, Tone]]:
+def _awaited(progress: Progress, now_s: float) -> list[tuple[str, Role]]:
     """Returns for how long the oldest answer is waited for, and what is known of it."""
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
@@ -216,6 +206,6 @@ def _awaited(progress: Progress, now_s: float) -> list[tuple[str, Tone]]:
     return [(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}", "text")]
 
 
-def _width(parts: list[tuple[int, list[tuple[str, Tone]]]], gap: str) -> int:
+def _width(parts: list[tuple[int, list[tuple[str, Role]]]], gap: str) -> int:
     shown = gap.join(" ".join(text for text, _ in words) for _, words in parts)
     return cell_len(shown)

@@ -8,8 +8,8 @@ from html import escape
 from itertools import islice
 
 from workbench.analysis.totals import Totals
-from workbench.grading.grade import Status
 from workbench.grading.repeats import CaseResult
+from workbench.grading.status import Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
 from workbench.reports.argument_words import checked_text, unchecked_lines
 from workbench.reports.baseline import baseline_markdown
@@ -22,7 +22,6 @@ from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.reports.text import endpoint_text, not_made_text
 from workbench.reports.timing import timing_line
 from workbench.show.markdown import block, code, table, text
-from workbench.show.signs import STATUS_SIGNS
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
 from workbench.suite.files import from_repository
@@ -47,7 +46,7 @@ _VERDICTS = {
     4: "▲ Nothing was graded",
     130: "■ Interrupted",
 }
-_BAD: tuple[Status, ...] = ("failed", "error", "stopped")
+_BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 """The statuses of cases that are told of one by one, the first ones first."""
 
 
@@ -114,15 +113,18 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
 
 
+_SHOWN = [status for status in Status if status.role != "muted"]
+"""The statuses that have a column of their own."""
+
 _TITLES = (
-    *("model", "passed", "warned", "failed", "errors", "other", "pass rate", "valid arguments", "mean score"),
+    *("model", *(status.counted for status in _SHOWN), "other", "pass rate", "valid arguments", "mean score"),
     *("latency p50", "cost"),
 )
 
 
 def _totals_line(report: RunsReport) -> str:
     cases, totals = report.quality.cases, report.totals
-    good = cases.number("passed", "warned")
+    good = cases.number(Status.PASSED, Status.WARNED)
     parts = [f"{good:,} of {counted(len(cases), 'case')} passed"]
     parts += [f"{counted(totals.runs, 'run')}"] if totals.runs != len(cases) else []
     parts += [not_made_text(totals.cost_limited)] if totals.cost_limited else []
@@ -133,12 +135,11 @@ def _totals_line(report: RunsReport) -> str:
 
 
 def _model_row(model: str, totals: Totals, report: RunsReport) -> tuple[str, ...]:
-    other = totals.skipped + totals.stopped + totals.not_graded
+    numbers = [totals.counts[status] for status in _SHOWN]
     arguments = totals.valid_arguments
-    numbers = (totals.passed, totals.warned, totals.failed, totals.errors, other)
     return (
         code(report.secrets.redact(model)),
-        *(f"{number:,}" for number in numbers),
+        *(f"{number:,}" for number in (*numbers, totals.runs - sum(numbers))),
         rate_text(totals.pass_rate),
         checked_text(arguments.valid, arguments.checked) if arguments.tools else "–",
         mean_text(totals.mean_score),
@@ -156,7 +157,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     score = f" {score_text(result.score)}" if result.score is not None else ""
     place = report.secrets.redact(from_repository(first.suite)) + (f":{shown.line}" if shown.line is not None else "")
     title = escape(cut(one_line(first.case_name), _LINE_MAX)) or "–"
-    yield f"\n<details><summary>{STATUS_SIGNS[result.status]}{several}{score} <code>{title}</code>"
+    yield f"\n<details><summary>{result.status.sign}{several}{score} <code>{title}</code>"
     yield f"<code>{escape(one_line(first.model))}</code></summary>\n"
     yield f"{code(place)}\n"
     if len(result.runs) > 1:
@@ -167,8 +168,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
         yield f"- and {counted(len(issues) - _ISSUES_MAX, 'other issue')}\n"
     if run.metrics:
         yield "Checks of the answer:\n\n" + _items(
-            cut(f"{STATUS_SIGNS['passed' if each.holds else 'failed']} {metric_text(each)}", _LINE_MAX)
-            for each in run.metrics
+            cut(f"{passed_if(each.holds).sign} {metric_text(each)}", _LINE_MAX) for each in run.metrics
         )
     expected = expected_lines(shown.case, run.grade) if shown.case is not None else []
     for name, lines in (("Expected", expected), ("Made", made_lines(run.trajectory))):
@@ -214,7 +214,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
 def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
     name, model = (redact(cut(each, _LINE_MAX)) for each in (first.case_name, first.model))
-    cells = (STATUS_SIGNS[case.status], text(name), code(model), score_text(case.score))
+    cells = (case.status.sign, text(name), code(model), score_text(case.score))
     return list(table(("", "", "", ""), [cells]))[-1]
 
 

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Literal
 
 from workbench.dataclasses import dataclass, json_text
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.reports.run_words import cut, made_lines
 from workbench.reports.runs_report import RunsReport, ShownCase
 from workbench.show.csv import csv_rows
 from workbench.show.markdown import code, table, text
-from workbench.show.signs import STATUS_SIGNS
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
 from workbench.version import __version__
@@ -69,7 +69,7 @@ class Prompt:
     prompt: str
     expected_tools: tuple[str, ...]
     made_calls: tuple[str, ...]
-    verdict: str
+    verdict: Status
     score: float | None
     good_runs: int
     runs: int
@@ -130,13 +130,13 @@ _TITLES = ("", "prompt", "a tool", "expected tools", "calls made", "verdict")
 
 def _counts(prompts: list[Prompt]) -> Iterator[str]:
     for kind in NEEDED:
-        good = [prompt.verdict in ("passed", "warned") for prompt in prompts if prompt.kind == kind]
+        good = [prompt.verdict.good for prompt in prompts if prompt.kind == kind]
         sign = "✓" if good and all(good) else "✗"
         yield f"{sign} {sum(good)} of {counted(len(good), 'prompt')} that {kind} a tool passed"
 
 
 def _cells(prompt: Prompt) -> tuple[str, ...]:
-    sign = next(sign for status, sign in STATUS_SIGNS.items() if status == prompt.verdict)
+    sign = prompt.verdict.sign
     several = f", {prompt.good_runs} of {prompt.runs} runs" if prompt.runs > 1 else ""
     return (
         str(prompt.number),

@@ -16,6 +16,7 @@ from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
+from workbench.grading.status import Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
 from workbench.reports.agreement import agreement_lines
 from workbench.reports.argument_words import unchecked_lines, valid_arguments_text
@@ -36,8 +37,8 @@ from workbench.reports.grade_text import (
 )
 from workbench.reports.server_output import ToldOutputs
 from workbench.reports.values import percentiles_text, usage_text
-from workbench.show.signs import FORK, STATUS_SIGNS
-from workbench.show.text import Paint, Tone
+from workbench.show.signs import FORK
+from workbench.show.text import Paint
 from workbench.show.visible import fit, one_line, shortened
 
 Amount = Literal["little", "normal", "much"]
@@ -70,7 +71,7 @@ def text_report(
         result
         for result in results
         if not is_not_needed(result)
-        and (amount != "little" or result.status not in ("passed", "skipped", "not graded"))
+        and (amount != "little" or result.status not in (Status.PASSED, Status.SKIPPED, Status.NOT_GRADED))
     )
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
@@ -109,20 +110,7 @@ def text_report(
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
     """Yields counts, scores, latency, tokens and cost, a line each."""
-    counts: list[tuple[str, int, Tone]] = [
-        ("passed", totals.passed, "passed"),
-        ("warned", totals.warned, "warned"),
-        ("failed", totals.failed, "failed"),
-        ("in error", totals.errors, "failed"),
-        ("skipped", totals.skipped, "muted"),
-        ("stopped", totals.stopped, "muted"),
-        ("not graded", totals.not_graded, "muted"),
-    ]
-    parts = [
-        paint(f"{count:,} {word}", tone if count else "text")
-        for word, count, tone in counts
-        if count or word in ("passed", "failed")
-    ]
+    parts = [paint(f"{count:,} {status.counted}", status.role if count else "text") for count, status in totals.counted]
     lead = f"{paint(title, 'strong')}: " if title else ""
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
     if totals.cost_limited:
@@ -207,7 +195,7 @@ def runs_table(
         score = score_text(result.score) if result.grades else "–"
         differing = DISAGREE if disagree(result.grades) else " "
         latency = duration_text(result.limited_ms or None)
-        sign = paint(STATUS_SIGNS[result.status], result.status)
+        sign = paint(result.status.sign, result.status.role)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
         yield f"{sign} {title}  {paint(model, 'muted')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
@@ -238,7 +226,7 @@ def _cost(result: RunResult) -> str:
 
 def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: bool) -> Iterator[str]:
     if result.error is not None:
-        yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
+        yield paint(f"    {result.status}: {one_line(result.error)}", result.status.role)
     yield from outputs.of_end(result, 4)
     if result.trajectory.touched:
         yield paint("    a person edited this run: the result is not the model's alone", "muted")
@@ -246,20 +234,21 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         yield paint(f"    {unread}", "muted")
     told: set[tuple[object, ...]] = set()
     # Steps that all passed add nothing to their chain.
-    steps = result.steps if in_full or any(step.status != "passed" for step in result.steps) else ()
+    steps = result.steps if in_full or any(step.status != Status.PASSED for step in result.steps) else ()
     for step, line in zip(steps, step_lines(steps, paint, ISSUE_WIDTH_MAX), strict=True):
         yield f"    {line}"
-        if in_full or step.status != "passed":
+        if in_full or step.status != Status.PASSED:
             yield from (_issue_line(issue, indent=6) for issue in step.issues)
             told.update(map(_about, step.issues))
     if result.grade is not None:
         issues = _of_the_whole(result, result.grade, told)
-        in_short = result.status == "passed" and not in_full
+        in_short = result.status == Status.PASSED and not in_full
         yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or is_doubt(issue, result))
         if not in_short and (why := why_passed(result)):
             yield paint(f"    {why}", "muted")
-    for metric in result.metrics if in_full or result.status != "passed" else ():
-        sign = paint(STATUS_SIGNS["passed" if metric.holds else "failed"], "passed" if metric.holds else "failed")
+    for metric in result.metrics if in_full or result.status != Status.PASSED else ():
+        held = passed_if(metric.holds)
+        sign = paint(held.sign, held.role)
         place = "response." if metric.about is None else ""
         yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     for judgement in result.judgements if in_full else ():

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from workbench.analysis.comparison import busy_ms, cells_of, runs_of_models
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED
 from workbench.grading.run_summary import RunSummary
 from workbench.numerals import duration_text
 
@@ -29,7 +28,7 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
         len(cell.runs)
         for indices in runs_of_models(runs).values()
         for cell in cells_of(runs[index] for index in indices).values()
-        if cell.status in GRADED
+        if cell.status.graded
     ]
     minutes = busy_ms(runs) / 60_000
     paces = (len(graded) / minutes, sum(graded) / minutes) if graded and minutes else (None, None)

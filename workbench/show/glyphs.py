@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
-from workbench.show import signs
-from workbench.show.spans import Role
+from workbench.grading.status import Status
 
 
 @dataclass(frozen=True)
 class Glyphs:
     """Signs by meaning. Each is recognisable without colour."""
 
-    passed: str = signs.STATUS_SIGNS["passed"]
-    warned: str = signs.STATUS_SIGNS["warned"]
-    failed: str = signs.STATUS_SIGNS["failed"]
-    error: str = signs.STATUS_SIGNS["error"]
-    skipped: str = signs.STATUS_SIGNS["skipped"]
-    stopped: str = signs.STATUS_SIGNS["stopped"]
-    not_graded: str = signs.STATUS_SIGNS["not graded"]
+    passed: str = Status.PASSED.sign
+    warned: str = Status.WARNED.sign
+    failed: str = Status.FAILED.sign
+    error: str = Status.ERROR.sign
+    skipped: str = Status.SKIPPED.sign
+    stopped: str = Status.STOPPED.sign
+    not_graded: str = Status.NOT_GRADED.sign
     running: str = "…"
     never: str = "·"
     missing: str = "○"
@@ -45,14 +43,3 @@ class Glyphs:
 
 
 GLYPHS = Glyphs()
-
-STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
-    "passed": (GLYPHS.passed, "passed"),
-    "warned": (GLYPHS.warned, "warned"),
-    "failed": (GLYPHS.failed, "failed"),
-    "error": (GLYPHS.error, "error"),
-    "skipped": (GLYPHS.skipped, "muted"),
-    "stopped": (GLYPHS.stopped, "muted"),
-    "not graded": (GLYPHS.not_graded, "muted"),
-}
-"""The sign and role of each status."""

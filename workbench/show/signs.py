@@ -1,20 +1,8 @@
-"""Signs of the app and the reports: one for each status, each one cell wide, and bars for shares."""
+"""Signs of the app and the reports, and bars for shares."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from workbench.grading.grade import Status
-
-STATUS_SIGNS: dict[Status, str] = {
-    "passed": "✓",
-    "warned": "!",
-    "failed": "✗",
-    "error": "▲",
-    "skipped": "-",
-    "stopped": "■",
-    "not graded": "◌",
-}
 
 FORK = "↳ fork"
 """Precedes a run that was forked from another one."""

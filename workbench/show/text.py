@@ -6,23 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import TextIO
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
 from workbench.show.doc import Row, Table
 from workbench.show.rows import Laid
 from workbench.show.spans import Line, Role, Span, cut_line
 
-Tone = Role | Status
-
-_CODES: Mapping[Tone, str] = {
+_CODES: Mapping[Role, str] = {
     "strong": "1",
     "muted": "2",
     "passed": "32",
     "warned": "33",
     "failed": "31",
     "error": "35",
-    "skipped": "2",
-    "stopped": "2",
-    "not graded": "2",
 }
 
 
@@ -32,7 +26,7 @@ class Paint:
 
     enabled: bool
 
-    def __call__(self, text: str, tone: Tone) -> str:
+    def __call__(self, text: str, tone: Role) -> str:
         code = _CODES.get(tone, "") if self.enabled else ""
         return f"\x1b[{code}m{text}\x1b[0m" if code else text
 

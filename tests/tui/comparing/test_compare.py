@@ -10,6 +10,7 @@ import pytest
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
 from tests.tui.run_book.test_book import done
 from workbench.engine.plan import PlannedRun
+from workbench.grading.status import Status
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.comparing.paired import PairedScreen
 from workbench.tui.comparing.screen import CompareScreen
@@ -155,7 +156,7 @@ async def test_what_was_stopped_is_run_again_as_often_as_it_was_to_be(tmp_path: 
             if run.case.name == "Movie night":
                 finish(app, run)
             else:
-                app.session.listener(done(run, "stopped"))
+                app.session.listener(done(run, Status.STOPPED))
         app.session.end_batch()
         await app.settle()
         again = await app.run("R")

@@ -11,6 +11,7 @@ from tests.tui.comparing.test_compare import added_up, comparing, finish, row
 from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
 from workbench.evaluation.options import Begin, RunOptions
+from workbench.grading.status import Status
 from workbench.tui.comparing.screen import Compared
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing
 
@@ -70,7 +71,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         await app.press("T")
         for run in await app.run("2", "enter"):
             if run.repeat:
-                app.session.listener(done(run, "stopped"))
+                app.session.listener(done(run, Status.STOPPED))
             else:
                 finish(app, run)
         app.session.end_batch()
@@ -80,7 +81,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         again = await app.run("R")
         assert row(app, "Movie night") == ["…", "0/2", "waiting"]
         for run in again:
-            app.session.listener(done(run, "stopped"))
+            app.session.listener(done(run, Status.STOPPED))
         app.session.end_batch()
         await added_up(app, screen)
         assert len(again) == 6

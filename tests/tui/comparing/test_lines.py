@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from tests.tui.comparing.test_state import Table, case, figures, over
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
@@ -46,7 +47,9 @@ def laid_out(state: CompareState, width: int, names: int | None = None) -> Colum
 
 def ran_on(models: Sequence[str], name: str = "Case 1") -> CompareState:
     one = named(name)
-    return CompareState(Table([one], tuple(models), {one.on(model): over(figures("passed", 1.0)) for model in models}))
+    return CompareState(
+        Table([one], tuple(models), {one.on(model): over(figures(Status.PASSED, 1.0)) for model in models})
+    )
 
 
 @given(st.integers(79, 240), st.integers(3, 300), st.booleans())
@@ -108,7 +111,7 @@ ERROR = "connection refused by http://127.0.0.1:9104/v1 (errno 111)"
 @pytest.mark.parametrize("model", ["a", LONG_MODELS[0]])
 @pytest.mark.parametrize("width", [40, 80])
 def test_status_and_reason_of_a_cell_are_said_however_long_its_names_are(name: str, model: str, width: int) -> None:
-    broken = over(replace(figures("error"), reason=ERROR))
+    broken = over(replace(figures(Status.ERROR), reason=ERROR))
     state = CompareState(Table([named(name)], (model,), {named(name).on(model): broken}))
     said = plain(cell_text(state, width))
     assert cell_len(said) <= width
@@ -119,7 +122,7 @@ def test_status_and_reason_of_a_cell_are_said_however_long_its_names_are(name: s
 
 
 def test_what_all_has_room_is_said_whole() -> None:
-    failed = over(replace(figures("failed"), reason="a call is missing: set_tv"))
+    failed = over(replace(figures(Status.FAILED), reason="a call is missing: set_tv"))
     state = CompareState(Table([named(LONG_CASE)], ("a",), {named(LONG_CASE).on("a"): failed}))
     assert plain(cell_text(state, 160)) == f" ✗ {LONG_CASE} · a  failed: a call is missing: set_tv"
 
@@ -127,13 +130,21 @@ def test_what_all_has_room_is_said_whole() -> None:
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        ([*[figures("passed", 1.0)] * 4, replace(figures("error"), reason=ERROR)], f"; 1 of 5 runs in error: {ERROR}"),
-        ([figures("passed", 1.0), figures("stopped")], "; 1 of 2 runs stopped"),
         (
-            [figures("stopped"), replace(figures("error"), reason="a"), figures("passed", 1.0), figures("error")],
+            [*[figures(Status.PASSED, 1.0)] * 4, replace(figures(Status.ERROR), reason=ERROR)],
+            f"; 1 of 5 runs in error: {ERROR}",
+        ),
+        ([figures(Status.PASSED, 1.0), figures(Status.STOPPED)], "; 1 of 2 runs stopped"),
+        (
+            [
+                figures(Status.STOPPED),
+                replace(figures(Status.ERROR), reason="a"),
+                figures(Status.PASSED, 1.0),
+                figures(Status.ERROR),
+            ],
             "; 2 of 4 runs in error; 1 of 4 runs stopped",
         ),
-        ([figures("passed", 1.0)] * 2, ""),
+        ([figures(Status.PASSED, 1.0)] * 2, ""),
     ],
 )
 def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[RunSummary], said: str) -> None:
@@ -153,7 +164,7 @@ def test_what_a_run_waits_for_is_said_below_the_cells() -> None:
 
 
 def test_where_no_repeat_came_to_a_verdict_the_status_says_so_already() -> None:
-    repeats = over(replace(figures("error"), reason=ERROR), replace(figures("stopped"), repeat=1))
+    repeats = over(replace(figures(Status.ERROR), reason=ERROR), replace(figures(Status.STOPPED), repeat=1))
     state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): repeats}))
     assert plain(cell_text(state, 160)) == f" ▲ Case 1 · a  error: {ERROR}"
 
@@ -189,11 +200,13 @@ def test_where_there_is_no_model_that_is_the_cause() -> None:
 
 def test_each_column_says_whether_its_model_meets_the_gates() -> None:
     one = case("1")
-    table = Table([one], of={one.on("a"): over(figures("passed", 1.0)), one.on("b"): over(figures("failed", 0.5))})
+    table = Table(
+        [one], of={one.on("a"): over(figures(Status.PASSED, 1.0)), one.on("b"): over(figures(Status.FAILED, 0.5))}
+    )
     totals = ComparedTotals(CompareState(table), lambda: 0.0)
     totals.add_up()
     assert not any(name.startswith("gate") for name, _ in totals.rows)
-    table.demanded = {figures("passed").suite: Gate(min_score=0.75)}
+    table.demanded = {figures(Status.PASSED).suite: Gate(min_score=0.75)}
     totals.add_up()
     assert [row for row in totals.rows if row[0].startswith("gate")] == [
         ("gate: mean score 0.75", ["1.00 met", "0.50 missed"])

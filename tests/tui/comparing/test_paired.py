@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.analysis.cells import column
 from workbench.analysis.paired import paired
+from workbench.grading.status import Status
 from workbench.show.spans import plain
 from workbench.tui.comparing.paired import PairedState
 
@@ -13,8 +14,10 @@ def said(state: PairedState) -> list[str]:
 
 
 def test_cases_that_are_alike_are_so_in_pass_and_fail_and_those_with_another_score_are_counted() -> None:
-    first = column("a", "failed", "passed", "failed", scores=[0.5, 1.0, 0.0])
-    state = PairedState(paired(first, column("b", "failed", "passed", "passed", scores=[0.75, 1.0, 1.0])), "a", "b")
+    first = column("a", Status.FAILED, Status.PASSED, Status.FAILED, scores=[0.5, 1.0, 0.0])
+    state = PairedState(
+        paired(first, column("b", Status.FAILED, Status.PASSED, Status.PASSED, scores=[0.75, 1.0, 1.0])), "a", "b"
+    )
     assert any(
         line.startswith("The models disagree on 1 case and agree on 2 (1 of these with different scores)")
         for line in said(state)
@@ -24,7 +27,7 @@ def test_cases_that_are_alike_are_so_in_pass_and_fail_and_those_with_another_sco
 
 
 def test_that_there_is_nothing_to_compare_is_said_once() -> None:
-    state = PairedState(paired(column("a", "error"), column("b", "passed")), "a", "b")
+    state = PairedState(paired(column("a", Status.ERROR), column("b", Status.PASSED)), "a", "b")
     assert [line for line in said(state) if "no case" in line] == [
         "nothing to compare: no case was graded with both a and b"
     ]

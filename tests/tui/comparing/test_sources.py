@@ -14,7 +14,7 @@ from tests.tui.run_book.test_book import ONE, PATH, TEXT, Clock, done, started
 from workbench.authoring.open_suite import OpenSuite
 from workbench.engine.events import BatchStarted, RequestPutOff, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, RequestFailed, RequestStarted, RetryScheduled
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing, of_batch
@@ -50,7 +50,7 @@ def test_cells_fill_in_as_runs_go_on() -> None:
     state.delivered([])
     assert set(stages(state).values()) == {"waiting"}
     book.apply(RunEvent(Event(runs[0].run_id, 0, 0.0, RequestStarted(1))))
-    book.apply(done(runs[1], "failed", 0.5))
+    book.apply(done(runs[1], Status.FAILED, 0.5))
     state.delivered([ONE])
     assert stages(state) == {
         ("one", "offline"): "running",
@@ -62,11 +62,11 @@ def test_cells_fill_in_as_runs_go_on() -> None:
 
 def test_a_batch_that_begins_has_its_own_cases_looked_at_and_no_others() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "passed")
+    run_on(book, "a", Status.PASSED)
     started(book)
     source = live(book).source
     assert source.begun() == []
-    run_on(book, "b", "failed")
+    run_on(book, "b", Status.FAILED)
     assert source.begun() == [ONE]
     assert source.begun() == []
 
@@ -75,7 +75,7 @@ def test_of_several_runs_it_says_how_many_are_over() -> None:
     book = RunBook(Clock())
     runs = plan_runs([parse_suite(TEXT, PATH)], models=["a"], case_ids=["one"], repeats=3)
     book.apply(BatchStarted("b", runs))
-    book.apply(done(runs[1], "passed", 1.0))
+    book.apply(done(runs[1], Status.PASSED, 1.0))
     standing = live(book).at((str(PATH), "one", "a"))
     assert (standing.stage, standing.done, standing.planned) == ("running", 1, 3)
 
@@ -100,7 +100,7 @@ def test_a_cell_whose_run_waits_for_its_endpoint_does_not_say_that_it_runs() -> 
         assert book.apply(RequestPutOff(runs[0].run_id, 8.0)) == ONE
         state.delivered([ONE])
         assert stages(state)["one", "offline"] == book.summary(ONE).stage == "waiting"
-    book.apply(done(runs[0], "stopped"))
+    book.apply(done(runs[0], Status.STOPPED))
     assert book.apply(RequestPutOff(runs[0].run_id, 8.0)) is None
     state.delivered([ONE])
     assert stages(state)["one", "offline"] == "stopped"
@@ -135,18 +135,18 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
     say(first, RequestStarted(1))
     assert (later(), book.progress().waiting) == (None, 0)
     say(first, RequestFailed(1, "429"), RetryScheduled(1, 3, 8_000.0, "429: too many"))
-    book.apply(done(first, "stopped"))
+    book.apply(done(first, Status.STOPPED))
     assert (later(), book.progress().waiting) == (None, 0)
 
 
 def test_what_a_case_came_to_stays_when_it_is_run_on_another_model() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "passed", repeats=2)
-    run_on(book, "b", "failed")
+    run_on(book, "a", Status.PASSED, repeats=2)
+    run_on(book, "b", Status.FAILED)
     state = live(book)
     assert state.models == ("offline", "other", "a", "b")
     assert stages(state)["one", "a"] == "passed"
-    run_on(book, "a", "failed")
+    run_on(book, "a", Status.FAILED)
     state.delivered([ONE])
     standing = state.at((str(PATH), "one", "a"))
     assert (standing.planned, stages(state)["one", "a"]) == (1, "failed")
@@ -154,8 +154,8 @@ def test_what_a_case_came_to_stays_when_it_is_run_on_another_model() -> None:
 
 def test_a_model_that_is_not_chosen_any_more_is_no_column() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "passed")
-    run_on(book, "b", "failed")
+    run_on(book, "a", Status.PASSED)
+    run_on(book, "b", Status.FAILED)
     chosen = ["a", "b"]
     suite = OpenSuite(parse_suite(TEXT, PATH))
     state = CompareState(LiveRuns(book, lambda: [suite], lambda: chosen))
@@ -166,14 +166,14 @@ def test_a_model_that_is_not_chosen_any_more_is_no_column() -> None:
 
 def test_runs_that_were_stopped_are_missing_and_take_no_verdict_away() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "stopped", repeats=2)
+    run_on(book, "a", Status.STOPPED, repeats=2)
     state = live(book, "a")
     key = (str(PATH), "one", "a")
     assert (state.at(key).is_missing, state.repeats(key)) == (True, 2)
-    run_on(book, "a", "failed", repeats=2)
+    run_on(book, "a", Status.FAILED, repeats=2)
     state.delivered([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (False, "failed")
-    run_on(book, "a", "stopped")
+    run_on(book, "a", Status.STOPPED)
     state.delivered([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"], state.at(key).planned) == (False, "failed", 2)
 
@@ -188,8 +188,8 @@ def test_the_repeats_that_were_graded_before_the_rest_was_stopped_stay_until_as_
         return runs
 
     first, second = batch("half")
-    book.apply(done(first, "passed", 1.0))
-    book.apply(done(second, "stopped"))
+    book.apply(done(first, Status.PASSED, 1.0))
+    book.apply(done(second, Status.STOPPED))
     state = live(book, "a")
     half = state.at(key)
     assert (half.is_missing, half.cell is not None and half.cell.graded) == (True, 1)
@@ -200,27 +200,27 @@ def test_the_repeats_that_were_graded_before_the_rest_was_stopped_stay_until_as_
         assert (going.stage, going.cell, going.done) == ("waiting", half.cell, 0)
         assert list(state.cells("a")) == [half.cell]
         for run in stopped:
-            book.apply(done(run, "stopped"))
+            book.apply(done(run, Status.STOPPED))
             state.delivered([ONE])
             assert state.at(key).cell == half.cell
         assert state.at(key) == half
     first, second = batch("another half")
-    book.apply(done(first, "failed", 0.0))
+    book.apply(done(first, Status.FAILED, 0.0))
     state.delivered([ONE])
     assert (state.at(key).done, stages(state)["one", "a"]) == (1, "failed")
-    book.apply(done(second, "stopped"))
+    book.apply(done(second, Status.STOPPED))
     state.delivered([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (True, "failed")
-    run_on(book, "a", "passed", repeats=2)
-    for run, status in zip(batch("half of what there was"), ("failed", "stopped"), strict=True):
-        book.apply(done(run, status))  # type: ignore[arg-type]
+    run_on(book, "a", Status.PASSED, repeats=2)
+    for run, status in zip(batch("half of what there was"), (Status.FAILED, Status.STOPPED), strict=True):
+        book.apply(done(run, status))
     state.delivered([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (False, "passed")
 
 
 async def test_what_goes_on_is_opened_where_the_cell_is_still_of_the_runs_before() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "passed")
+    run_on(book, "a", Status.PASSED)
     (again,) = plan_runs([parse_suite(TEXT, PATH)], models=["a"], case_ids=["one"])
     book.apply(BatchStarted("again", (again,)))
     state = live(book, "a")
@@ -230,7 +230,7 @@ async def test_what_goes_on_is_opened_where_the_cell_is_still_of_the_runs_before
 
 def test_a_case_is_repeated_on_a_new_model_as_often_as_on_the_others() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "passed", repeats=2)
+    run_on(book, "a", Status.PASSED, repeats=2)
     state = live(book, "a", "b")
     assert state.repeats((str(PATH), "one", "b")) == 2
     assert state.repeats((str(PATH), "two", "b")) is None
@@ -238,18 +238,18 @@ def test_a_case_is_repeated_on_a_new_model_as_often_as_on_the_others() -> None:
 
 def test_runs_of_other_models_are_graded_anew_with_the_rest() -> None:
     book = RunBook(Clock())
-    (first,) = run_on(book, "a", "passed")
-    run_on(book, "b", "failed")
+    (first,) = run_on(book, "a", Status.PASSED)
+    run_on(book, "b", Status.FAILED)
     state = live(book)
     record = next(run for run in book.finished(ONE) if run.model == "a")
-    book.grade_anew(record, first, done(first, "failed", 0.0).result)
+    book.grade_anew(record, first, done(first, Status.FAILED, 0.0).result)
     state.follow()
     assert stages(state)["one", "a"] == "failed"
 
 
 def test_of_runs_that_are_graded_anew_only_their_cases_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     book = RunBook(Clock())
-    (first,) = run_on(book, "a", "passed")
+    (first,) = run_on(book, "a", Status.PASSED)
     state = live(book)
     looked_at: list[str] = []
     standings = LiveRuns.standings
@@ -262,7 +262,7 @@ def test_of_runs_that_are_graded_anew_only_their_cases_are_looked_at_again(monke
     state.delivered([])
     assert looked_at == []
     (record,) = book.finished(ONE)
-    book.grade_anew(record, first, done(first, "failed", 0.0).result)
+    book.grade_anew(record, first, done(first, Status.FAILED, 0.0).result)
     state.delivered([])
     assert looked_at == ["one"]
     state.follow()
@@ -271,7 +271,7 @@ def test_of_runs_that_are_graded_anew_only_their_cases_are_looked_at_again(monke
 
 def test_only_models_that_were_chosen_or_that_a_case_names_are_planned() -> None:
     book = RunBook(Clock())
-    run_on(book, "a", "passed")
+    run_on(book, "a", Status.PASSED)
     assert {key[2] for key in live(book).planned()} == {"offline", "other"}
     assert {key[2] for key in live(book, "b").planned()} == {"b"}
 
@@ -281,8 +281,8 @@ async def test_of_several_runs_the_one_that_ended_like_the_cell_is_opened_first(
     runs = plan_runs([parse_suite(TEXT.replace('user = "x"', 'user = "x"\ngrading.repeat_rule = "majority"'), PATH)])
     runs = tuple(run for run in plan_runs([runs[0].file], models=["a"], case_ids=["one"], repeats=3))
     book.apply(BatchStarted("b", runs))
-    for run, status in zip(runs, ("failed", "failed", "passed"), strict=True):
-        book.apply(done(run, status, 0.5))  # type: ignore[arg-type]
+    for run, status in zip(runs, (Status.FAILED, Status.FAILED, Status.PASSED), strict=True):
+        book.apply(done(run, status, 0.5))
     source = live(book).source
     assert (await source.open_run((str(PATH), "one", "a"))).repeat == 1
     assert (await source.open_run((str(PATH), "one", "a"), 2)).repeat == 2
@@ -294,7 +294,7 @@ async def test_of_a_cell_that_is_not_over_the_run_that_goes_on_is_opened() -> No
     book = RunBook(Clock())
     runs = plan_runs([parse_suite(TEXT, PATH)], models=["a"], case_ids=["one"], repeats=3)
     book.apply(BatchStarted("b", runs))
-    book.apply(done(runs[0], "passed", 1.0))
+    book.apply(done(runs[0], Status.PASSED, 1.0))
     book.apply(RunEvent(Event(runs[2].run_id, 0, 0.0, RequestStarted(1))))
     source, key = live(book).source, (str(PATH), "one", "a")
     assert (await source.open_run(key)).run_id == runs[2].run_id

@@ -14,9 +14,8 @@ from rich.cells import cell_len
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import CellKey, cell_of, model_totals
 from workbench.authoring.case_list import CaseKey
-from workbench.grading.grade import Status
-from workbench.grading.repeats import WORST_FIRST
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import WORST_FIRST, Status
 from workbench.show.spans import cells, plain
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import cell_line, cell_text, columns_of, header_line, heads_of, row_line
@@ -90,11 +89,11 @@ def shown(state: CompareState) -> list[str]:
     return [each.case_id for each in state.cases_shown]
 
 
-GRADED: tuple[Status, ...] = ("passed", "warned", "failed")
+GRADED: tuple[Status, ...] = (Status.PASSED, Status.WARNED, Status.FAILED)
 scores = st.one_of(st.sampled_from([0.0, 0.5, 0.502, 0.506, 1.0]), st.floats(0, 1))
 runs = st.one_of(
     st.builds(figures, st.sampled_from(GRADED), scores, st.floats(0, 1e6)),
-    st.builds(figures, st.sampled_from(["error", "skipped", "stopped"])),
+    st.builds(figures, st.sampled_from([Status.ERROR, Status.SKIPPED, Status.STOPPED])),
 )
 standings = st.one_of(
     st.sampled_from([NOT_RUN, Standing("waiting", planned=1), Standing("running", planned=1)]), runs.map(over)
@@ -207,20 +206,20 @@ def test_rows_stay_where_they_are_until_nothing_runs_any_more() -> None:
     table = Table([first, second], of={each.on("a"): Standing("running", planned=1) for each in (first, second)})
     state = CompareState(table)
     state.sort()
-    table.of[first.on("a")] = over(figures("passed", 1.0))
+    table.of[first.on("a")] = over(figures(Status.PASSED, 1.0))
     state.delivered([])
     assert shown(state) == ["1", "2"]
-    table.of[second.on("a")] = over(figures("failed", 0.0))
+    table.of[second.on("a")] = over(figures(Status.FAILED, 0.0))
     assert state.delivered([])
     assert shown(state) == ["2", "1"]
 
 
 def test_what_differs_appears_as_soon_as_it_does() -> None:
-    table = Table([case("1")], of={case("1").on("a"): over(figures("passed", 1.0))})
+    table = Table([case("1")], of={case("1").on("a"): over(figures(Status.PASSED, 1.0))})
     state = CompareState(table)
     state.show_differences(True)
     assert shown(state) == []
-    table.of[case("1").on("b")] = over(figures("failed", 0.0))
+    table.of[case("1").on("b")] = over(figures(Status.FAILED, 0.0))
     assert state.delivered([])
     assert shown(state) == ["1"]
 
@@ -245,12 +244,12 @@ def test_what_is_shown_after_news_is_what_would_be_shown_from_the_beginning(
 
 def test_news_of_one_case_look_at_no_other_one_whatever_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [case(str(at)) for at in range(100)]
-    table = Table(rows, of={each.on(model): over(figures("passed")) for each in rows for model in MODELS})
+    table = Table(rows, of={each.on(model): over(figures(Status.PASSED)) for each in rows for model in MODELS})
     state = CompareState(table)
     state.show_differences(True)
     state.set_filter("failed")
     table.asked.clear()
-    table.new, table.of[rows[7].on("a")] = (), over(figures("failed", 0.0))
+    table.new, table.of[rows[7].on("a")] = (), over(figures(Status.FAILED, 0.0))
     differed: list[str] = []
 
     def differs(each: ComparedCase) -> bool:
@@ -265,12 +264,12 @@ def test_news_of_one_case_look_at_no_other_one_whatever_is_filtered(monkeypatch:
 def test_cells_are_better_or_worse_than_those_of_the_base() -> None:
     one, two, three = case("1"), case("2"), case("3")
     of = {
-        one.on("a"): over(figures("passed", 1.0)),
-        one.on("b"): over(figures("failed", 0.0)),
-        two.on("a"): over(figures("failed", 0.2)),
-        two.on("b"): over(figures("failed", 0.4)),
-        three.on("a"): over(figures("passed", 1.0)),
-        three.on("b"): over(figures("error")),
+        one.on("a"): over(figures(Status.PASSED, 1.0)),
+        one.on("b"): over(figures(Status.FAILED, 0.0)),
+        two.on("a"): over(figures(Status.FAILED, 0.2)),
+        two.on("b"): over(figures(Status.FAILED, 0.4)),
+        three.on("a"): over(figures(Status.PASSED, 1.0)),
+        three.on("b"): over(figures(Status.ERROR)),
     }
     state = CompareState(Table([one, two, three], of=of))
     assert [state.against_base(each.on("b")) for each in (one, two, three)] == [0, 0, 0]
@@ -330,12 +329,12 @@ def test_a_cell_takes_exactly_its_width(found: list[RunSummary], more: int, widt
 
 
 def test_a_cell_of_repeats_says_how_many_were_good_the_mean_and_the_spread() -> None:
-    found = [replace(figures("passed", 1.0, 412), repeat=at) for at in range(2)]
-    standing = over(*found, replace(figures("failed", 0.0, 412), repeat=2))
+    found = [replace(figures(Status.PASSED, 1.0, 412), repeat=at) for at in range(2)]
+    standing = over(*found, replace(figures(Status.FAILED, 0.0, 412), repeat=2))
     assert plain(cell_line(standing, 3, 24, 24)) == "✗ 2/3  0.67±0.47  412 ms"
-    broken = over(*found, replace(figures("error"), repeat=2))
+    broken = over(*found, replace(figures(Status.ERROR), repeat=2))
     assert plain(cell_line(broken, 3, 24, 24)) == "✓ 2/2▲ 1.00       412 ms"
-    stopped = over(*found, replace(figures("stopped"), repeat=2))
+    stopped = over(*found, replace(figures(Status.STOPPED), repeat=2))
     assert plain(cell_line(stopped, 3, 24, 24)) == "✓ 2/2■ 1.00       412 ms"
 
 
@@ -347,15 +346,15 @@ def test_a_cell_that_runs_says_how_far_it_is(count: int) -> None:
 
 def test_a_row_has_the_sign_of_its_worst_verdict_and_of_an_error_only_without_any() -> None:
     one, two = case("1"), case("2")
-    dead = over(figures("error"))
-    passed = over(figures("passed", 1.0))
+    dead = over(figures(Status.ERROR))
+    passed = over(figures(Status.PASSED, 1.0))
     state = CompareState(Table([one, two], of={one.on("a"): passed, **{each.on("b"): dead for each in (one, two)}}))
     columns = columns_of(state, heads_of(state), 9, {}, 0, 80)
     assert [plain(row_line(state, row, columns, has_cursor=False))[0] for row in state.rows] == ["✓", "▲"]
 
 
 def repeated(*found: float) -> Standing:
-    return over(*(replace(figures("passed", each), repeat=at) for at, each in enumerate(found)))
+    return over(*(replace(figures(Status.PASSED, each), repeat=at) for at, each in enumerate(found)))
 
 
 @pytest.mark.parametrize("repeats", [2, 10])
@@ -381,7 +380,7 @@ def test_there_is_no_place_for_a_spread_where_no_scores_lie_apart() -> None:
 
 
 def test_the_status_line_names_the_model_without_the_sign_of_the_order() -> None:
-    state = CompareState(Table([case("1")], of={case("1").on("a"): over(figures("passed", 1.0))}))
+    state = CompareState(Table([case("1")], of={case("1").on("a"): over(figures(Status.PASSED, 1.0))}))
     state.sort()
     assert plain(cell_text(state, 80)) == " ✓ Case 1 · a  passed"
 

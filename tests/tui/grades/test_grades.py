@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
 from workbench.engine.events import RunDone
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.kit.help import HelpScreen
@@ -108,7 +109,7 @@ async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None
         assert "This run is not finished yet" in app.screen
         path, case = str(run.file.path), run.case
         begun = Trajectory(run.run_id)
-        ended = RunResult(run.run_id, path, case.id, case.name, run.model, 0, "error", begun, error="no route")
+        ended = RunResult(run.run_id, path, case.id, case.name, run.model, 0, Status.ERROR, begun, error="no route")
         app.session.listener(RunDone(ended))
         app.session.end_batch()
         await app.settle()

@@ -15,6 +15,7 @@ from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run import grade_run
+from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -156,7 +157,7 @@ def test_a_grader_that_does_not_apply_or_cannot_grade_has_a_reason_and_no_formul
     assert "- not applicable" in shown
     assert "this case has no expected calls" in shown
     assert "score =" not in shown
-    failed = replace(state.result, grades=(Grade("critics", None, "error", "no judge"),))
+    failed = replace(state.result, grades=(Grade("critics", None, Status.ERROR, "no judge"),))
     assert "▲ error" in said(GradesState(state.case, failed), "critics")
 
 
@@ -269,13 +270,13 @@ def test_among_many_calls_the_right_ones_have_one_line_and_the_others_can_be_gon
 @pytest.mark.parametrize(
     ("status", "reason", "error", "said"),
     [
-        ("skipped", None, "not now", "this case is skipped, so there is nothing to grade: not now"),
-        ("stopped", "stopped", None, "you stopped this run, so it is not graded"),
-        ("error", "error", "no route", "this run did not finish, so it is not graded: no route"),
-        ("error", "answered", "no judge", "this run finished, but could not be graded: no judge"),
+        (Status.SKIPPED, None, "not now", "this case is skipped, so there is nothing to grade: not now"),
+        (Status.STOPPED, "stopped", None, "you stopped this run, so it is not graded"),
+        (Status.ERROR, "error", "no route", "this run did not finish, so it is not graded: no route"),
+        (Status.ERROR, "answered", "no judge", "this run finished, but could not be graded: no judge"),
     ],
 )
-def test_a_run_without_grades_says_truly_why(status: Any, reason: Any, error: str | None, said: str) -> None:
+def test_a_run_without_grades_says_truly_why(status: Status, reason: Any, error: str | None, said: str) -> None:
     result = state_of(MOVIE, DIMMED).result
     finish = RunFinished(reason) if reason else None
     ended = replace(result, status=status, grades=(), error=error, trajectory=replace(result.trajectory, finish=finish))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.analysis.over_time import TrendKey, trends_of
-from workbench.grading.grade import Status
-from workbench.history.records import COUNTED, BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
+from workbench.grading.status import Status
+from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
 from workbench.show.markdown import document_table
 from workbench.show.spans import Line, cells, plain
 from workbench.trajectory.events import JsonValue
@@ -29,7 +29,7 @@ HOME = SuiteRef(1, "/somewhere", "suites/home.toml", "a", "Smart home", 3)
 
 
 def part_of(good: int, bad: int, *, suite: SuiteRef = HOME, model: str = "offline", cases: int = 3) -> BatchPart:
-    counts = dict.fromkeys(COUNTED, 0) | {"passed": good, "failed": bad}
+    counts = dict.fromkeys(Status, 0) | {Status.PASSED: good, Status.FAILED: bad}
     return BatchPart(suite, model, cases, cases, counts)
 
 
@@ -211,9 +211,9 @@ def test_the_copied_table_has_a_row_for_each_batch_that_is_shown() -> None:
 
 def test_only_what_there_is_apart_from_the_graded_runs_is_said() -> None:
     cases: list[tuple[dict[Status, int], str]] = [
-        ({"error": 8}, "Also 8 in error."),
-        ({"skipped": 2}, "Also 2 skipped."),
-        ({"error": 1, "skipped": 2}, "Also 1 in error, 2 skipped."),
+        ({Status.ERROR: 8}, "Also 8 in error."),
+        ({Status.SKIPPED: 2}, "Also 2 skipped."),
+        ({Status.ERROR: 1, Status.SKIPPED: 2}, "Also 1 in error, 2 skipped."),
         ({}, ""),
     ]
     for counts, said in cases:
@@ -230,7 +230,7 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "history.sqlite3"
     write_history(file, suite, Made(well("Lights off")), Made(well()))
     (part,) = read_cases(file, 1).batch.parts
-    better = (replace(part, counts={**dict.fromkeys(part.counts, 0), "passed": 3}),)
+    better = (replace(part, counts={**dict.fromkeys(part.counts, 0), Status.PASSED: 3}),)
     grading = Regrade(1, 1, 1, "2026-03-05T11:18:00+00:00", "0.1.0")
     state = HistoryList()
     state.take(replace(read_batches(file), regraded={1: 1}))

@@ -13,6 +13,7 @@ from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.authoring.document import Document
 from workbench.config.folders import bundled
+from workbench.grading.status import Status
 from workbench.history.claims import claim, claimed
 from workbench.history.edits import name_batch
 from workbench.tui.comparing.screen import CompareScreen
@@ -263,7 +264,7 @@ async def test_what_is_edited_and_not_saved_counts_when_a_batch_is_graded_again(
         await app.until(lambda: bool(screen.state.gradings(screen.state.batches[0])))
         ((_, again),) = screen.state.gradings(screen.state.batches[0])
         before = screen.state.batches[0].parts
-        assert [sum(part.counts["failed"] for part in parts) for parts in (before, again)] == [1, 0]
+        assert [sum(part.counts[Status.FAILED] for part in parts) for parts in (before, again)] == [1, 0]
 
 
 async def test_one_damaged_run_costs_no_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

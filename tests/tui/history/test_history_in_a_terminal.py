@@ -11,6 +11,7 @@ from tests.programs import program_of
 from tests.tui.in_terminal import Terminal
 from tests.tui.stepping.test_held_in_a_terminal import WAYS
 from workbench.engine.resume import resumable
+from workbench.grading.status import Status
 from workbench.history.history import History
 
 
@@ -37,7 +38,7 @@ def test_runs_are_kept_whatever_way_the_program_ends_and_what_was_under_way_can_
         assert terminal.end() == code
     with History(history) as kept:
         held, done = kept.batches()
-        assert (done.missing, done.count("passed", "failed")) == (0, 2)
+        assert (done.missing, done.count(Status.PASSED, Status.FAILED)) == (0, 2)
         assert all(kept.recording(run).complete for run in kept.runs(done.number))
         assert held.missing == 1
         assert [run.case.name for run in resumable(kept, held, program_of(tmp_path)).runs] == ["Paris"]

@@ -12,6 +12,7 @@ from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.history.records import RunRow, SuiteRef
 from workbench.show.spans import plain
 from workbench.trajectory.events import EventPayload, RunFinished
@@ -67,7 +68,7 @@ def test_the_runs_of_a_case_are_filtered_by_batch_date_model_and_status(tmp_path
 
 @pytest.mark.parametrize("score", [float("-inf"), float("inf"), float("nan"), 7.5])
 def test_scores_beyond_0_and_1_are_drawn_at_the_edge(score: float) -> None:
-    figures = RunSummary(SUITE.key, "a", "A", "m", 0, "failed", score, None, 1.0, None, None, None, None, True)
+    figures = RunSummary(SUITE.key, "a", "A", "m", 0, Status.FAILED, score, None, 1.0, None, None, None, None, True)
     run = RunRow(1, 1, 0, SUITE, "a", "A", "m", True, 0, None, False, figures)
     state = Timeline("A", [run, replace(run, id=2)], {})
     assert timeline.head_lines(state, 60)
@@ -79,7 +80,7 @@ def test_a_run_in_error_that_no_model_answered_has_no_latency(tmp_path: Path) ->
     assert run.figures is not None
     assert "713 ms" in plain(timeline.row_line(state, run, 80))
     for latency_ms, shown in ((0.0, False), (12.0, True)):
-        figures = replace(run.figures, status="error", score=None, latency_ms=latency_ms)
+        figures = replace(run.figures, status=Status.ERROR, score=None, latency_ms=latency_ms)
         failed = replace(run, figures=figures)
         state = Timeline("Movie night", [failed], {})
         said = [plain(timeline.row_line(state, failed, 80)), *map(plain, timeline.detail_lines(state, failed, 80))]

@@ -16,6 +16,7 @@ from tests.tui.comparing.test_compared_batch import batch_screen, cells_of, titl
 from tests.tui.histories import _graded, well
 from workbench.config.folders import Folders
 from workbench.engine.events import RunDone, RunEvent
+from workbench.grading.status import Status
 from workbench.remote.attached.viewer import Connection
 from workbench.trajectory.events import Event, TextDelta
 from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -122,7 +123,9 @@ async def test_a_viewer_that_leaves_is_gone_and_what_is_told_holds_no_secret(tmp
                 for event in said if early else ():
                     batch.happens(RunEvent(event))
                 if not early:
-                    batch.happens(RunDone(replace(_graded(run, batch.events[2]), status="error", error=f"no {TOKEN}")))
+                    batch.happens(
+                        RunDone(replace(_graded(run, batch.events[2]), status=Status.ERROR, error=f"no {TOKEN}"))
+                    )
                 while "done" not in told[-1] and not (early and told[-1].get("place") == 2):
                     told.append(viewer.receive())
             assert "$TOKEN" in str(told) and TOKEN not in str(told), told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.engine.events import BatchStarted, StartUp
+from workbench.grading.status import Status
 from workbench.numerals import clock, counted, duration_text, score_text
 from workbench.show.spans import cells, plain
 from workbench.tui.run_book.book import Progress, RunBook
@@ -51,7 +52,7 @@ SPEND = Spend(12_400, 0.042, unknown=True)
 
 
 def test_the_status_line_fits_and_keeps_the_counts() -> None:
-    counts = Counts(passed=12, warned=1, failed=3, error=1, running=2, waiting=4)
+    counts = Counts({Status.PASSED: 12, Status.WARNED: 1, Status.FAILED: 3, Status.ERROR: 1}, running=2, waiting=4)
     progress = Progress(17, 23, 83.0, True, running=2, left_s=29.0)
     wide = plain(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, 150))
     assert wide.startswith(" suites  offline (baseline) ")
@@ -63,7 +64,7 @@ def test_the_status_line_fits_and_keeps_the_counts() -> None:
 
 
 def test_at_80_columns_a_long_batch_shows_its_bar_and_what_runs_is_done_failed_and_left() -> None:
-    counts = Counts(passed=12, warned=1, failed=3, error=1, running=2, waiting=4)
+    counts = Counts({Status.PASSED: 12, Status.WARNED: 1, Status.FAILED: 3, Status.ERROR: 1}, running=2, waiting=4)
     line = plain(status_line("smart_home", "m", 23, counts, SPEND, Progress(17, 23, 83.0, True, running=2), 80))
     assert "━━━━── 17/23  12 ✓  1 !  3 ✗  1 ▲ error  2 … running  6 left  1:23" in line
 
@@ -92,7 +93,7 @@ def test_nothing_is_guessed_of_the_time_that_is_left_before_there_is_something_t
 
 
 def test_the_end_of_a_title_says_how_far_the_runs_are_in_ever_fewer_words() -> None:
-    progress = Progress(17, 23, 83.0, True, 2, 29.0, {"passed": 13, "failed": 3, "error": 1})
+    progress = Progress(17, 23, 83.0, True, 2, 29.0, {Status.PASSED: 13, Status.FAILED: 3, Status.ERROR: 1})
     longest, *shorter = map(plain, progress_ends(progress))
     assert longest == "━━━━━━━━──── 17/23  13 ✓  3 ✗  1 ▲  2 … running  6 left, about 29 s  1:23  "
     assert [len(line) for line in shorter] == sorted((len(line) for line in shorter), reverse=True)
@@ -112,7 +113,7 @@ def test_a_short_batch_shows_no_bar() -> None:
 
 
 def test_a_price_that_is_not_known_is_never_nothing() -> None:
-    counts, progress = Counts(passed=1), Progress(1, 1, 0.4, False)
+    counts, progress = Counts({Status.PASSED: 1}), Progress(1, 1, 0.4, False)
     line = plain(status_line("suites", "m", 4, counts, Spend(40, 0.0, unknown=True), progress, 120))
     assert "cost unknown" in line
     assert "$" not in line
@@ -121,7 +122,7 @@ def test_a_price_that_is_not_known_is_never_nothing() -> None:
 
 @pytest.mark.parametrize(("width", "kept"), [(120, 4), (80, 2), (60, 2)])
 def test_a_narrow_status_line_loses_cost_and_tokens_before_time_and_counts(width: int, kept: int) -> None:
-    counts = Counts(passed=12, warned=1, failed=3, running=6)
+    counts = Counts({Status.PASSED: 12, Status.WARNED: 1, Status.FAILED: 3}, running=6)
     progress = Progress(17, 23, 83.0, True)
     line = plain(status_line("smart_home", "offline (baseline)", 23, counts, SPEND, progress, width))
     assert [part in line for part in ("12 ✓", "1:23", "12k tok", "$0.0420")] == [True] * kept + [False] * (4 - kept)

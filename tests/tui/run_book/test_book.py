@@ -11,7 +11,8 @@ from tests.trajectory.scripts import events_of
 from workbench.engine.agent_loop import ExecutionQuestion
 from workbench.engine.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, RequestStarted, Resumed, ToolCall, ToolDefinition
 from workbench.tui.run_book.book import RunBook
@@ -74,20 +75,21 @@ def test_a_planned_run_waits_then_runs_then_is_done() -> None:
     assert book.summary(ONE).stage == "waiting"
     assert book.apply(RunEvent(events_of([], run_id=run.run_id)[0])) == ONE
     assert book.summary(ONE).stage == "running"
-    assert book.apply(done(run, "passed", 1.0)) == ONE
+    assert book.apply(done(run, Status.PASSED, 1.0)) == ONE
     assert book.runs_of(ONE)[0].stage == "done"
 
 
 def test_a_case_shows_the_worst_of_its_models_and_the_lowest_score() -> None:
     book = RunBook(Clock())
     first, second, *_ = started(book)
-    book.apply(done(first, "passed", 1.0))
-    book.apply(done(second, "warned", 0.85))
-    assert book.summary(ONE) == CaseSummary("warned", 0.85, "done", graded="warned")
+    book.apply(done(first, Status.PASSED, 1.0))
+    book.apply(done(second, Status.WARNED, 0.85))
+    assert book.summary(ONE) == CaseSummary(Status.WARNED, 0.85, "done", graded=Status.WARNED)
 
 
 @pytest.mark.parametrize(
-    ("rule", "status", "first_seen"), [("last", "failed", 2), ("mean", "failed", 2), ("majority", "passed", 1)]
+    ("rule", "status", "first_seen"),
+    [("last", Status.FAILED, 2), ("mean", Status.FAILED, 2), ("majority", Status.PASSED, 1)],
 )
 def test_the_rule_for_repeats_speaks_for_a_model(rule: str, status: Status, first_seen: int) -> None:
     book = RunBook(Clock())
@@ -95,8 +97,12 @@ def test_the_rule_for_repeats_speaks_for_a_model(rule: str, status: Status, firs
     runs = plan_runs([parse_suite(repeated, PATH)], models=["offline"])
     book.apply(BatchStarted("b1", runs))
     assert deciding_run(book.runs_of(ONE)) == 2
-    for run, ended, score in ((runs[1], "passed", 1.0), (runs[2], "failed", 0.25), (runs[0], "passed", 1.0)):
-        book.apply(done(run, ended, score))  # type: ignore[arg-type]
+    for run, ended, score in (
+        (runs[1], Status.PASSED, 1.0),
+        (runs[2], Status.FAILED, 0.25),
+        (runs[0], Status.PASSED, 1.0),
+    ):
+        book.apply(done(run, ended, score))
     assert book.summary(ONE) == CaseSummary(status, 0.75, "done", graded=status)
     assert deciding_run(book.runs_of(ONE)) == first_seen
 
@@ -104,26 +110,26 @@ def test_the_rule_for_repeats_speaks_for_a_model(rule: str, status: Status, firs
 def test_a_new_run_takes_the_place_of_the_one_before() -> None:
     book = RunBook(Clock())
     for run in started(book):
-        book.apply(done(run, "failed", 0.0))
+        book.apply(done(run, Status.FAILED, 0.0))
     book.apply(BatchDone("b1"))
     again = started(book, "b2")
     assert book.counts() == Counts(waiting=4)
-    book.apply(done(again[0], "passed", 1.0))
-    assert book.counts() == Counts(passed=1, waiting=3)
+    book.apply(done(again[0], Status.PASSED, 1.0))
+    assert book.counts() == Counts({Status.PASSED: 1}, waiting=3)
 
 
 def test_stopping_takes_no_verdict_away() -> None:
     book = RunBook(Clock())
     first = started(book)
-    for run, status in zip(first, ("passed", "failed", "passed", "stopped"), strict=True):
-        book.apply(done(run, status, 1.0 if status == "passed" else 0.5))  # type: ignore[arg-type]
+    for run, status in zip(first, (Status.PASSED, Status.FAILED, Status.PASSED, Status.STOPPED), strict=True):
+        book.apply(done(run, status, 1.0 if status == "passed" else 0.5))
     book.apply(BatchDone("b1"))
     before = book.summary(ONE), book.summary(TWO), book.counts(), book.spend(), book.endings
-    assert book.summary(ONE) == CaseSummary("failed", 0.5, "done", graded="failed")
+    assert book.summary(ONE) == CaseSummary(Status.FAILED, 0.5, "done", graded=Status.FAILED)
     again = started(book, "b2")
     assert book.counts() == Counts(waiting=4)
     for run in again:
-        book.apply(done(run, "stopped"))
+        book.apply(done(run, Status.STOPPED))
     book.apply(BatchDone("b2"))
     assert (book.summary(ONE), book.summary(TWO), book.counts(), book.spend()) == before[:4]
     assert book.endings == before[4]
@@ -133,9 +139,9 @@ def test_stopping_takes_no_verdict_away() -> None:
     assert deciding_run(book.runs_of(ONE)) == 2, "the one behind the verdict is looked at first"
     assert book.is_to_run_again(ONE) and book.is_to_run_again(TWO)
     last = started(book, "b3")
-    book.apply(done(last[0], "passed", 1.0))
+    book.apply(done(last[0], Status.PASSED, 1.0))
     for run in last[1:]:
-        book.apply(done(run, "stopped"))
+        book.apply(done(run, Status.STOPPED))
     assert [run.run_id for run in book.runs_that_count(ONE)] == [last[0].run_id, first[1].run_id]
     assert [run.run_id for run in book.runs_of(ONE)] == [last[0].run_id, last[1].run_id, first[1].run_id]
 
@@ -143,16 +149,16 @@ def test_stopping_takes_no_verdict_away() -> None:
 def test_errors_and_stopped_runs_are_counted_apart() -> None:
     book = RunBook(Clock())
     runs = started(book)
-    for run, status in zip(runs, ("passed", "error", "stopped", "skipped"), strict=True):
-        book.apply(done(run, status))  # type: ignore[arg-type]
-    assert book.counts() == Counts(passed=1, error=1, stopped=1, skipped=1)
+    for run, status in zip(runs, (Status.PASSED, Status.ERROR, Status.STOPPED, Status.SKIPPED), strict=True):
+        book.apply(done(run, status))
+    assert book.counts() == Counts({Status.PASSED: 1, Status.ERROR: 1, Status.STOPPED: 1, Status.SKIPPED: 1})
     assert book.tally(ONE[0], (ONE[1], TWO[1])) == (1, 1, 1)
 
 
 def test_a_suite_tells_how_many_of_its_graded_cases_are_good() -> None:
     book = RunBook(Clock())
     for run in started(book):
-        book.apply(done(run, "passed" if run.case.id == "one" else "failed", 1.0))
+        book.apply(done(run, Status.PASSED if run.case.id == "one" else Status.FAILED, 1.0))
     assert book.tally(ONE[0], (ONE[1], TWO[1])) == (1, 2, 0)
 
 
@@ -162,7 +168,7 @@ def test_progress_counts_from_the_beginning_of_the_batch_and_stops_with_it() -> 
     assert book.progress().total == 0
     runs = started(book)
     clock.now += 3
-    book.apply(done(runs[0], "passed", 1.0))
+    book.apply(done(runs[0], Status.PASSED, 1.0))
     progress = book.progress()
     assert (progress.done, progress.total, progress.elapsed_s, progress.under_way) == (1, 4, 3.0, True)
     book.apply(BatchDone("b1"))
@@ -197,14 +203,14 @@ def test_what_is_under_way_can_be_asked_for_one_case() -> None:
     runs = started(book)
     assert len(book.under_way()) == 4
     assert len(book.under_way(ONE)) == 2
-    book.apply(done(runs[0], "passed", 1.0))
+    book.apply(done(runs[0], Status.PASSED, 1.0))
     assert len(book.under_way(ONE)) == 1
 
 
 def test_events_of_unknown_runs_are_ignored() -> None:
     book = RunBook(Clock())
     assert book.apply(RunEvent(events_of([], run_id="ghost")[0])) is None
-    assert book.apply(RunDone(result("passed", 1.0))) is None
+    assert book.apply(RunDone(result(Status.PASSED, 1.0))) is None
     assert book.apply(BatchDone("ghost")) is None
 
 
@@ -221,7 +227,7 @@ def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() ->
     assert (book.counts().asking, book.counts().running) == (3, 3)
     book.answered(book.questions[0])
     book.apply(RunEvent(Event(runs[1].run_id, 2, 0.0, Resumed(1.0))))
-    book.apply(done(runs[2], "stopped"))
+    book.apply(done(runs[2], Status.STOPPED))
     assert book.questions == ()
     assert book.counts().asking == 1
 
@@ -242,14 +248,14 @@ def test_a_recorded_run_stands_where_a_run_would_and_beside_a_later_one_that_cou
     book = RunBook(Clock())
     run = planned()[0]
     events = [Event(run.run_id, event.sequence, event.time_ms, event.payload) for event in events_of([("Hi.", 0)])]
-    book.recall(run, "2026-01-02T03:04:05Z", events, done(run, "failed", 0.0).result)
-    assert book.summary(ONE) == CaseSummary("failed", 0.0, "done", graded="failed")
+    book.recall(run, "2026-01-02T03:04:05Z", events, done(run, Status.FAILED, 0.0).result)
+    assert book.summary(ONE) == CaseSummary(Status.FAILED, 0.0, "done", graded=Status.FAILED)
     (shown,) = book.runs_of(ONE)
     assert (shown.recorded, shown.events, shown.started_at) == (True, events, "2026-01-02T03:04:05Z")
     assert book.under_way() == []
     again = started(book)[0]
-    book.apply(done(again, "passed", 1.0))
-    book.recall(run, "2026-01-02T03:04:05Z", events, done(run, "failed", 0.0).result)
+    book.apply(done(again, Status.PASSED, 1.0))
+    book.recall(run, "2026-01-02T03:04:05Z", events, done(run, Status.FAILED, 0.0).result)
     assert [run.recorded for run in book.runs_of(ONE)] == [False, False, True]
-    assert book.summary(ONE) == CaseSummary("passed", 1.0, "waiting", graded="passed")
-    assert book.counts() == Counts(passed=1, waiting=3)
+    assert book.summary(ONE) == CaseSummary(Status.PASSED, 1.0, "waiting", graded=Status.PASSED)
+    assert book.counts() == Counts({Status.PASSED: 1}, waiting=3)

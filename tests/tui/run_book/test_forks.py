@@ -16,7 +16,8 @@ from workbench.engine.checkpoint import EditResult
 from workbench.engine.events import BatchStarted, RunDone, RunEvent
 from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import PlannedRun, plan_fork, plan_runs
-from workbench.grading.grade import RunResult, Status, StepGrade
+from workbench.grading.grade import RunResult, StepGrade
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, Paused, StepStarted
 from workbench.trajectory.trajectory import Trajectory, fold
@@ -52,7 +53,7 @@ class Book:
         (record,) = [run for run in self.book.runs_of(ONE) if run.run_id == planned.run_id]
         return record
 
-    def end(self, record: RunRecord, status: Status = "passed", answer: str = "Done.") -> RunRecord:
+    def end(self, record: RunRecord, status: Status = Status.PASSED, answer: str = "Done.") -> RunRecord:
         events = events_of([("", 2), (answer, 0)], run_id=record.run_id)
         for event in events:
             self.book.apply(RunEvent(event))
@@ -98,14 +99,14 @@ def test_a_fork_names_the_run_that_it_was_forked_from_by_what_tells_that_one_fro
 
 def test_forks_do_not_speak_for_their_case_but_what_they_used_counts() -> None:
     made = Book()
-    run = made.end(made.run(), "failed")
+    run = made.end(made.run(), Status.FAILED)
     used = made.book.spend().tokens
     fork = made.fork(run)
-    assert made.book.summary(ONE) == CaseSummary("failed", None, "waiting", graded="failed")
-    assert made.book.counts() == Counts(failed=1, waiting=1)
-    made.end(fork, "error")
-    assert made.book.summary(ONE) == CaseSummary("failed", None, "done", graded="failed")
-    assert made.book.counts() == Counts(failed=1)
+    assert made.book.summary(ONE) == CaseSummary(Status.FAILED, None, "waiting", graded=Status.FAILED)
+    assert made.book.counts() == Counts({Status.FAILED: 1}, waiting=1)
+    made.end(fork, Status.ERROR)
+    assert made.book.summary(ONE) == CaseSummary(Status.FAILED, None, "done", graded=Status.FAILED)
+    assert made.book.counts() == Counts({Status.FAILED: 1})
     assert made.book.runs_that_count(ONE) == [run]
     assert made.book.endings == frozenset({"failed"})
     assert deciding_run(made.book.runs_of(ONE)) == 0
@@ -125,7 +126,7 @@ def test_a_run_that_is_made_anew_takes_its_forks_with_it_and_a_recorded_one_keep
     made = Book()
     (planned,) = plan_runs([FILE])
     events = events_of(ROUNDS, run_id=planned.run_id)
-    made.book.recall(planned, "2026-01-02T03:04:05Z", events, result_of(planned, "passed", events))
+    made.book.recall(planned, "2026-01-02T03:04:05Z", events, result_of(planned, Status.PASSED, events))
     (recorded,) = made.book.runs_of(ONE)
     kept = made.end(made.fork(recorded))
     run = made.end(made.run())
@@ -166,7 +167,7 @@ def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is
         run.add(event)
         branch_text(fork)
     assert len(compared) == 1
-    run.finish(result_of(run.planned, "passed", events))
+    run.finish(result_of(run.planned, Status.PASSED, events))
     assert 'round 2: says "Gone." instead of "Done."' in branch_text(fork)
     branch_text(fork)
     assert len(compared) == 2
@@ -276,7 +277,7 @@ def test_a_case_that_is_skipped_and_a_chain_that_stopped_are_not_gone_on_with() 
         replace(
             run.result,
             trajectory=replace(run.result.trajectory, rounds=(first,)),
-            steps=(StepGrade(1, "failed", 0.0, ""),),
+            steps=(StepGrade(1, Status.FAILED, 0.0, ""),),
         )
     )
     draft = fork_draft(run, RunPlace(2), chain, [])

@@ -20,6 +20,7 @@ from workbench.engine.planned_run import result_of
 from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import graded_run
+from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.trajectory import Trajectory, fold
@@ -92,7 +93,7 @@ class Bench:
         for number, what in enumerate(happenings):
             self.book.apply(RunEvent(Event(run.run_id, number, float(number), what)))
         done = trajectory_of(run, happenings)
-        self.book.apply(RunDone(result_of(run, "error", done, error="gone") if ending else graded(run, done)))
+        self.book.apply(RunDone(result_of(run, Status.ERROR, done, error="gone") if ending else graded(run, done)))
         self.book.apply(BatchDone(f"b{self._batches}"))
         self.regrading.finish(self.suite, (PATH, run.case.id))
         return self.run(run.case.id)

@@ -17,6 +17,7 @@ from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.tui.failures.state import FailureList
@@ -131,7 +132,7 @@ def test_only_so_many_finished_runs_stay_whole(made: list[Made]) -> None:
 
 def test_looking_for_failures_leaves_packed_runs_packed_and_keeps_no_rounds(made: list[Made]) -> None:
     shelf = Shelf(1)
-    failed = [(planned, events, replace(result, status="failed")) for planned, events, result in made]
+    failed = [(planned, events, replace(result, status=Status.FAILED)) for planned, events, result in made]
     records = [recorded(each, shelf) for each in failed]
     state = FailureList(records, {})
     state.find_out()

@@ -6,6 +6,7 @@ from tests.results import result
 from tests.trajectory.scripts import stamped
 from tests.tui.run_book.showing import ASKED, CHANGED, START, WRITTEN, answered, called, received, screen_of, view_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
+from workbench.grading.status import Status
 from workbench.show.spans import plain
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
@@ -74,11 +75,13 @@ def test_each_step_has_a_heading_its_own_system_prompt_and_its_message() -> None
 def graded_steps() -> RunResult:
     pairings = (CallPairing(0, 0, True, 1.0, 1.0), CallPairing(1, None, False, 0.0, 1.0))
     judged = (
-        StepGrade(1, "passed", 1.0, "right", 0, (), 0),
-        StepGrade(2, "failed", 0.0, "no call was made", None, (Issue("missing call", "none", expected_call=1),), 1),
+        StepGrade(1, Status.PASSED, 1.0, "right", 0, (), 0),
+        StepGrade(
+            2, Status.FAILED, 0.0, "no call was made", None, (Issue("missing call", "none", expected_call=1),), 1
+        ),
         StepGrade(3, None, None, "never reached"),
     )
-    graded = result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", pairings))
+    graded = result(Status.FAILED, 0.5, grade=Grade("critics", 0.5, Status.FAILED, "", pairings))
     return RunResult(**{**{name: getattr(graded, name) for name in RunResult.__slots__}, "steps": judged})
 
 
@@ -118,7 +121,7 @@ def test_what_a_fork_does_not_call_is_missing_behind_where_it_begins() -> None:
     own: list[EventPayload] = [RequestStarted(2), TextDelta(2, "Done."), answered(2), RunFinished("answered")]
     view = view_of(*told, Forked("run-7", "m", 2), *own)
     pairings = (CallPairing(0, 0, True, 1.0, 1.0), CallPairing(1, None, False, 0.0, 1.0))
-    view.grade(result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", pairings)))
+    view.grade(result(Status.FAILED, 0.5, grade=Grade("critics", 0.5, Status.FAILED, "", pairings)))
     said = screen_of(view, 80)
     fork = said.index("   ↳ forked from the run on m before round 2; live from here on")
     assert any("expected, never called" in line for line in said[fork:])
@@ -135,7 +138,9 @@ def test_the_end_says_how_much_a_person_changed_and_how_long_it_was_held() -> No
         RunFinished("answered"),
     ]
     view = view_of(*happenings)
-    graded = result("failed", 0.5, grade=Grade("critics", 0.5, "failed", ""), trajectory=fold(stamped(happenings)))
+    graded = result(
+        Status.FAILED, 0.5, grade=Grade("critics", 0.5, Status.FAILED, ""), trajectory=fold(stamped(happenings))
+    )
     view.grade(graded)
     said = screen_of(view, 90)
     assert " ✎ graded by what the model wrote itself; a person changed 1 thing" in said

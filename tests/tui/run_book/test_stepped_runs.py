@@ -22,6 +22,7 @@ from tests.tui.run_book.showing import (
     view_of,
 )
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
+from workbench.grading.status import Status
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -156,8 +157,8 @@ def test_arguments_as_edited_stand_beside_what_the_model_wrote() -> None:
 def test_the_verdicts_on_an_edited_call_are_about_what_the_model_wrote() -> None:
     view = view_of(*ASKED, CallEdited("a", CHANGED, WRITTEN), received(), RunFinished("answered"))
     verdict = ArgumentVerdict("brightness", False, 0.0, 1.0, "5..40", 60, True, "too bright")
-    grade = Grade("critics", 0.5, "failed", "", (CallPairing(0, 0, True, 1.0, 1.0, (verdict,)),))
-    view.grade(result("failed", 0.5, grade=grade))
+    grade = Grade("critics", 0.5, Status.FAILED, "", (CallPairing(0, 0, True, 1.0, 1.0, (verdict,)),))
+    view.grade(result(Status.FAILED, 0.5, grade=grade))
     assert lines_with(view, "brightness") == ["      brightness  60         ✗ expected 5..40  ✎ sent 20"]
 
 
@@ -283,7 +284,7 @@ def test_an_answer_set_aside_is_one_line_that_unfolds_and_the_new_one_follows() 
 def test_what_is_said_of_the_same_call_ids_coming_again_is_about_the_new_calls() -> None:
     view = view_of(*asked_again(received(content="gone")), RunFinished("answered"))
     issue = Issue("extra call", "nobody asked", call=0)
-    view.grade(result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", (), (issue,))))
+    view.grade(result(Status.FAILED, 0.5, grade=Grade("critics", 0.5, Status.FAILED, "", (), (issue,))))
     (call,) = [item for item in view.items if isinstance(item, CallItem)]
     (answer,) = [item for item in view.items if isinstance(item, ResultItem)]
     assert (call.arguments, call.index, call.issues) == ({"room": "hall"}, 0, (issue,))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.results import result
 from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
@@ -54,7 +55,7 @@ def view_of(events: list[Event]) -> RunView:
 
 
 def graded(*pairings: CallPairing, issues: tuple[Issue, ...] = (), score: float = 0.5) -> RunResult:
-    return result("failed", score, grade=Grade("critics", score, "failed", "", pairings, issues))
+    return result(Status.FAILED, score, grade=Grade("critics", score, Status.FAILED, "", pairings, issues))
 
 
 def screen_of(view: RunView, width: int = 60) -> str:
@@ -92,7 +93,7 @@ def test_any_run_can_be_shown_at_any_width_at_any_moment(
             item = lines.item_at(number % lines.count)
             assert item is not None
             lines.toggle(item)
-    view.grade(result("passed", 1.0))
+    view.grade(result(Status.PASSED, 1.0))
     lines.sync()
     lines.settle(0, EVERYTHING)
     fresh = RunLines(view, width)
@@ -114,7 +115,7 @@ def test_any_run_can_be_shown_at_any_width_at_any_moment(
 def test_events_that_do_not_fit_are_left_out_without_failing(events: list[Event], random: object) -> None:
     random.shuffle(events)  # type: ignore[attr-defined]
     view = view_of(events)
-    view.grade(result("failed", 0.0))
+    view.grade(result(Status.FAILED, 0.0))
     assert isinstance(view.items[-1], OutcomeItem) or any(isinstance(item, OutcomeItem) for item in view.items)
 
 
@@ -359,7 +360,7 @@ def test_another_grade_takes_its_missing_calls_out_and_puts_others_in() -> None:
     view = two_calls()
     before = len(view.items)
     view.grade(graded(pair(0, None), pair(1, None)), ordered("a", "b"))
-    view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "c"), result("passed", 1.0))
+    view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "c"), result(Status.PASSED, 1.0))
     assert [item.tool for item in view.items if isinstance(item, MissingItem)] == ["c"]
     view.grade(graded(pair(0, 0)), ordered("t"))
     fresh = two_calls()
@@ -421,8 +422,8 @@ def test_an_argument_that_does_not_hold_shows_the_part_that_it_earned_and_the_ru
     )
     verdict = ArgumentVerdict("n", False, 0.35, 0.5, "near 21", 27, True, "far")
     issue = Issue("wrong argument", "far; earns 70% of its weight", call=0, argument="n")
-    grade = Grade("critics", 0.85, "warned", "", (pair(0, 0, verdict),), (issue,))
-    view.grade(result("warned", 0.85, grade=grade))
+    grade = Grade("critics", 0.85, Status.WARNED, "", (pair(0, 0, verdict),), (issue,))
+    view.grade(result(Status.WARNED, 0.85, grade=grade))
     lines = screen_of(view, 80).splitlines()
     assert lines[2] == "      n  27      ✗ 70% expected near 21"
     assert "   warned: score 0.85 meets the threshold 0.8, not 0.9" in lines
@@ -457,7 +458,7 @@ def test_an_infrastructure_error_is_told_in_plain_words_and_blames_no_model() ->
     view = view_of(
         stamped([RunStarted("h", "c", "C", "m", None, (), ()), RequestStarted(1), RunFinished("error", "no route")])
     )
-    view.grade(result("error", error="no route to host"))
+    view.grade(result(Status.ERROR, error="no route to host"))
     shown = screen_of(view)
     assert "▲ error" in shown
     assert "no route to host" in shown

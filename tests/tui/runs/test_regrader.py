@@ -16,6 +16,7 @@ from workbench.checks.check import CheckContext
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation import regrade
 from workbench.grading.grade import Judgement, RunResult
+from workbench.grading.status import Status
 
 RIGHT: Sequence[Call] = (
     ("set_lights", {"room": "living room", "brightness": 9}),
@@ -88,7 +89,7 @@ async def test_a_run_that_was_graded_anew_has_nothing_new_to_be_seen(tmp_path: P
         await app.press("3", "home")
         missing = '[[cases.ordered]]\ntool = "set_lights"\n\n[[cases.ordered]]\ntool = "set_tv"'
         await change(app, '[[cases.ordered]]\ntool = "set_tv"', missing)
-        assert app.app.main.book.counts().failed == 1
+        assert app.app.main.book.counts().ended.get(Status.FAILED, 0) == 1
         assert " new " not in app.screen
 
 
@@ -130,7 +131,7 @@ async def test_a_change_of_settings_grades_everything_beside_what_is_done(
     async with opened(suites_in(tmp_path, many=MANY)) as app:
         await ran(app, [("go", {"to": 0, "how": "fast"})], "R")
         main = app.app.main
-        assert main.book.counts().failed == CASES - 1
+        assert main.book.counts().ended.get(Status.FAILED, 0) == CASES - 1
         (suite,) = main.open_suites.suites
         for threshold in (0.9, 0.5):
             document = suite.document.with_header("grading", {"fail_threshold": threshold, "warn_threshold": 1.0})
@@ -140,10 +141,10 @@ async def test_a_change_of_settings_grades_everything_beside_what_is_done(
         assert threading.main_thread().name not in on_threads
         assert len(on_threads) == CASES, "the first change was called off"
         assert f"{CASES - 1} runs: failed → warned, no model call" in app.screen
-        assert main.book.counts().warned == CASES - 1
+        assert main.book.counts().ended.get(Status.WARNED, 0) == CASES - 1
         await app.press("ctrl+z", "ctrl+z")
         await app.settle()
-        assert main.book.counts().failed == CASES - 1
+        assert main.book.counts().ended.get(Status.FAILED, 0) == CASES - 1
         assert len(on_threads) == CASES, "former grades are known"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, conversation, opened, opening, suites_in
 from workbench.engine.events import RunDone
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.events import CallStarted, RequestStarted, RunFinished, TextDelta
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.trajectory.view import RunList
@@ -299,7 +300,9 @@ async def test_what_was_stopped_is_run_again_with_what_failed_and_cannot_be_acce
         (run,) = await app.run("r")
         case, trajectory = run.case, Trajectory(run.run_id)
         app.session.listener(
-            RunDone(RunResult(run.run_id, str(run.file.path), case.id, case.name, run.model, 0, "stopped", trajectory))
+            RunDone(
+                RunResult(run.run_id, str(run.file.path), case.id, case.name, run.model, 0, Status.STOPPED, trajectory)
+            )
         )
         app.session.end_batch()
         await app.settle()

@@ -8,6 +8,7 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened
 from tests.tui.comparing.test_compare import compared as both_compared
 from tests.tui.comparing.test_compare import comparing, finish, row
 from workbench.authoring.document import HEAD, Document
+from workbench.grading.status import Status
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.runs.regrader import PIECE_RUNS
@@ -44,7 +45,7 @@ async def test_cells_and_totals_follow_when_many_runs_are_graded_anew_beside(tmp
         assert row(app, "Case 1 ")[0] == "✓"
         await change(app, 'how = "fast"', 'how = "slow"')
         await app.until(lambda: not screen.totals.is_behind)
-        assert app.app.main.book.counts().failed == CASES - 1
+        assert app.app.main.book.counts().ended.get(Status.FAILED, 0) == CASES - 1
         assert [row(app, f"Case {number} ")[0] for number in (0, 1, 2)] == ["✓", "✗", "✗"]
         assert f"{100 / CASES:.1f}%" in app.screen
         await app.press("escape")

@@ -12,6 +12,7 @@ from tests.results import result
 from tests.strategies import json_values
 from tests.trajectory.scripts import events_of, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.show.spans import Line, cells, plain
 from workbench.trajectory.events import (
     CallFinished,
@@ -127,8 +128,8 @@ def test_what_is_expanded_stays_so_when_the_grade_comes() -> None:
 
 
 def _failed_with_missing() -> RunResult:
-    grade = Grade("critics", 0.0, "failed", "", (CallPairing(0, None, False, 0.0, 1.0),))
-    return result("failed", 0.0, grade=grade)
+    grade = Grade("critics", 0.0, Status.FAILED, "", (CallPairing(0, None, False, 0.0, 1.0),))
+    return result(Status.FAILED, 0.0, grade=grade)
 
 
 def test_a_megabyte_is_expanded_whole_and_coloured_only_where_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,9 +242,9 @@ def test_what_a_schema_refuses_is_marked_at_the_argument_with_path_and_rule() ->
         Issue("tool error", "the tool answered: no", "look_up", 0),
     )
     right = ArgumentVerdict("level", True, 1.0, 1.0, "any value", 500, True, "")
-    grade = Grade("critics", 1.0, "passed", "", (CallPairing(0, 0, True, 1.0, 1.0, (right,)),), issues)
+    grade = Grade("critics", 1.0, Status.PASSED, "", (CallPairing(0, 0, True, 1.0, 1.0, (right,)),), issues)
     view = run_with({"level": 500, "to": [{"name": 5}]})
-    view.grade(result("failed", 1.0, grade=grade))
+    view.grade(result(Status.FAILED, 1.0, grade=grade))
     rows = [row.strip() for row in screen(RunLines(view, 200), 0)]
     assert any(row.startswith("level") and row.endswith("✗ refused by the schema") for row in rows), rows
     assert f"✗ schema violation: level: got 500 ({why})" in rows

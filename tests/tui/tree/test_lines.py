@@ -11,6 +11,7 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, 
 from workbench.engine.events import RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunFinished
 from workbench.trajectory.trajectory import fold
@@ -32,7 +33,7 @@ def break_off(app: Opened, planned: PlannedRun) -> None:
         case.name,
         planned.model,
         planned.repeat,
-        "error",
+        Status.ERROR,
         fold(events),
         (),
         error="refused",

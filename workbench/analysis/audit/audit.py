@@ -29,6 +29,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
+from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
 from workbench.suite.model import Aggregate, Case, ExpectedCall, GraderName, Step, Suite
 from workbench.suite.problems import Place, written
@@ -198,11 +199,11 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     grade = _best(case, settings, table)
-    if grade is None or grade.status in ("passed", "error"):
+    if grade is None or grade.status in (Status.PASSED, Status.ERROR):
         return
     why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
     score = f" with {score_text(grade.score)}" if grade.score is not None else ""
-    if grade.status == "failed":
+    if grade.status == Status.FAILED:
         message = (
             f"no run can pass: one that does exactly what is expected fails{score} ({'; '.join(dict.fromkeys(why))})"
         )
@@ -237,7 +238,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
     """Returns the mutants of the exact agent that pass as it does, those of one call together."""
     agent = _exact(case, settings, table)
     exact = None if agent is None else _graded(agent, settings, agent.run())
-    if agent is None or exact is None or exact.status != "passed":
+    if agent is None or exact is None or exact.status != Status.PASSED:
         return
     passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
     left = _MAX_CALLS_GRADED
@@ -248,9 +249,9 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             break
         grade = _graded(agent, settings, agent.run(mutant.calls))
-        if grade is not None and grade.status in ("passed", "warned"):
+        if grade is not None and grade.status is not None and grade.status.good:
             # A person looks at a run that is warned.
-            weight, verb = (mutant.weight, "passes") if grade.status == "passed" else ("note", "is only warned")
+            weight, verb = (mutant.weight, "passes") if grade.status == Status.PASSED else ("note", "is only warned")
             passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
     for (where, weight, verb), changes in passing.items():
         with_what = "; with ".join(f"{', '.join(dict.fromkeys(what))} {how}" for how, what in changes.items())
@@ -269,7 +270,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             message = f"the result of {agent.description} is unknown: {error}"
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
-        if grade.status in ("passed", "warned"):
+        if grade.status is not None and grade.status.good:
             # A case that expects no call is meant to be passed by silence; it says little all the same.
             meant = case.forbids_all_calls
             message = f"{agent.description} {'passes' if grade.status == 'passed' else 'is no more than warned'}"

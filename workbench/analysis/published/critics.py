@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from workbench.analysis.published.system import Summary, System, share
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.repeats import joined, runs_by_case
 from workbench.grading.scoring import verdict_of
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
@@ -22,15 +23,20 @@ TIE = "Tie"
 
 def _summary(runs: Sequence[RunResult]) -> Summary:
     cases = _cases(runs)
-    counts = {status: sum(case.status == status for case in cases) for status in ("passed", "warned", "failed")}
+    counts = {status: sum(case.status == status for case in cases) for status in Status if status.graded}
     rate = pass_rate(cases)
-    statuses = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != "warned")
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != Status.WARNED)
     scores: list[JsonValue] = [{"case": case.case_id, "status": case.status, "score": percent(case)} for case in cases]
-    without = " without the warned" if counts["warned"] else ""
+    without = " without the warned" if counts[Status.WARNED] else ""
     return Summary(
         f"{counted(len(cases), 'case')}, {statuses}, pass rate {rate:.2f}%{without}",
         tuple(f"{case.case_id}: {percent(case):.2f}%, {case.status}" for case in cases),
-        {"total": len(cases), **counts, "pass_rate": rate, "cases": scores},
+        {
+            "total": len(cases),
+            **{status.total: count for status, count in counts.items()},
+            "pass_rate": rate,
+            "cases": scores,
+        },
     )
 
 
@@ -84,7 +90,7 @@ def _by_own_rules(grading: Grading) -> Grading:
 
 def pass_rate(cases: Sequence[_Case]) -> float:
     """Returns passed cases of all, in percent with two digits. A warned case has not passed."""
-    return share(sum(case.status == "passed" for case in cases), len(cases), 2)
+    return share(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
 
 
 def percent(case: _Case) -> float:

@@ -8,6 +8,7 @@ from typing import Literal
 from workbench.analysis.published.system import Summary, System, share
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.events import JsonValue
 
 Group = Literal["param_errors", "wrong_tool", "missing_tool", "over_calling"]
@@ -64,7 +65,7 @@ def graded_test(run: RunResult) -> GradedTest:
     numbers = {name: round(amount, 3) for name, amount in grade.numbers.items()}
     return GradedTest(
         run.case_id,
-        grade.verdict == "passed",
+        grade.verdict == Status.PASSED,
         round(grade.score, 3),
         numbers["precision"],
         numbers["recall"],

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from workbench.analysis.published.system import Summary, System
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import Grade, RunResult
+from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.limits import MAX_DOCUMENT_RUNS
 from workbench.suite.model import Case
@@ -54,7 +55,7 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for run in map(_as_published, results):
         grader, verdict = run.grader, run.verdict
-        if grader is not None and (verdict == "passed" or verdict == "warned" or verdict == "failed"):
+        if grader is not None and isinstance(verdict, Status) and verdict.graded:
             groups.setdefault((run.suite, grader), []).append(_by_its_grader(run, verdict))
     for (suite, grader), runs in groups.items():
         system = system_of(grader)

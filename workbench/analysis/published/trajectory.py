@@ -8,14 +8,15 @@ from workbench.analysis.gates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import mean
+from workbench.grading.status import Status
 from workbench.numerals import decimals
 from workbench.trajectory.events import JsonValue
 
 
 def _summary(runs: Sequence[RunResult]) -> Summary:
-    all_pass = [float(run.status == "passed") for run in runs]
+    all_pass = [float(run.status == Status.PASSED) for run in runs]
     percentages = [run.score or 0.0 for run in runs]
-    passed = sum(run.status == "passed" for run in runs)
+    passed = sum(run.status == Status.PASSED for run in runs)
     headline = f"{passed} of {len(runs)} all pass, percentage mean {decimals(mean(percentages))}"
     statistics = ", ".join(f"{name} {_figure(value)}" for name, value in _statistics(percentages).items())
     numbers: dict[str, JsonValue] = {

@@ -42,8 +42,9 @@ from workbench.evaluation.cluster.messages import (
 from workbench.evaluation.options import cluster_address
 from workbench.evaluation.plan import ClusterError, GivenUpError, Plan
 from workbench.evaluation.worker_pool import Happened, Hold, Made
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon, pickled
+from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
 from workbench.history.records import DoneRun
 from workbench.providers.http.rate_limits import Lease
@@ -316,7 +317,7 @@ class ClusterBatch(Batch):
         """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._cluster_lanes:
             for planned in lane.drop(run_id):
-                self._over(planned, "stopped")
+                self._over(planned, Status.STOPPED)
         for worker in self._workers.values():
             if run_id is None or any(run_id in out.runs for out in worker.out.values()):
                 self._begin(self._tell(worker, StopRuns(run_id)))
@@ -482,10 +483,10 @@ class ClusterBatch(Batch):
 
     def _again(self, lane: Lane, run: PlannedRun, worker: str) -> None:
         if self._stopping:
-            self._over(run, "stopped")
+            self._over(run, Status.STOPPED)
         elif not lane.lost(run):
             lost = f"the worker that made it was lost {len(AFTER_LOSSES)} times, the last one {worker} with this run"
-            self._over(run, "error", f"{lost} alone: look at what the suite imports, and at the memory of workers")
+            self._over(run, Status.ERROR, f"{lost} alone: look at what the suite imports, and at the memory of workers")
 
     def _take(self, worker: _Worker, message: FromWorker) -> None:
         match message:
@@ -519,7 +520,7 @@ class ClusterBatch(Batch):
         result, row, events = made.result, made.row, made.events
         if not isinstance(result, RunResult):
             assert worker.in_common is not None
-            result = worker.in_common.arrived(result, result_of(planned, "skipped", Trajectory(planned.run_id)))
+            result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
             # More is secret here than the worker knew: the run passes the door here.
             events, row = events or row.unpacked_events(), None

@@ -11,6 +11,7 @@ from typing import IO
 from workbench.dataclasses import compact_json, dataclass
 from workbench.exchange.exporters.exported import ExportedRun, Said, question
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Round
 from workbench.version import __version__
@@ -54,7 +55,7 @@ def _add(log: _Log, run: ExportedRun) -> None:
     result = run.result
     log.samples.write(("," if log.count else "") + "\n" + compact_json(_sample(run)))
     log.count += 1
-    log.completed += result.status != "error"
+    log.completed += result.status != Status.ERROR
     log.ids[result.case_id] = None
     log.epochs = max(log.epochs, result.repeat + 1)
     log.usage += result.usage or Usage()
@@ -135,7 +136,7 @@ def _sample(run: ExportedRun) -> Json:
         "uuid": run.key,
         "events": [_event(run, answer, said) for answer in answers if not answer.replayed],
     }
-    if result.status == "error":
+    if result.status == Status.ERROR:
         why = result.error or "error"
         sample["error"] = {"message": why, "traceback": why, "traceback_ansi": why}
     return sample

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from workbench.dataclasses import compact_json, json_text
 from workbench.exchange.exporters.exported import ExportedRun, Said, Span, conversation, function_of, question
 from workbench.grading.grade import Grade, Issue
+from workbench.grading.status import Status
 from workbench.trajectory.events import JsonValue, Usage
 from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.version import __version__
@@ -84,7 +85,7 @@ class _Trace:
                 "output.value": result.trajectory.final_answer or None,
             }
         span = self._span(f"invoke_agent {result.case_name}", "agent", _INTERNAL, Span(0.0, run.ended_ms), attributes)
-        if result.status in ("failed", "error"):
+        if result.status in (Status.FAILED, Status.ERROR):
             span["status"] = {"code": _ERROR, "message": _valid(self._why())}
         elif result.passed:
             span["status"] = {"code": _OK}

@@ -33,6 +33,7 @@ from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
 from workbench.exchange.importers.source_files import RefusedError, Source, read_source
 from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted
 from workbench.reports.agreement import agreement_lines
@@ -185,7 +186,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
         if isinstance(payload, ResponseFinished):
             time_ms = min(time_ms + payload.latency_ms, MAX_MILLISECONDS)
         events.append(Event(planned.run_id, len(events), time_ms, payload))
-    return planned, events, graded_anew(result_of(planned, "error", fold(events)), planned, CheckContext())
+    return planned, events, graded_anew(result_of(planned, Status.ERROR, fold(events)), planned, CheckContext())
 
 
 def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:

@@ -40,11 +40,14 @@ class SuiteTest(NamedTuple):
     cell: workbench.Cell | None
 
 
+Outcome = Literal["passed", "failed", "error", "skipped", "quarantined", "gated", "no regression"]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What a test came to. `text` is the report on it, or in a word why it has none."""
 
-    outcome: Literal["passed", "failed", "error", "skipped", "quarantined", "gated", "no regression"]
+    outcome: Outcome
     text: str = ""
     seconds: float = 0.0
     """How long its runs took, without waiting for others."""
@@ -201,7 +204,7 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
     case = report.cases[0]
     figures = {
         "model": done.model,
-        "status": case.status,
+        "status": case.status.value,
         "score": None if case.score is None else setting_text(case.score),
         "runs": str(len(case.runs)),
         "grader": case.runs[0].grades[0].grader if case.runs[0].grades else None,
@@ -211,17 +214,14 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
     }
     seconds = sum(run.trajectory.duration_ms for run in case.runs) / 1000
     properties = tuple((name, value) for name, value in figures.items() if value is not None)
-    match case.status:
-        case "passed" | "warned":
-            return Verdict("passed", seconds=seconds, properties=properties)
-        case "skipped" | "not graded":
-            return Verdict("skipped", report.secrets.redact(case.reason or case.status), properties=properties)
-        case "failed" if case.runs[0].grading.quarantined:
-            return Verdict("quarantined", report.failure_text(), seconds, properties)
-        case "failed":
-            return Verdict("failed", report.failure_text(), seconds, properties)
-        case _:
-            return Verdict("error", report.failure_text(), seconds, properties)
+    if case.status.good:
+        return Verdict("passed", seconds=seconds, properties=properties)
+    if not case.status.owed:
+        return Verdict("skipped", report.secrets.redact(case.reason or case.status.word), properties=properties)
+    if not case.status.graded:
+        return Verdict("error", report.failure_text(), seconds, properties)
+    outcome: Outcome = "quarantined" if case.runs[0].grading.quarantined else "failed"
+    return Verdict(outcome, report.failure_text(), seconds, properties)
 
 
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:

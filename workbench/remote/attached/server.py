@@ -24,6 +24,7 @@ from workbench.engine.events import BatchEvent, JudgeAsked, RequestPutOff, RunDo
 from workbench.engine.recordings import recording_lines
 from workbench.engine.redaction import EventDoor
 from workbench.evaluation.plan import Plan
+from workbench.grading.status import Status
 from workbench.limits import MAX_VIEWER_BACKLOG_BYTES, MAX_VIEWER_LINE_BYTES, MAX_VIEWERS
 from workbench.remote.attached.records import PROTOCOL, Detached, write_record
 from workbench.remote.attached.wire import (
@@ -377,7 +378,7 @@ class Telling:
                         for line in (*self._told(run), *self._rest(run), *self._done(run.place, event)):
                             server.tell(line)
                     del self._under_way[result.run_id]
-                    self._over += result.status != "stopped"
+                    self._over += result.status != Status.STOPPED
                 case _ if server.watched:
                     place = self._places[event.run_id] if isinstance(event, JudgeAsked | RequestPutOff) else None
                     news = news_line(event, place, self._secrets.redacted)

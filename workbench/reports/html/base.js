@@ -1,8 +1,7 @@
 // Elements, text and numbers. Text of models and tools becomes text nodes and attributes here, and nothing else.
 
-const SIGNS = { passed: "✓", warned: "!", failed: "✗", error: "▲", skipped: "-", stopped: "■", "not graded": "◌" };
-const STATUSES = Object.keys(SIGNS);
-const GRADED = new Set(["passed", "warned", "failed"]);
+// `STATUS`, the parts of each status by its name, stands before this script.
+const STATUSES = Object.keys(STATUS);
 const NOTHING = "–";
 
 const ACTED_ON =
@@ -47,11 +46,11 @@ function svg(name, properties, ...children) {
 }
 
 function badge(status, ...more) {
-  return el("span", { class: `badge ${tone(status)}` }, el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[status]), " ", status, ...more);
+  return el("span", { class: `badge ${tone(status)}` }, el("span", { class: "sign", "aria-hidden": "true" }, STATUS[status].sign), " ", STATUS[status].word, ...more);
 }
 
 function tone(status) {
-  return status === "not graded" ? "skipped" : status;
+  return STATUS[status].role;
 }
 
 const CUT_AT = 1_500;

@@ -70,7 +70,7 @@ function passRates(totals) {
 
 function latencies(totals, facts) {
   const timed = totals
-    .map((each, column) => ({ ...each, times: facts.filter((run) => run.model === column && GRADED.has(run.status)).map((run) => Number(run.latency_ms)).filter(Boolean) }))
+    .map((each, column) => ({ ...each, times: facts.filter((run) => run.model === column && STATUS[run.status].graded).map((run) => Number(run.latency_ms)).filter(Boolean) }))
     .filter((each) => each.latency !== null && each.times.length);
   const most = Math.max(0, ...timed.map((each) => each.latency.max_ms));
   if (!most) return null;

@@ -3,7 +3,6 @@
 const AT_ONCE = 120;
 const AT_A_TIME = 300;
 const MOST = 3_000;
-const WORST = ["failed", "error", "stopped", "warned", "not graded", "skipped", "passed"];
 
 class Filter {
   constructor(parameters = new URLSearchParams()) {
@@ -100,7 +99,7 @@ class Matrix {
   }
 
   #rank(each) {
-    return Math.min(...each.byModel.map((cell) => (cell === null ? WORST.length : WORST.indexOf(cell.status))));
+    return Math.min(...each.byModel.map((cell) => (cell === null ? STATUSES.length : STATUS[cell.status].urgency)));
   }
 
   #changeTo(filter) {
@@ -148,16 +147,16 @@ class Matrix {
     const cell = each.byModel[column];
     const runs = each.runs[column];
     if (!runs.length) return el("span", { class: "quiet", role: "img", "aria-label": "not run" }, NOTHING);
-    if (cell === null) return this.#cellButton(each, column, "skipped", "↳ fork", "a fork", ["↳ fork"]);
+    if (cell === null) return this.#cellButton(each, column, "muted", "↳ fork", "a fork", ["↳ fork"]);
     const share = this.withRepeats && cell.graded ? `${cell.good}/${cell.graded}` : null;
-    const value = GRADED.has(cell.status) ? score(cell.score) : cell.status;
-    const said = `${this.models[column]}: ${cell.status}${share ? `, ${cell.good} of ${cell.graded} runs` : ""}${cell.score === null ? "" : `, score ${value}`}`;
+    const value = STATUS[cell.status].graded ? score(cell.score) : STATUS[cell.status].word;
+    const said = `${this.models[column]}: ${STATUS[cell.status].word}${share ? `, ${cell.good} of ${cell.graded} runs` : ""}${cell.score === null ? "" : `, score ${value}`}`;
     const seen = [share, value].filter(Boolean).join(" "); // voice control presses a button by its text
     const reason = cell.reason === null || cell.status === "passed" ? "" : `: ${oneLine(cell.reason)}`;
     const apart = runs.some((run) => run.disagree);
     const label = `${seen}, ${said}${apart ? ", the graders disagree" : ""}`;
     return this.#cellButton(each, column, tone(cell.status), label, said + reason, [
-      el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[cell.status]),
+      el("span", { class: "sign", "aria-hidden": "true" }, STATUS[cell.status].sign),
       share && [el("b", null, share), " "],
       el("span", null, value),
       apart && el("span", { class: "apart", "aria-hidden": "true", title: "the graders disagree" }, "≠"),
@@ -261,7 +260,7 @@ class Matrix {
     const counts = new Map();
     for (const each of data.cases) for (const cell of each.byModel) if (cell) counts.set(cell.status, (counts.get(cell.status) ?? 0) + 1);
     const statuses = STATUSES.filter((status) => counts.has(status)).map((status) => {
-      const toggle = el("button", { type: "button", class: `toggle ${tone(status)}`, "aria-pressed": String(filter.statuses.has(status)) }, el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[status]), ` ${status} `, el("small", null, whole(counts.get(status))));
+      const toggle = el("button", { type: "button", class: `toggle ${tone(status)}`, "aria-pressed": String(filter.statuses.has(status)) }, el("span", { class: "sign", "aria-hidden": "true" }, STATUS[status].sign), ` ${STATUS[status].word} `, el("small", null, whole(counts.get(status))));
       toggle.addEventListener("click", () => {
         if (!filter.statuses.delete(status)) filter.statuses.add(status);
         toggle.setAttribute("aria-pressed", String(filter.statuses.has(status)));

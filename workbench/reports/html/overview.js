@@ -61,12 +61,12 @@ function figures({ report }) {
     totals.judging.asked && ["judges asked", whole(totals.judging.asked), totals.judging.cost_usd === null ? "" : dollars(totals.judging.cost_usd)],
     timing?.cases_a_minute && ["cases a minute", figure(Number(decimals(timing.cases_a_minute, 1))), ""],
   ];
-  const counts = STATUSES.map((status) => [status, report.totals[{ error: "errors", "not graded": "not_graded" }[status] ?? status]]);
+  const counts = STATUSES.map((status) => [STATUS[status], report.totals[STATUS[status].total]]);
   const all = totals.runs || 1;
-  const bar = el("div", { class: "shares", role: "img", "aria-label": counts.filter(([, count]) => count).map(([status, count]) => `${count} ${status}`).join(", ") });
+  const bar = el("div", { class: "shares", role: "img", "aria-label": counts.filter(([, count]) => count).map(([status, count]) => `${count} ${status.counted}`).join(", ") });
   for (const [status, count] of counts) {
     if (!count) continue;
-    const part = el("span", { class: tone(status), title: `${count} ${status}` }, `${SIGNS[status]} ${whole(count)}`);
+    const part = el("span", { class: status.role, title: `${count} ${status.counted}` }, `${status.sign} ${whole(count)}`);
     part.style.flexGrow = String(count / all);
     bar.append(part);
   }
@@ -118,10 +118,13 @@ function reached(value, demanded) {
   return decimals(value);
 }
 
+// The statuses that have a column: whose runs were judged, or should have been.
+const SHOWN = Object.values(STATUS).filter((status) => status.role !== "muted");
+
 function models({ head, cases }) {
   const k = Math.max(0, ...head.totals.map((each) => each.passing.length));
   const repeats = k > 1;
-  const titles = ["model", "cases", ...["passed", "warned", "failed", "error"].map((status) => `${SIGNS[status]} ${status}`), "pass rate", "95% interval", "valid arguments", "score", "95% of score", "p50", "p95", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
+  const titles = ["model", "cases", ...SHOWN.map((status) => `${status.sign} ${status.word}`), "pass rate", "95% interval", "valid arguments", "score", "95% of score", "p50", "p95", "tokens", "cost", ...(repeats ? [`pass@${k}`, `pass^${k}`] : [])];
   const passing = (each, name) => {
     const found = each.passing.find((one) => one.k === k);
     return found ? percent(found[name]) : NOTHING;
@@ -135,7 +138,7 @@ function models({ head, cases }) {
       el("th", { scope: "row" }, each.model),
       [
         whole(each.cases),
-        ...[each.passed, each.warned, each.failed, each.errors].map((count) => (count ? whole(count) : "0")),
+        ...SHOWN.map((status) => (each[status.total] ? whole(each[status.total]) : "0")),
         `${percent(each.pass_rate)}${rests(each.graded)}`,
         each.interval ? `${percent(each.interval.low)} to ${percent(each.interval.high)}` : NOTHING,
         each.valid_arguments?.tools.length ? (each.valid_arguments.rate === null ? "unknown" : percent(each.valid_arguments.rate)) : NOTHING,

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from workbench.dataclasses import json_text
+from workbench.grading.status import Status
 from workbench.reports.html.records import PageCase, PageFacts, PageHead, PageRun, page_run
 from workbench.reports.json_base import ReportModel
 from workbench.reports.json_writing import Records, Redactor
@@ -151,7 +152,9 @@ def part(name: str) -> str:
 
 @cache
 def _script() -> str:
-    return '"use strict";\n' + "".join(map(part, _SCRIPTS))
+    parts = ("sign", "word", "counted", "role", "urgency", "graded", "total")
+    statuses = {status.value: {name: getattr(status, name) for name in parts} for status in Status}
+    return f'"use strict";\nconst STATUS = {json_text(statuses)};\n' + "".join(map(part, _SCRIPTS))
 
 
 def _hash(text: str) -> str:

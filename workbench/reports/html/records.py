@@ -10,8 +10,9 @@ from pydantic import Field, JsonValue
 from workbench.analysis.expectations import Expectations, expectations_of
 from workbench.analysis.side_by_side import Row
 from workbench.grading.explanation import explain, in_numbers
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.reports.comparison_json import ComparedCaseReport, ModelReport, PairReport, compared_case
 from workbench.reports.json_base import Finite, ReportModel
 from workbench.reports.json_report import ReportDocument, RunReport, run_fields

@@ -33,11 +33,11 @@ class CaseView {
     const all = this.each.runs.flat();
     const groups = this.each.runs.map((runs, column) => {
       if (!runs.length) return null;
-      const chips = runs.map((run) => el("button", { type: "button", class: `chip ${tone(run.status)}`, "aria-pressed": String(run === this.run), title: run.reason === null ? run.status : `${run.status}: ${oneLine(run.reason)}`, onclick: () => this.show(run, this.beside === run ? null : this.beside) }, SIGNS[run.status], " ", runName(run, runs)));
+      const chips = runs.map((run) => el("button", { type: "button", class: `chip ${tone(run.status)}`, "aria-pressed": String(run === this.run), title: run.reason === null ? STATUS[run.status].word : `${STATUS[run.status].word}: ${oneLine(run.reason)}`, onclick: () => this.show(run, this.beside === run ? null : this.beside) }, STATUS[run.status].sign, " ", runName(run, runs)));
       return el("div", { class: "of-model" }, el("span", { class: "model" }, this.data.head.models[column]), chips);
     });
     const others = all.filter((run) => run !== this.run);
-    const select = others.length > 0 && el("select", { "aria-label": "Side by side with" }, el("option", { value: "" }, "side by side with …"), others.map((run) => el("option", { value: run.number, selected: run === this.beside }, `${SIGNS[run.status]} ${this.data.head.models[run.model]} ${runName(run, this.each.runs[run.model])}`)));
+    const select = others.length > 0 && el("select", { "aria-label": "Side by side with" }, el("option", { value: "" }, "side by side with …"), others.map((run) => el("option", { value: run.number, selected: run === this.beside }, `${STATUS[run.status].sign} ${this.data.head.models[run.model]} ${runName(run, this.each.runs[run.model])}`)));
     if (select) select.addEventListener("change", () => this.show(this.run, others[select.selectedIndex - 1] ?? null));
     this.chosen.replaceChildren(...(select ? [...groups.filter(Boolean), select] : []));
   }
@@ -45,7 +45,7 @@ class CaseView {
 
 function runName(run, runs) {
   if (run.fork) return "↳ fork";
-  return runs.length > 1 ? `#${run.repeat + 1}` : run.status;
+  return runs.length > 1 ? `#${run.repeat + 1}` : STATUS[run.status].word;
 }
 
 function runView(run) {
@@ -89,8 +89,8 @@ function gradeTabs(run, show) {
   if (!run.grades.length) return null;
   const tabs = run.grades.map((grade, at) => {
     const applies = grade.verdict !== "not applicable";
-    const status = grade.verdict === "error" ? "error" : applies ? (grade.status ?? grade.verdict) : "skipped";
-    const tab = el("button", { type: "button", class: `tab ${tone(status)}`, "aria-pressed": String(at === 0) }, el("span", null, grade.grader, at === 0 && el("small", null, " decides")), el("b", null, grade.verdict === "error" ? SIGNS.error : applies ? `${SIGNS[status]} ${score(grade.score)}` : "n/a"));
+    const status = grade.verdict === "error" ? "error" : applies ? (grade.status ?? grade.verdict) : null;
+    const tab = el("button", { type: "button", class: `tab ${status ? tone(status) : "muted"}`, "aria-pressed": String(at === 0) }, el("span", null, grade.grader, at === 0 && el("small", null, " decides")), el("b", null, grade.verdict === "error" ? STATUS.error.sign : applies ? `${STATUS[status].sign} ${score(grade.score)}` : "n/a"));
     tab.addEventListener("click", () => {
       for (const other of tabs) other.setAttribute("aria-pressed", String(other === tab));
       show(grade);
@@ -151,7 +151,7 @@ function fold(kind, title, content, isOpen = false) {
 
 function stepsView(run) {
   if (!run.steps.length) return null;
-  const line = (step) => el("li", { class: step.status ? tone(step.status) : "skipped" }, `${step.status ? SIGNS[step.status] : NOTHING} step ${step.step}  ${step.score === null ? NOTHING : score(step.score)}  ${step.why}`);
+  const line = (step) => el("li", { class: step.status ? tone(step.status) : "muted" }, `${step.status ? STATUS[step.status].sign : NOTHING} step ${step.step}  ${step.score === null ? NOTHING : score(step.score)}  ${step.why}`);
   return fold("steps", "Steps, each on its own", el("ul", null, run.steps.map(line)), true);
 }
 
@@ -241,7 +241,7 @@ function actualCall(call, pairing, run) {
   const forbidden = pairing !== null && pairing.prohibition !== null;
   const state = pairing === null ? "" : expected && right ? "passed" : "failed";
   const note = pairing === null ? "" : expected === null ? pairing.outcome : pairing.same_tool ? pairing.outcome : `${pairing.outcome}, expected ${expected.tool}`;
-  const head = el("div", { class: "call-head" }, el("span", { class: "sign", "aria-hidden": "true" }, state ? SIGNS[state] : "→"), el("code", { class: "tool" }, call.tool), note && el("span", { class: `outcome ${state}` }, forbidden ? `forbidden: ${note}` : note), call.server !== null && el("small", null, `server ${call.server}`));
+  const head = el("div", { class: "call-head" }, el("span", { class: "sign", "aria-hidden": "true" }, state ? STATUS[state].sign : "→"), el("code", { class: "tool" }, call.tool), note && el("span", { class: `outcome ${state}` }, forbidden ? `forbidden: ${note}` : note), call.server !== null && el("small", null, `server ${call.server}`));
   return el(
     "div",
     { class: `call actual ${state}` },
@@ -274,7 +274,7 @@ function argumentsTable(given, pairing) {
     return el(
       "tr",
       { class: state },
-      el("td", { class: "sign" }, state ? SIGNS[state] : "·"),
+      el("td", { class: "sign" }, state ? STATUS[state].sign : "·"),
       el("th", { scope: "row" }, each.argument, each.required && el("small", { title: "the run fails without it, whatever the score is" }, " required")),
       el("td", null, each.given ? longText(json(each.got)) : el("em", null, "not given")),
       el("td", null, el("code", null, each.expected)),

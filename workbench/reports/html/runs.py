@@ -10,6 +10,7 @@ from typing import Literal
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import compared
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.reports.baseline import confirmation_lines
 from workbench.reports.batch_diff import counts_text
@@ -125,7 +126,7 @@ def verdict_of(report: RunsReport) -> PageVerdict:
     totals, quality, good = report.totals, report.quality, report.exit_code == 0
     missed = [gate for gate in quality.gates if not gate.met]
     aggregates = [each for each in quality.aggregates if not each.met]
-    failed = quality.cases.number("failed")
+    failed = quality.cases.number(Status.FAILED)
     reasons = [
         "not all runs finished" if report.interrupted else "",
         "something that belongs here is missing" if report.incomplete else "",

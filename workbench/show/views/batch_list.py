@@ -9,11 +9,11 @@ from pathlib import Path
 
 from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
 from workbench.numerals import cost_text, counted, rate_text, short_count
 from workbench.show.doc import Column, Table, Value, age, joined, names, rate, share, short_when, when, words
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK, sparkline
 from workbench.show.spans import Role
 from workbench.show.visible import model_label, one_line
@@ -23,7 +23,7 @@ NARROW = 64
 ROOMY = 100
 """From this width on, ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
-_IN_RESULTS: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "not graded")
+_IN_RESULTS = [status for status in Status if status.final]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,8 @@ def _states(row: BatchFacts) -> list[Value]:
 def _results(row: BatchFacts) -> Value:
     """Return how the runs ended: `✓12 ✗3`."""
     counts = {status: sum(part.counts[status] for part in row.parts) for status in _IN_RESULTS}
-    signs = ((*STATUS_SIGNS[status], count) for status, count in counts.items() if count)
-    shown = [words(f"{sign}{short_count(count)}", role) for sign, role, count in signs]
-    return Value(joined(shown, " ").spans, {status.replace(" ", "_"): count for status, count in counts.items()})
+    shown = [words(f"{each.sign}{short_count(count)}", each.role) for each, count in counts.items() if count]
+    return Value(joined(shown, " ").spans, {status.column: count for status, count in counts.items()})
 
 
 def _note(row: BatchFacts) -> Value:

@@ -14,6 +14,7 @@ from workbench.authoring.proposal import Proposal, accept_steps, proposal_withou
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.suite.model import Case, Suite
@@ -126,7 +127,7 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
         return "the case has errors now"
     if not graded_alike(run.planned, now.suite, now.case):
         return "the run is being regraded"
-    if result.status == "passed":
+    if result.status == Status.PASSED:
         return "the run now passes"
     grade = result.grade
     reason = grade.reason if grade is not None else result.error or ""

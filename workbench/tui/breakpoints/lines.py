@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from workbench.authoring.form.completions import Completion
 from workbench.authoring.form.tables import tool_of_call, value_at
 from workbench.engine.breakpoints import KINDS, Breakpoint, BreakpointError, breakpoint_line, breakpoint_of
+from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span, cut_line, wrap
 from workbench.show.visible import one_line
@@ -36,7 +37,7 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
             return Breakpoint("error" if failed else "tool", item.tool)
         case RoundItem() | HoldItem():
             return Breakpoint("round", round=item.round)
-        case OutcomeItem() if item.result is not None and item.result.status == "failed":
+        case OutcomeItem() if item.result is not None and item.result.status == Status.FAILED:
             return Breakpoint("failed-check")
         case None | OutcomeItem():
             return NOTHING_IN_RUN

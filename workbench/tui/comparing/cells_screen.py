@@ -16,7 +16,7 @@ from workbench.history.records import HistoryError
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.reports.values import estimate_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.again import AgainScreen
@@ -50,7 +50,7 @@ class RepeatChoiceScreen(Dialog[int]):
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
         options = {
             run.repeat: Option(
-                f"{run.repeat + 1:>3}  {STATUS_SIGNS[run.status][0]} {run.status:<8} {score_text(run.score, ''):>4}",
+                f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score_text(run.score, ''):>4}",
                 f"{duration_text(run.limited_ms) if run.limited_ms else '–':>8}  {one_line(run.reason or '')}",
             )
             for run in cell.runs

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.dataclasses import dataclass
-from workbench.grading.repeats import BROKEN_OFF, WORST_FIRST
+from workbench.grading.status import WORST_FIRST, worst_of
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
 from workbench.show.visible import model_label, one_line
 from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
@@ -219,7 +219,7 @@ def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line
     line = [Span(f"{sign} ", role)]
     if repeats > 1:
         share = f"{cell.good:>{digits}}/{cell.graded:<{digits}}" if cell.is_graded else ""
-        broken, tone = STATUS_SIGNS[cell.broke_off] if cell.broke_off is not None else (" ", role)
+        broken, tone = cell.broke_off.mark if cell.broke_off is not None else (" ", role)
         line += [Span(f"{share:<{2 * digits + 1}}", "text"), Span(f"{broken} ", tone)]
     if not cell.is_graded:
         line.append(Span(cell.status, role))
@@ -267,14 +267,13 @@ def cell_text(state: CompareState, width: int) -> Line:
 def _broken_off(cell: Cell) -> Line:
     """Return which runs of a graded cell have no verdict, and why if they share a reason."""
     line: list[Span] = []
-    for status in BROKEN_OFF if cell.is_graded else ():
-        runs = [run for run in cell.runs if run.status == status]
+    for status in WORST_FIRST if cell.is_graded else ():
+        runs = [run for run in cell.runs if run.status == status and not status.graded]
         if runs:
-            in_words = "in error" if status == "error" else status
             reasons = {run.reason for run in runs}
             why = f": {one_line(reason)}" if len(reasons) == 1 and (reason := reasons.pop()) else ""
-            of = f"{len(runs)} of {counted(len(cell.runs), 'run')} {in_words}{why}"
-            line.append(Span(f"; {of}", STATUS_SIGNS[status][1]))
+            of = f"{len(runs)} of {counted(len(cell.runs), 'run')} {status.counted}{why}"
+            line.append(Span(f"; {of}", status.role))
     return tuple(line)
 
 
@@ -301,7 +300,7 @@ def _sign(standing: Standing) -> tuple[str, Role]:
     if standing.waits is not None:
         return (GLYPHS.asks, "warned") if standing.waits == "asks" else (GLYPHS.held, "warned")
     if standing.stage == "done" and standing.cell is not None:
-        return STATUS_SIGNS[standing.cell.status]
+        return standing.cell.status.mark
     if standing.stage == "not run":
         return GLYPHS.never, "muted"
     return GLYPHS.running, "running" if standing.stage == "running" else "muted"
@@ -323,8 +322,8 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
     over = [one.cell for one in standings if one.cell is not None]
     found = {cell.status for cell in over if cell.is_graded} or {cell.status for cell in over}
-    worst = next((status for status in WORST_FIRST if status in found), None)
-    return STATUS_SIGNS[worst] if worst is not None else (GLYPHS.never, "muted")
+    worst = worst_of(found)
+    return worst.mark if worst is not None else (GLYPHS.never, "muted")
 
 
 def _beside(state: CompareState, key: CellKey) -> Span:

@@ -13,7 +13,7 @@ from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import LEVEL
 from workbench.numerals import counted, p_text, score_text
 from workbench.reports.compared_words import rules_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
@@ -72,7 +72,7 @@ class PairedState(ListState[Pair]):
         """Return a case: its result with the first and with the second."""
         spans: list[Span] = [Span(" ")]
         for at, cell in enumerate(self.rows[index]):
-            sign, role = STATUS_SIGNS[cell.status]
+            sign, role = cell.status.mark
             spans += [Span(f" {GLYPHS.call} ", "muted")] if at else []
             spans.append(Span(f"{sign} {score_text(cell.score, ''):>{_SCORE_CELLS}}", role))
         concordant = index >= len(self.found.discordant)

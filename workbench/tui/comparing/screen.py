@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from workbench.analysis.side_by_side import WhenLeft, compared
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
@@ -444,7 +445,7 @@ class Compared:
         keys = [case.on(model) for case in state.cases for model in state.models]
         cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
         runs = (run for key in keys for run in self._source.records(key))
-        missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == "stopped")
+        missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == Status.STOPPED)
         numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
         if cells:
             names = {case.suite: case.suite_name for case in state.cases}

@@ -15,6 +15,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import contenders
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
 from workbench.history.records import RunRow
 from workbench.suite.model import Gate
 from workbench.suite.settings import models_of
@@ -71,12 +72,14 @@ class Standing:
     @property
     def is_in_error(self) -> bool:
         """Whether all runs ended, and at least one in an error."""
-        return self.stage == "done" and self.cell is not None and any(run.status == "error" for run in self.cell.runs)
+        return (
+            self.stage == "done" and self.cell is not None and any(run.status == Status.ERROR for run in self.cell.runs)
+        )
 
     @property
     def is_missing(self) -> bool:
         """Whether a run never began, or was stopped."""
-        stopped = self.cell is not None and any(run.status == "stopped" for run in self.cell.runs)
+        stopped = self.cell is not None and any(run.status == Status.STOPPED for run in self.cell.runs)
         return self.stage == "not run" or (self.stage == "done" and stopped)
 
 
@@ -358,7 +361,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
     stage: Stage = "running" if over or any(run.standing == "running" for run in runs) else "waiting"
     _, later = min((wait for run in runs if (wait := run.wait) is not None), default=(None, None))
     spoke = [run.figures for run in before if run.figures is not None]
-    if spoke and all(run.status == "stopped" for run in over):
+    if spoke and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(spoke), len(runs), waits, before=True, later=later)
     return Standing(stage, cell, len(runs), waits, later=later)
 

@@ -8,7 +8,6 @@ from workbench.analysis.comparison import Cell, CellKey, scores_differ
 from workbench.analysis.side_by_side import differ
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
-from workbench.grading.repeats import WORST_FIRST
 from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
 from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.stored import case_text
@@ -354,4 +353,4 @@ class CompareState:
 
 def badness(cell: Cell) -> tuple[int, float, float]:
     """Return the sort key of a cell: status, then score, then latency."""
-    return -WORST_FIRST.index(cell.status), -(cell.score or 0.0), cell.latency_ms or 0.0
+    return -cell.status.urgency, -(cell.score or 0.0), cell.latency_ms or 0.0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.message import Message as TextualMessage
 
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
@@ -193,6 +194,6 @@ class Failures:
     def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
         """Describe the other suites with failures."""
         rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
-        others = [suite for suite in rest if any(run.status == "failed" for run in self._runs([suite]))]
+        others = [suite for suite in rest if any(run.status == Status.FAILED for run in self._runs([suite]))]
         first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
         return f"{first} and {counted(len(others) - 1, 'other suite')}" if len(others) > 1 else first

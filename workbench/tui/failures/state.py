@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.causes import Cause
 from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failures_of
-from workbench.grading.grade import GRADED
 from workbench.reports.failures import failures_text
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.run_book.record import RunRecord
@@ -39,13 +38,13 @@ class FailureList(FoldingState[FailureRow]):
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
-        done = [record for record in records if record.status is not None]
-        self.records = [record for record in done if record.status in GRADED]
+        done = [(record, record.status) for record in records if record.status is not None]
+        self.records = [record for record, status in done if status.graded]
         # The state at this moment; runs may be regraded meanwhile.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
         self.failures: Failures = failures_of(())
         self.suite_names = {str(path): name for path, name in suite_names.items()}
-        self.several_models = len({record.model for record in done}) > 1
+        self.several_models = len({record.model for record, _ in done}) > 1
         self.under_way = len(records) - len(done)
         """The number of runs that were active when this was created."""
 

@@ -13,6 +13,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, plan_runs, same_question
+from workbench.grading.status import Status
 from workbench.lab.faults import FAULTS, LASTS
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
@@ -146,12 +147,12 @@ class FaultTrials:
             run
             for run in self._selection.book.runs_that_count((planned.file.path, planned.case.id))
             if run.model == planned.model
-            and run.status not in (None, "error", "stopped")
+            and run.status not in (None, Status.ERROR, Status.STOPPED)
             and same_question(run.made, planned.file.suite, planned.written)
             and (result := run.result) is not None
             and not any(place.call is not None for place in result.redacted)
         ]
-        return next((run for run in runs if run.status in ("passed", "warned")), next(iter(runs), None))
+        return next((run for run in runs if run.status is not None and run.status.good), next(iter(runs), None))
 
     async def _planned(self, found: _Found, options: FaultOptions) -> FaultPlan:
         from workbench.lab.faults import plan_faults

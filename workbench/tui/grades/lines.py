@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
-from workbench.grading.grade import Grade, Metric, Status, disagree, reason_of
+from workbench.grading.grade import Grade, Metric, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import counted, duration_text, score_text
 from workbench.reports.grade_text import issue_text, metric_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
 from workbench.show.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
@@ -25,7 +26,7 @@ ROWS = 3
 MAX_ISSUES = 200
 """The number of issues shown. Copying includes all."""
 
-_VERBS: Mapping[Status, str] = {"failed": "fail it", "warned": "warn", "passed": "pass it"}
+_VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn", Status.PASSED: "pass it"}
 
 _MIN_BEHIND_CELLS = 10
 """If less width is left after a label, the text goes to the next row."""
@@ -50,13 +51,13 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 
 
 def _sign(grade: Grade) -> tuple[str, Role]:
-    if grade.verdict == "not applicable":
+    if grade.verdict == NOT_APPLICABLE:
         return GLYPHS.skipped, "muted"
-    return STATUS_SIGNS[status_of(grade)]
+    return status_of(grade).mark
 
 
 def _word(grade: Grade) -> str:
-    return "not applicable" if grade.verdict == "not applicable" else status_of(grade)
+    return "not applicable" if grade.verdict == NOT_APPLICABLE else status_of(grade)
 
 
 class GradePage(NamedTuple):
@@ -86,7 +87,7 @@ def grade_page(state: GradesState, width: int) -> GradePage:
         lines += [EMPTY, heading("The graders disagree")]
         for status, side in disagreement(state.grades):
             for each in side:
-                sign, role = STATUS_SIGNS[status]
+                sign, role = status.mark
                 lines += signed(sign, f"{each.grader}: {reason_of(each)}", role, width, 1)
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
@@ -101,7 +102,7 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
     )
     lines: list[Line] = [
         cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {explanation.system}{decides}", "muted")), width),
-        *_behind(status, reason_of(grade), width, "error" if grade.verdict == "error" else "text"),
+        *_behind(status, reason_of(grade), width, "error" if grade.verdict == Status.ERROR else "text"),
     ]
     if sides := disagreement_text(state.grades):
         lines += _behind((Span(f" {GLYPHS.disagree} ", "warned"),), sides, width, "warned")
@@ -174,7 +175,7 @@ def metric_lines(metrics: Sequence[Metric], width: int) -> list[Line]:
         return []
     lines: list[Line] = [EMPTY, heading("Checks of the answer")]
     for metric in metrics:
-        sign, role = STATUS_SIGNS["passed" if metric.holds else "failed"]
+        sign, role = passed_if(metric.holds).mark
         lines += signed(sign, metric_text(metric), role, width, 1)
     return lines
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, explain
-from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
+from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.pairing import rounds_of_steps
+from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
@@ -126,4 +127,4 @@ def status_of(grade: Grade) -> Status:
     """Return the status that a grade gives the run."""
     if grade.status is not None:
         return grade.status
-    return "passed" if grade.verdict == "not applicable" else grade.verdict
+    return Status.PASSED if grade.verdict == NOT_APPLICABLE else grade.verdict

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.grading.grade import StepGrade
+from workbench.grading.status import Status
 from workbench.numerals import counted, figure, score_text
 from workbench.reports.grade_text import issue_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, wrap
 from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
@@ -39,11 +40,11 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         return []
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
     for step in steps[:MAX_STEPS]:
-        sign, role = STATUS_SIGNS[step.status] if step.status is not None else (GLYPHS.skipped, "muted")
+        sign, role = step.status.mark if step.status is not None else (GLYPHS.skipped, "muted")
         figures = "" if step.score is None else f"  {score_text(step.score, '')}"
         text = f"step {step.step}  {step.status or 'not reached'}{figures}"
         lines += signed(sign, text, role, width, 1)
-        if step.why and (step.status != "passed" or state.more):
+        if step.why and (step.status != Status.PASSED or state.more):
             rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
             lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
         for issue in step.issues[:MAX_ISSUES]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.analysis.over_time import rate_of
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.numerals import counted, duration_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import sparkline
 from workbench.show.spans import (
     ELLIPSIS,
@@ -30,9 +30,6 @@ from workbench.trajectory.events import JsonValue
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.lines.words import unless_read_only
-
-_APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped", "not graded": "not graded"}
-"""Statuses outside the pass rate, in words."""
 
 Settings = Mapping[str, JsonValue]
 
@@ -96,7 +93,8 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
-    apart = [(sum(part.counts[status] for part in parts), text) for status, text in _APART.items()]
+    outside = [status for status in Status if status.final and not status.graded]
+    apart = [(sum(part.counts[status] for part in parts), status.counted) for status in outside]
     if text := ", ".join(f"{count:,} {words}" for count, words in apart if count):
         lines += paragraph(f"Also {text}.", width, "muted")
     if state.is_going(batch):
@@ -158,9 +156,9 @@ def _suite_head(suite: SuiteRef, width: int) -> Line:
 
 def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width: int) -> Line:
     signs: list[Span] = []
-    for status, (sign, role) in STATUS_SIGNS.items():
+    for status in Status:
         if part.counts[status]:
-            signs.append(Span(f" {sign}{part.counts[status]:,}", role))
+            signs.append(Span(f" {status.sign}{part.counts[status]:,}", status.role))
     some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
     figures: Line = (Span(f"  {pass_rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY

@@ -10,10 +10,11 @@ from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey, cells_of
+from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.numerals import duration_text, score_text
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
 from workbench.show.views.batch_list import called
 from workbench.show.visible import model_label, one_line
@@ -187,7 +188,7 @@ def _short(change: CaseChange) -> Line:
 
 
 def _verdict(cell: CaseSide) -> Line:
-    sign, role = STATUS_SIGNS[cell.status]
+    sign, role = cell.status.mark
     number = score_text(cell.score, "")
     share = f" {cell.good}/{cell.graded}" if cell.graded > 1 else ""
     return (Span(sign, role), Span(f" {number}" if number else ""), Span(share, "muted"))
@@ -255,7 +256,7 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
 
 
 def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
-    sign, role = STATUS_SIGNS[cell.status]
+    sign, role = cell.status.mark
     facts = [f"{score_text(cell.score, '')}"] if cell.score is not None else []
     if cell.graded > 1:
         facts.append(f"{cell.good} of {cell.graded} good")
@@ -265,6 +266,6 @@ def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
         facts.append(duration_text(cell.latency_ms))
     text = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
     yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
-    if cell.status != "passed":
+    if cell.status != Status.PASSED:
         for reason in (cell.reason,) if cell.reason else cell.reasons[:3]:
             yield from paragraph(one_line(reason), width, "muted", 5)

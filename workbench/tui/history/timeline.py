@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from workbench.history.records import RunRow
 from workbench.numerals import cost_text, counted, duration_text, moment_text, score_text, tokens_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import text_table
 from workbench.show.signs import sparkline
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
@@ -32,9 +32,6 @@ TIMED_CELLS = 48
 
 NAME_CELLS = 18
 """The width for the number and name of a batch."""
-
-_GOOD = {"passed": 1.0, "warned": 1.0, "failed": 0.0}
-"""The value of a run without a score in the trend."""
 
 
 class Timeline(MarkedState[RunRow]):
@@ -85,8 +82,8 @@ class Timeline(MarkedState[RunRow]):
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures
-            if figures is not None and not run.is_fork and figures.status in _GOOD:
-                value = figures.score if figures.score is not None else _GOOD[figures.status]
+            if figures is not None and not run.is_fork and figures.status.graded:
+                value = figures.score if figures.score is not None else float(figures.status.good)
                 found.setdefault(run.model, []).append(0.0 if math.isnan(value) else min(max(value, 0.0), 1.0))
         return {model: scores[-MAX_TREND:] for model, scores in found.items()}
 
@@ -127,7 +124,7 @@ def _came_to(run: RunRow, *, timed: bool) -> Line:
     figures = run.figures
     if figures is None:
         return (Span(f"{GLYPHS.missing} missing ", "warned"),)
-    sign, role = STATUS_SIGNS[figures.status]
+    sign, role = figures.status.mark
     took = f"{limited_time(figures):>9} " if timed else ""
     return (Span(f"{sign} ", role), Span(f"{score_text(figures.score, ''):>4}"), Span(f" {took}", "muted"))
 
@@ -179,7 +176,7 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
         resumes = unless_read_only(", and c there resumes it")
         yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
-    sign, role = STATUS_SIGNS[figures.status]
+    sign, role = figures.status.mark
     number = f"  {score_text(figures.score, '')}" if figures.score is not None else ""
     yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
     if figures.reason:

@@ -11,7 +11,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.grading.status import Status
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, wrap_line
 from workbench.tui.kit.actions import Action, Situation, key_for, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
@@ -26,12 +27,7 @@ KEYS_CELLS = len("Tab Shift+Tab")
 """The width of the key column in each section."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
-    (*STATUS_SIGNS["passed"], "passed"),
-    (*STATUS_SIGNS["warned"], "warned: good enough to pass, worth a look; an issue; a warning of a suite"),
-    (*STATUS_SIGNS["failed"], "failed: the model called tools wrongly"),
-    (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
-    (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
-    (*STATUS_SIGNS["not graded"], "not graded: the case expects nothing yet"),
+    *((*status.mark, f"{status}: {status.meaning}" if status.meaning else status.word) for status in Status),
     (GLYPHS.running, "running", "waiting or running"),
     (
         GLYPHS.held,

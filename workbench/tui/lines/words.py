@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from workbench.config.read_only import is_read_only
 from workbench.grading.grade import RunResult, StepGrade
+from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
@@ -55,7 +56,7 @@ MAX_NAMED = 8
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
     """Return which steps of a chain failed."""
-    failed = [str(step.step) for step in steps if step.status == "failed"]
+    failed = [str(step.step) for step in steps if step.status == Status.FAILED]
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
@@ -65,11 +66,11 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
 def why_not_graded(result: RunResult) -> str:
     """Return why a finished run has no grades, as the end of a sentence."""
     why = one_line(result.error or "")
-    if result.status == "skipped":
+    if result.status == Status.SKIPPED:
         return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"
-    if result.status == "stopped":
+    if result.status == Status.STOPPED:
         return "you stopped this run, so it is not graded"
-    if result.status == "not graded":
+    if result.status == Status.NOT_GRADED:
         return f"this case {why}, so there is nothing to grade"
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out"):

@@ -10,7 +10,7 @@ from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
@@ -30,7 +30,8 @@ from workbench.engine.events import (
 )
 from workbench.engine.plan import PlannedRun
 from workbench.engine.redaction import SuiteParts
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult
+from workbench.grading.status import Status
 from workbench.reports.progress import Progress as BatchProgress
 from workbench.suite.variants import variant_name_of
 from workbench.trajectory.events import Event
@@ -273,7 +274,7 @@ class RunBook:
 
     def is_to_run_again(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or one of its latest runs was stopped."""
-        stopped = any(run.status == "stopped" for run in counting(self._latest.get(case, {})))
+        stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RUN_AGAIN
 
     def summary(self, case: CaseKey) -> CaseSummary:
@@ -329,8 +330,10 @@ class RunBook:
         """Count the latest runs of all cases."""
         self._count()
         asking = sum(run.asks for run in self._running.values())
-        totals = {name.replace(" ", "_"): count for name, count in self._counted.totals.items()}
-        return Counts(**totals, asking=asking, held=len(self.held_runs))
+        totals = self._counted.totals
+        ended = {status: totals[status] for status in Status if status in totals}
+        going = {stage: totals[stage] for stage in ("running", "waiting") if stage in totals}
+        return Counts(ended, **going, asking=asking, held=len(self.held_runs))
 
     @property
     def held_runs(self) -> list[RunRecord]:
@@ -348,7 +351,7 @@ class RunBook:
     def endings(self) -> frozenset[Status]:
         """The statuses of the latest runs of all cases."""
         self._count()
-        return frozenset(status for status in get_args(Status) if status in self._ended.totals)
+        return frozenset(status for status in Status if status in self._ended.totals)
 
     def spend(self) -> Spend:
         """Return the usage of the latest runs of all cases."""

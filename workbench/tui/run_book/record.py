@@ -16,9 +16,9 @@ from workbench.config.secrets import NO_SECRETS, Finder
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_question
 from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
-from workbench.grading.grade import RunResult, Status, disagree
-from workbench.grading.repeats import BROKEN_OFF
+from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.trajectory import Trajectory, fold
@@ -47,7 +47,7 @@ class RunKind(NamedTuple):
 
 Stage = Literal["waiting", "running", "done"]
 
-RUN_AGAIN: frozenset[Status] = frozenset({"failed", "error", "stopped"})
+RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
 """The statuses of runs that a user may want to repeat."""
 
 
@@ -143,7 +143,7 @@ class RunRecord:
     @property
     def broke_off(self) -> bool:
         """Whether the run ended before its end. One whose case expects nothing yet did not, but is not graded."""
-        return self.status in BROKEN_OFF and self.status != "not graded"
+        return self.status in (Status.ERROR, Status.STOPPED, Status.SKIPPED)
 
     @property
     def status(self) -> Status | None:

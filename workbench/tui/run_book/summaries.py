@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import GRADED, Status, StepGrade
-from workbench.grading.repeats import WORST_FIRST, joined
+from workbench.grading.grade import StepGrade
+from workbench.grading.repeats import joined
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.suite.variants import variant_name_of
 from workbench.tui.run_book.record import RunKind, RunRecord, Stage
 
@@ -114,10 +116,10 @@ def _came_to_less(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> boo
 
 def _verdicts(runs: Sequence[RunRecord]) -> int:
     """Return how many of the runs ended, errors included."""
-    return sum(run.figures is not None and run.status != "stopped" for run in runs)
+    return sum(run.figures is not None and run.status != Status.STOPPED for run in runs)
 
 
-_WORST_STEP_FIRST: tuple[Status | None, ...] = ("error", "failed", None, *WORST_FIRST[2:])
+_WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_FIRST[2:])
 """`None` means never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
@@ -157,9 +159,9 @@ class CaseTally(NamedTuple):
         """Count cases."""
         good, graded, errors = 0, 0, 0
         for case in cases:
-            good += case.graded in ("passed", "warned")
+            good += case.graded is not None and case.graded.good
             graded += case.graded is not None
-            errors += case.status == "error"
+            errors += case.status == Status.ERROR
         return cls(good, graded, errors)
 
     def plus(self, other: CaseTally) -> CaseTally:
@@ -169,8 +171,8 @@ class CaseTally(NamedTuple):
 
 def worst_graded(statuses: Collection[Status]) -> Status | None:
     """Return the worst status beside errors, if it is a grade."""
-    worst = next((status for status in WORST_FIRST if status != "error" and status in statuses), None)
-    return worst if worst in GRADED else None
+    worst = worst_of(status for status in statuses if status != Status.ERROR)
+    return worst if worst is not None and worst.graded else None
 
 
 @dataclass(frozen=True)
@@ -189,13 +191,7 @@ class StepSummary:
 class Counts:
     """The number of latest runs by status, and of those under way."""
 
-    passed: int = 0
-    warned: int = 0
-    failed: int = 0
-    error: int = 0
-    skipped: int = 0
-    stopped: int = 0
-    not_graded: int = 0
+    ended: Mapping[Status, int] = field(default_factory=dict)
     running: int = 0
     waiting: int = 0
     asking: int = 0
@@ -239,7 +235,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
             of_models.setdefault(run.model, []).append(run.figures)
     models = [joined(figures) for figures in of_models.values()]
     statuses = {model.status for model in models}
-    worst = next((status for status in WORST_FIRST if status in statuses), None)
+    worst = worst_of(statuses)
     scores = [model.score for model in models if model.score is not None]
     graders_disagree = any(run.graders_disagree for run in runs)
     asks, held = any(run.asks for run in going), any(run.held for run in going)

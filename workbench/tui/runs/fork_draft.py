@@ -12,6 +12,7 @@ from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
 from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.engine.turns import turns_of
+from workbench.grading.status import Status
 from workbench.suite.settings import settings_of
 from workbench.suite.variants import (
     has_variant_of,
@@ -131,7 +132,7 @@ class ForkDraft:
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
             return refusal
-        failed = {step.step for step in self.run.result.steps if step.status == "failed"}
+        failed = {step.step for step in self.run.result.steps if step.status == Status.FAILED}
         stops = self.at.rounds in failed
         return f"step {self.at.rounds} failed, and the chain stops there (stop_on_failure)" if stops else None
 

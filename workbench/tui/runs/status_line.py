@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from textual.timer import Timer
 
+from workbench.grading.status import Status
 from workbench.numerals import clock, cost_text, counted, duration_text, estimate_time_text, short_count
 from workbench.reports.progress import starting_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
 from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import SEPARATOR, Variants
@@ -100,6 +101,13 @@ _LESS_AND_LESS = (
 """The ranks to keep, and whether signs have words, from full to minimal."""
 
 
+def _shown_as(status: Status) -> tuple[str, str, Role]:
+    """Return the sign of a status, its words and its role. A muted one has no sign, and words at every width."""
+    sign = status.sign if status.role != "muted" else ""
+    words = f" {status.word}" if status is Status.ERROR else ""
+    return sign, words if sign else status.counted, status.role
+
+
 def _parts(
     cases: int, counts: Counts, spend: Spend, progress: Progress, bar: int, *, words: bool
 ) -> list[tuple[int, Line]]:
@@ -108,13 +116,7 @@ def _parts(
     if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
         parts.append((_BAR, progress_bar(progress, bar)))
     shown: tuple[tuple[int, str, str, Role], ...] = (
-        (counts.passed, GLYPHS.passed, "", "passed"),
-        (counts.warned, GLYPHS.warned, "", "warned"),
-        (counts.failed, GLYPHS.failed, "", "failed"),
-        (counts.error, GLYPHS.error, " error" if counts.error == 1 else " errors", "error"),
-        (counts.skipped, "", "skipped", "muted"),
-        (counts.stopped, "", "stopped", "muted"),
-        (counts.not_graded, "", "not graded", "muted"),
+        *((counts.ended.get(status, 0), *_shown_as(status)) for status in Status),
         (counts.running - counts.held, GLYPHS.running, " running", "running"),
         (counts.held, GLYPHS.held, " held", "warned"),
         (counts.asking, GLYPHS.asks, " asks" if counts.asking == 1 else " ask", "warned"),
@@ -156,9 +158,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     if not progress.under_way:
         return (about, EMPTY)
     statuses = tuple(
-        Span(f"{count:,} {sign}  ", role)
-        for status, (sign, role) in STATUS_SIGNS.items()
-        if (count := progress.statuses.get(status))
+        Span(f"{count:,} {status.sign}  ", status.role) for status in Status if (count := progress.statuses.get(status))
     )
     sign: Line = (Span(f"{progress.running:,} {GLYPHS.running}", "running"),) if progress.running else EMPTY
     waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.grading.status import Status
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSituation, Shown, Typing, key_for
 from workbench.tui.lines.words import why_not_graded
@@ -39,7 +40,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         failed="failed" in screen.book.endings,
         cases=screen.selection.tree.case_count,
         shown=_what_is_shown(shown),
-        shown_failed=shown is not None and shown.status == "failed",
+        shown_failed=shown is not None and shown.status == Status.FAILED,
         ran_before=screen.selection.last_result is not None,
         graded=shown is not None and shown.result is not None and bool(shown.result.grades),
         why_not_graded=_why_not_graded(shown),

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from workbench.grading.grade import Issue
+from workbench.grading.status import Status
 from workbench.numerals import duration_text, score_text
 from workbench.reports.by_hand import fork_text
 from workbench.reports.grade_text import issue_note
 from workbench.reports.values import progress_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ResultReceived
@@ -99,11 +100,11 @@ def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
         return [EMPTY, head, *below]
     if grade.status is None:
         return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted")), *below]
-    sign, role = STATUS_SIGNS[grade.status]
+    sign, role = grade.status.mark
     head = (*head, Span(f"  {sign} {grade.status}", role))
     if grade.score is not None:
         head = (*head, Span(f"  {score_text(grade.score, '')}", "strong"))
-    if grade.why and (expanded or grade.status != "passed"):
+    if grade.why and (expanded or grade.status != Status.PASSED):
         rows = wrap(one_line(grade.why), width - CALL_INDENT)
         below += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
     return [EMPTY, head, *below]

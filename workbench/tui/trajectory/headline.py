@@ -7,12 +7,13 @@ from datetime import datetime
 
 from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, score_text, short_tokens_text
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text, metric_text, why_passed
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import usage_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label
 from workbench.trajectory.events import FinishReason
@@ -47,7 +48,7 @@ def verdict(run: RunRecord) -> Line:
     if figures is None:
         sign, text, role = _going(run)
         return (Span(f"{sign} {text}", role),)
-    sign, role = STATUS_SIGNS[figures.status]
+    sign, role = figures.status.mark
     value = score_text(figures.score, "")
     return (Span(f"{sign} {figures.status}", role), *((Span(f" {value}", "strong"),) if value else ()))
 
@@ -119,14 +120,14 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     if result.not_regraded is not None:
         lines += signed(GLYPHS.warned, result.not_regraded, "warned", width, 1)
     grade = result.grade
-    if result.status == "error":
+    if result.status == Status.ERROR:
         lines += signed(" ", result.error or "the run ended without an error message", "error", width, 1)
         if item.finish is not None and item.finish.server_output is not None:
             lines += server_output_lines(item.finish.server_output, width, 3)
         lines += signed(" ", "Not graded: this is not the model's fault and counts in no score.", "muted", width, 1)
-    elif result.status == "skipped":
+    elif result.status == Status.SKIPPED:
         lines += signed(" ", result.error or "the suite says so", "muted", width, 1)
-    elif result.status == "stopped":
+    elif result.status == Status.STOPPED:
         lines += signed(" ", ENDINGS["stopped"], "muted", width, 1)
     elif item.finish is not None and item.finish.reason in ENDINGS:
         lines += signed(" ", ENDINGS[item.finish.reason], "muted", width, 1)
@@ -145,10 +146,10 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         role: Role = "failed" if issue.decides else "warned"
         sign = GLYPHS.failed if issue.decides else GLYPHS.warned
         lines += signed(sign, issue_text(issue), role, width, 1)
-    for metric in result.metrics if expanded or result.status != "passed" else ():
-        sign, role = STATUS_SIGNS["passed" if metric.holds else "failed"]
+    for metric in result.metrics if expanded or result.status != Status.PASSED else ():
+        sign, role = passed_if(metric.holds).mark
         lines += signed(sign, metric_text(metric), role, width, 1)
-    if grade is not None and grade.reason and (expanded or (result.status != "passed" and not grade.issues)):
+    if grade is not None and grade.reason and (expanded or (result.status != Status.PASSED and not grade.issues)):
         lines += signed(" ", grade.reason, "muted", width, 1)
     if facts := _facts(result):
         lines += signed(" ", facts, "muted", width, 1)
@@ -156,14 +157,14 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
 
 
 def _verdict(result: RunResult) -> Line:
-    sign, role = STATUS_SIGNS[result.status]
+    sign, role = result.status.mark
     grade = result.grade
     line: Line = (Span(f" {sign} {result.status}", role),)
     if grade is None:
-        return (*line, Span(f": {result.error}", role)) if result.status == "not graded" else line
+        return (*line, Span(f": {result.error}", role)) if result.status == Status.NOT_GRADED else line
     if grade.score is not None:
         line = (*line, Span(f"  {score_text(grade.score, '')}", "strong"))
-    named = grade.grader if grade.verdict != "not applicable" else f"not graded: {grade.reason}"
+    named = grade.grader if grade.verdict != NOT_APPLICABLE else f"not graded: {grade.reason}"
     line = (*line, Span(f"  {named}", "muted"))
     if disagree(result.grades):
         line = (*line, Span(f"  {GLYPHS.disagree} graders disagree: =", "warned"))

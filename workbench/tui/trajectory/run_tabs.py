@@ -9,7 +9,7 @@ from textual import events
 from textual.message import Message
 
 from workbench.numerals import score_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import key_for
@@ -126,7 +126,7 @@ def _of_one_model(runs: Sequence[RunRecord]) -> bool:
 
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
     name = f"{GLYPHS.fork} {run_name(run, runs)}" if run.is_fork else run_name(run, runs)
-    sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else _going(run)
+    sign, role = run.result.status.mark if run.result is not None else _going(run)
     value = score_text(run.result.score, "") if run.result is not None else ""
     shown: Role = "badge" if chosen else "muted"
     return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)

@@ -14,6 +14,7 @@ from pathlib import Path
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
+from workbench.grading.status import Status
 from workbench.suite.render import Table
 from workbench.tui.run_book.summaries import CaseSummary
 from workbench.tui.tree.rows import Row, SuiteRows
@@ -169,14 +170,14 @@ def advice(text: str) -> str | None:
 
 _Test = Callable[[OpenSuite, CaseOutline, CaseSummary], bool]
 
+
+def _ended(status: Status) -> _Test:
+    return lambda suite, case, summary: summary.status is status
+
+
 _TESTS: dict[str, _Test] = {
-    "passed": lambda suite, case, summary: summary.status == "passed",
-    "warned": lambda suite, case, summary: summary.status == "warned",
-    "failed": lambda suite, case, summary: summary.status == "failed",
-    "error": lambda suite, case, summary: summary.status == "error",
-    "stopped": lambda suite, case, summary: summary.status == "stopped",
-    "ungraded": lambda suite, case, summary: summary.status == "not graded",
-    "skipped": lambda suite, case, summary: case.skip is not None or summary.status == "skipped",
+    **{status.query: _ended(status) for status in Status},
+    Status.SKIPPED.query: lambda suite, case, summary: case.skip is not None or summary.status is Status.SKIPPED,
     "running": lambda suite, case, summary: summary.stage in ("waiting", "running"),
     "never": lambda suite, case, summary: summary.status is None and case.skip is None,
     "unsaved": lambda suite, case, summary: suite.is_changed(case.index),

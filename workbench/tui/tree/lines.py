@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from workbench.grading.grade import Status
+from workbench.grading.status import Status
 from workbench.numerals import age_text, counted, score_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
 from workbench.show.visible import one_line
 from workbench.tui.lines.prose import Message
@@ -132,7 +132,7 @@ def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
         return Span(sign, "muted"), (Span(word, "muted"),)
     if summary.status is None:
         return Span(GLYPHS.skipped, "muted"), (Span("not reached", "muted"),)
-    sign, role = STATUS_SIGNS[summary.status]
+    sign, role = summary.status.mark
     return Span(sign, role), _result(summary.status, summary.score, role)
 
 
@@ -146,9 +146,9 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
     if summary.status is None:
         skipped = row.case is not None and row.case.skip is not None
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
-    sign, role = STATUS_SIGNS[summary.graded or summary.status]
+    sign, role = (summary.graded or summary.status).mark
     result = _result(summary.graded or summary.status, summary.score, role)
-    if summary.status == "error" and summary.graded is not None:  # on other models
+    if summary.status == Status.ERROR and summary.graded is not None:  # on other models
         result = (Span(f"{GLYPHS.error} ", "error"), *result)
     return Span(sign, role), result
 
@@ -165,12 +165,12 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
     graded = worst_graded({cell.status for cell in last.cells})
     left: Line = (
         indent,
-        Span(f"{STATUS_SIGNS[graded or last.status][0]}{fold}", "muted"),
+        Span(f"{(graded or last.status).sign}{fold}", "muted"),
         Span(f" {one_line(row.label)}"),
     )
     marks = _marks(tree, row, NEVER_RUN)
     text = last.status if graded is None or last.score is None else score_text(last.score, "")
-    failing = f"{GLYPHS.error} " if last.status == "error" and graded is not None else ""
+    failing = f"{GLYPHS.error} " if last.status == Status.ERROR and graded is not None else ""
     result, old = f"{failing}{text}", age_text(last.began_ms, now)
     edited = is_edited_since(row, last)
     texts = [f"{GLYPHS.by_hand if edited else ''} {result} {old}".strip(), result]
@@ -188,7 +188,7 @@ def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
 
 
 def _result(status: Status, value: float | None, role: Role) -> Line:
-    if status in ("error", "stopped", "skipped", "not graded") or value is None:
+    if not status.graded or value is None:
         return (Span(status, role),)
     return (Span(score_text(value, ""), role),)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.numerals import age_text, duration_text, moment_text, score_text
-from workbench.show.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.tui.lines.prose import Message
 from workbench.tui.tree.rows import Row
@@ -40,7 +40,7 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
 
 
 def _cell(cell: Cell) -> Message:
-    sign, role = STATUS_SIGNS[cell.status]
+    sign, role = cell.status.mark
     number = f" {score_text(cell.score, '')}" if cell.score is not None else ""
     took = f" {GLYPHS.dot} {duration_text(cell.latency_ms)}" if cell.latency_ms is not None else ""
     head = (f"{sign} {cell.status}{number} {GLYPHS.dot} {model_label(cell.model)}{took}", role)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.causes import CAUSES
 from workbench.analysis.comparison import cells_of, model_totals
 from workbench.dataclasses import dataclass
+from workbench.grading.status import Status
 from workbench.numerals import age_text, cost_text, counted, tokens_text
 from workbench.reports.values import percentiles_text
 from workbench.show.glyphs import GLYPHS
@@ -19,12 +20,10 @@ from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:
-    from workbench.grading.grade import Status
     from workbench.grading.run_summary import RunSummary
+    from workbench.grading.status import Status
     from workbench.history.records import RunRow
     from workbench.tui.run_book.record import RunRecord
-
-_COUNTED: tuple[Status, ...] = ("passed", "warned", "failed", "error", "stopped", "not graded")
 
 
 @dataclass
@@ -52,11 +51,13 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
                 found.statuses[book.summary(case).status] += 1
                 records = [run for run in book.runs_that_count(case) if run.figures is not None]
                 found.runs += [run.figures for run in records if run.figures is not None]
-                found.failed += [run for run in records if run.status == "failed"]
+                found.failed += [run for run in records if run.status == Status.FAILED]
                 continue
             found.statuses[last.status] += 1
             found.runs += [run.figures for run in last.runs if run.figures is not None]
-            found.failed += [run for run in last.runs if run.figures is not None and run.figures.status == "failed"]
+            found.failed += [
+                run for run in last.runs if run.figures is not None and run.figures.status == Status.FAILED
+            ]
             found.before.append(last.began_ms)
             found.edited += is_edited_since(Row(row.key, 0, "", suite, outlines.get(key)), last)
     return found
@@ -65,8 +66,9 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
     totals = model_totals("", cells_of(found.runs).values())
-    counts = [f"{found.statuses[status]:,} {status}" for status in _COUNTED if found.statuses[status]]
-    never = found.statuses[None] + found.statuses["skipped"]
+    made = [(found.statuses[status], status) for status in Status if status is not Status.SKIPPED]
+    counts = [f"{count:,} {status.counted}" for count, status in made if count]
+    never = found.statuses[None] + found.statuses[Status.SKIPPED]
     lines: list[tuple[str, Role]] = [(", ".join((*counts, *([f"{never:,} not run"] if never else ()))), "strong")]
     if found.before:
         first, last = (age_text(at, book.now()) for at in (min(found.before), max(found.before)))

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
+from workbench.grading.status import Status
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.problems import Place
 from workbench.tui.run_book.shown.item_list import RunItems
@@ -175,7 +176,7 @@ class _Steps:
         alike = wanted == (step.expected_call if place == step.call else None)
         if not alike or (pairing is not None and wanted is not None and not pairing.same_tool):
             verdicts = ()
-        speaks = not alike or step.status == "failed" or bool(step.issues)
+        speaks = not alike or step.status == Status.FAILED or bool(step.issues)
         return (self._issues[place] if speaks else issues), verdicts
 
     def lost(
@@ -191,7 +192,7 @@ class _Steps:
     def tell(self, issue: Issue) -> bool:
         """Return whether the step that expects an issue's call reports it itself, or was never reached."""
         step = self._by_expected.get(issue.expected_call) if issue.expected_call is not None else None
-        return step is not None and step.status in ("failed", None)
+        return step is not None and step.status in (Status.FAILED, None)
 
     def _step_at(self, place: int) -> StepGrade | None:
         """Return the grade of the step that a call belongs to, `None` for calls of the final answer and outside of
