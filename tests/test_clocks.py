@@ -23,20 +23,20 @@ from workbench.show.when import took_s
 ROOT = Path(__file__).parents[1] / "workbench"
 
 TIMESTAMPS = {
-    "attaching/telling.py": 1,
-    "batches/recordings.py": 1,
+    "remote/attached/server.py": 1,
+    "engine/recordings.py": 1,
     "cli/history_regrade.py": 1,
-    "config/steady_clock.py": 1,
+    "engine/events.py": 1,
     "evaluation/regrade.py": 1,
     "evaluation/run.py": 1,
     "history/database.py": 1,
-    "importing/run_making.py": 1,
-    "observing/conversations.py": 1,
-    "observing/tee.py": 2,
+    "exchange/importers/import_files.py": 1,
+    "exchange/observed/conversations.py": 1,
+    "exchange/observed/tee.py": 2,
     "tools/audit.py": 1,
     "tools/listings.py": 1,
     "tools/pool.py": 1,
-    "tools/server_log.py": 1,
+    "tools/server_process.py": 1,
     "tui/comparing/batch_screen.py": 2,
     "tui/history/batch_work.py": 1,
     "tui/run_book/book.py": 1,
@@ -45,13 +45,13 @@ TIMESTAMPS = {
 """Where the time of day is taken to say when something happened."""
 
 OF_THE_TIME_OF_DAY = {
-    "attaching/records.py": 1,  # files that are older than a month
-    "authoring/watching.py": 1,  # folders that changed so recently that a further change may not show
+    "remote/attached/records.py": 1,  # files that are older than a month
+    "authoring/file_watch.py": 1,  # folders that changed so recently that a further change may not show
     "cli/history_list.py": 1,  # how long ago a batch began
     "cli/history_prune.py": 1,  # batches that are older than somebody says
-    "cli/running.py": 1,  # how long ago a batch began
+    "cli/batches.py": 1,  # how long ago a batch began
     "evaluation/resume.py": 1,  # the same
-    "exporting/otlp_sending.py": 1,  # dates in headers, where an answer has none of its own
+    "exchange/exporters/otlp_sender.py": 1,  # dates in headers, where an answer has none of its own
     "providers/http/errors.py": 1,  # the same
     "tui/comparing/watched.py": 2,  # at which time of day something began, or goes on
 }
@@ -96,7 +96,7 @@ def test_the_time_of_day_is_taken_only_where_it_is_meant() -> None:
             for each in ast.walk(node)
         }
         computed = [use.lineno for use in uses if id(use) in within]
-        assert not computed or name in (*OF_THE_TIME_OF_DAY, "config/steady_clock.py"), (
+        assert not computed or name in (*OF_THE_TIME_OF_DAY, "engine/events.py"), (
             f"{name}:{computed}: durations and limits are measured by time.monotonic, which nobody sets"
         )
     assert +found == Counter(TIMESTAMPS) + Counter(OF_THE_TIME_OF_DAY), (

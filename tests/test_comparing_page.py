@@ -43,7 +43,7 @@ def test_the_table_of_intervals_is_true() -> None:
     for found, *cells in rows:
         share = int(NUMBER.findall(found)[0]) / 100
         told = [share_interval(round(share * of), of) for of in sizes]
-        assert cells == [f"{100 * low:.0f} – {100 * high:.0f} %" for low, high in told]
+        assert cells == [f"{100 * low:.0f} – {100 * high:.0f}%" for low, high in told]
 
 
 @pytest.mark.parametrize("counts", re.findall(r"<!-- sentence: ([\d ]+) -->", PAGE))
@@ -86,7 +86,7 @@ def test_what_is_just_enough_is_no_more_than_even_odds_and_four_in_five_take_up_
 def test_the_examples_are_computed_rightly() -> None:
     assert round(z_of(LEVEL), 2) == 1.96
     low, high = share_interval(3, 3)
-    assert f"this one says {100 * low:.0f} to {100 * high:.0f} %" in TEXT
+    assert f"this one says {100 * low:.0f} to {100 * high:.0f}%" in TEXT
     low, high = share_interval(24, 30)
     assert f"At 80%, the interval of each rate is {100 * (high - low):.0f} points wide there" in TEXT
     once, twice, *_ = passing([(3, 5)])
@@ -110,7 +110,7 @@ def _shares(cell: str) -> tuple[float, float]:
 
 
 def _percent(share: float) -> str:
-    return "<1%" if share < 0.005 else ">99%" if share > 0.995 else f"{100 * share:.0f} %"
+    return "<1%" if share < 0.005 else ">99%" if share > 0.995 else f"{100 * share:.0f}%"
 
 
 def _power(of: int, better: float, worse: float) -> float:

@@ -7,7 +7,7 @@ Shares of the processor time of a command that each saves, medians of interleave
 | data classes of `workbench.dataclasses` | 22 % | 18 % | 22 % |
 | models that are built when they are first used (`defer_build`) | 4 % | 6 % | 20 % |
 | plain schemas without jsonschema (`checks.schemas`) | 14 % | 22 % | 0 % |
-| pydantic without plugins (`import_pydantic`) | 8 % | 8 % | 1 % |
+| pydantic without plugins (`leave_out_pydantic_plugins`) | 8 % | 8 % | 1 % |
 | few collections of garbage (`collect_rarely`) | 7 % | 1 % | 4 % |
 
 The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of
@@ -53,16 +53,12 @@ def collect_rarely() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
-def import_pydantic() -> None:
+def leave_out_pydantic_plugins() -> None:
     """Have pydantic look for no plugins, which this program does not use. It would read the metadata of every installed
-    package, and import `email` and `zipfile` for that; PYDANTIC_DISABLE_PLUGINS would save only the reading.
-
-    Import its core, which every command needs and which panics when Ctrl+C is raised in it, while none is."""
+    package, and import `email` and `zipfile` for that; PYDANTIC_DISABLE_PLUGINS would save only the reading."""
     import sys
-    from importlib import import_module
     from types import ModuleType
 
     loader = ModuleType("pydantic.plugin._loader")
     vars(loader)["get_plugins"] = tuple
     sys.modules.setdefault(loader.__name__, loader)
-    import_module("pydantic_core")

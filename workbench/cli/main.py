@@ -16,7 +16,7 @@ from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.standard_streams import dispensable, open_closed_streams
-from workbench.startup import InterruptsRaised, collect_rarely, import_pydantic
+from workbench.startup import InterruptsRaised, collect_rarely, leave_out_pydantic_plugins
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`workbench.evaluation.exit_codes`)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     open_closed_streams()
+    leave_out_pydantic_plugins()  # parsers of some commands import pydantic
     _prepare_output()
     try:
         if words and words[0] in COMMANDS:
@@ -127,7 +128,7 @@ def _run_command(name: str, words: list[str]) -> int:
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
-    import_pydantic()
+    import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
     module = _module_of(name)
     with InterruptsRaised():
         code: int = module.execute(options)
@@ -162,7 +163,7 @@ def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
-    import_pydantic()
+    import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
     with InterruptsRaised():
         return execute(arguments)
 

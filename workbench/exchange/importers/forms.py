@@ -19,7 +19,7 @@ class Form(NamedTuple):
 
 
 FORMS: dict[str, Form] = {
-    "openai": Form("responses", "OPENAI", "messages, or items of Responses, as OpenAI has them"),
+    "openai": Form("messages", "OPENAI", "messages, or items of Responses, as OpenAI has them"),
     "anthropic": Form("messages", "ANTHROPIC", "messages as Anthropic has them"),
     "table": Form("tables", "TABLE", "a table with a request in each row"),
     "promptfoo": Form("promptfoo", "PROMPTFOO", "a configuration of promptfoo"),
