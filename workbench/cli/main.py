@@ -62,7 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`workbench.evaluation.exit_codes`)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     open_closed_streams()
-    leave_out_pydantic_plugins()  # parsers of some commands import pydantic
     _prepare_output()
     try:
         if words and words[0] in COMMANDS:
@@ -127,6 +126,7 @@ def _run_command(name: str, words: list[str]) -> int:
         seconds = [word.removeprefix(f"{name} ") for word in WORDS if word.startswith(f"{name} ")]
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
+    leave_out_pydantic_plugins()  # before the parser: that of some commands imports pydantic
     options = parser_of(name).parse_args(words)
     import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
     module = _module_of(name)
@@ -163,6 +163,7 @@ def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
+    leave_out_pydantic_plugins()
     import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
     with InterruptsRaised():
         return execute(arguments)
