@@ -8,18 +8,17 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from workbench.analysis.measures import GATE_MEASURES, SCORE, GateMeasureName, Unit, measure_of
 from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import Cases, case_results, path_of_suite
-from workbench.grading.run_summary import valid_arguments_of
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
-from workbench.grading.status import NOT_APPLICABLE, Status
-from workbench.grading.traits import TRAITS
+from workbench.grading.status import Status
 from workbench.suite.model import Aggregate, Gate, Statistic, Suite
-from workbench.suite.rules import NAMED_MEASURE, is_score
+from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading
 
 if TYPE_CHECKING:
@@ -74,6 +73,11 @@ class AggregateResult:
         return all(gate.met for gate in self.gates)
 
     @property
+    def unit(self) -> Unit:
+        """The unit of its values."""
+        return measure_of(self.of).unit
+
+    @property
     def replaces_statuses(self) -> bool:
         """Whether it is demanded what decides in the place of the cases' statuses."""
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
@@ -81,7 +85,7 @@ class AggregateResult:
     @property
     def is_published(self) -> bool:
         """Whether it is over a published metric, which knows nothing of what fails a run besides its score."""
-        return self.of != "score"
+        return self.of != SCORE.name
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
@@ -130,6 +134,7 @@ class _AggregateFold:
     def __init__(self, path: str, suite: Suite, aggregate: Aggregate) -> None:
         self._path = path
         self._aggregate = aggregate
+        self._measure = measure_of(aggregate.of)
         wanted = set(aggregate.tags)
         tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
         self._cases = frozenset(tagged) if wanted else None
@@ -142,9 +147,9 @@ class _AggregateFold:
         values = self._values.setdefault(None if self._aggregate.per == "batch" else run.model, _Values())
         values.counts = values.counts or run.status.owed
         if run.status.graded:
-            if (value := _value(run, self._aggregate.of)) is not None:
+            if (value := self._measure.of_run(run)) is not None:
                 values.found.append(value)
-            values.zeros += self._aggregate.of == "score" and counts_zero(run)
+            values.zeros += self._measure is SCORE and counts_zero(run)
 
     def results(self) -> Iterator[AggregateResult]:
         """Yields what they come to. A model none of whose runs could be graded is left out unless there is no other."""
@@ -161,11 +166,6 @@ class _AggregateFold:
             )
 
 
-def values_of(runs: Iterable[RunResult], of: str) -> list[float]:
-    """Returns the values of a measure (`workbench.suite.rules.measures_of`), of the graded runs that have one."""
-    return [value for run in runs if run.status.graded and (value := _value(run, of)) is not None]
-
-
 def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:
     for key in ("at_least", "above", "at_most"):
         thresholds = getattr(aggregate, key)
@@ -173,37 +173,6 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
             threshold = getattr(thresholds, name)
             if threshold is not None:
                 yield AggregateGate(name, threshold, key == "above", statistic(name, values), key == "at_most")
-
-
-def _value(result: RunResult, of: str) -> float | None:
-    """Returns a run's value for a measure; `None`, which no aggregate counts, where its grader does not apply to the
-    case, the price or the tokens are not known, no call was checked, or the case has no check of that name.
-
-    The deciding score, `score`, is the one that counts in gates. That of a named grader is the published metric, and so
-    are the quantities of its formula; a run that a rule of `critics` decided before scoring earned nothing, so that its
-    quantities are 0.
-    """
-    if of == "latency_ms":
-        return result.latency_ms
-    if of == "tokens":
-        return None if result.usage is None else result.usage.input_tokens + result.usage.output_tokens
-    if of == "cost_usd":
-        return result.cost_usd
-    if of == "valid_arguments":
-        return valid_arguments_of(result).rate
-    if of.startswith(NAMED_MEASURE):
-        name = of.removeprefix(NAMED_MEASURE)
-        return next((metric.value for metric in result.metrics if metric.name == name), None)
-    if of == "score":
-        return counted_score(result)
-    name, _, number = of.partition(".")
-    grade = next((each for each in result.grades if each.grader == name), None)
-    if grade is None or not number:
-        return grade.score if grade is not None else None
-    decided_before = (
-        TRAITS[grade.grader].number_if_decided_before if grade.verdict not in (NOT_APPLICABLE, Status.ERROR) else None
-    )
-    return grade.numbers.get(number, decided_before)
 
 
 def median(values: Sequence[float]) -> float:
@@ -249,9 +218,6 @@ _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
 }
 
 
-GateMeasure = Literal["mean score", "pass rate"]
-
-
 @dataclass(frozen=True)
 class GateResult:
     """One demand and what was reached. `suite` is the suite's path, `None` for the command line's own demand; `model`
@@ -259,7 +225,7 @@ class GateResult:
     whatever their own score."""
 
     suite: str | None
-    measure: GateMeasure
+    measure: GateMeasureName
     minimum: float
     reached: float | None
     """`None` when nothing was graded, which meets no gate."""
@@ -408,7 +374,7 @@ class GateFold:
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite
         self._gate = gate
-        self._asks = gate.min_score is not None or gate.min_pass_rate is not None
+        self._asks = any(measure.demanded(gate) is not None for measure in GATE_MEASURES.values())
         self._reached: dict[str | None, _Reached] = {None: _Reached()} if gate.per == "batch" else {}
 
     def add(self, run: GatedRun) -> None:
@@ -424,9 +390,8 @@ class GateFold:
             return
         of_models = {model: own for model, own in self._reached.items() if own.counts} or self._reached
         for model, own in of_models.items():
-            if gate.min_score is not None:
-                score = mean(own.scores) if own.scores else None
-                yield GateResult(self._suite, "mean score", gate.min_score, score, model, own.zeros, own.graded)
-            if gate.min_pass_rate is not None:
-                rate = own.good / own.graded if own.graded else None
-                yield GateResult(self._suite, "pass rate", gate.min_pass_rate, rate, model, graded=own.graded)
+            for measure in GATE_MEASURES.values():
+                if (minimum := measure.demanded(gate)) is not None:
+                    reached = measure.reached(own.scores, own.good, own.graded)
+                    zeros = 0 if measure.rests_on_runs else own.zeros
+                    yield GateResult(self._suite, measure.name, minimum, reached, model, zeros, own.graded)

@@ -15,6 +15,7 @@ from workbench.analysis.comparison import (
     repeat_rules_of,
     scores_differ,
 )
+from workbench.analysis.measures import Measure
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import is_not_needed
@@ -183,27 +184,14 @@ def front(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(found)
 
 
-def points_by_cost(totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Return models by the mean cost of a run in US dollars, and those that are left out: a mean of what is known would
-    flatter who has runs of unknown cost."""
-    return _points([(each, _cost(each)) for each in totals])
-
-
-def points_by_latency(totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Return models by the median latency of their runs in milliseconds, and those that are left out."""
-    return _points([(each, each.latency.p50_ms if each.latency is not None else None) for each in totals])
-
-
-def _cost(totals: ModelTotals) -> float | None:
-    known = totals.cost_usd is not None and totals.runs and not totals.runs_of_unknown_cost
-    return totals.cost_usd / totals.runs if known and totals.cost_usd is not None else None
-
-
-def _points(taken: Sequence[tuple[ModelTotals, float | None]]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    points = tuple(
+def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
+    """Return models by a measure of which less is better, and those that are left out: of them, it or the score is
+    unknown."""
+    taken = [(each, measure.of_model(each) if measure.of_model is not None else None) for each in totals]
+    found = tuple(
         Point(each.model, takes, each.mean_score)
         for each, takes in taken
         if takes is not None and each.mean_score is not None
     )
-    placed = {point.name for point in points}
-    return points, tuple(each.model for each, _ in taken if each.model not in placed)
+    placed = {point.name for point in found}
+    return found, tuple(each.model for each, _ in taken if each.model not in placed)

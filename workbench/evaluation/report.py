@@ -17,8 +17,8 @@ from workbench.analysis.gates import (
     aggregates_of,
     quality_of,
     statistic,
-    values_of,
 )
+from workbench.analysis.measures import measure_of
 from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
@@ -210,7 +210,7 @@ class Report:
         named = dict.fromkeys(f"{NAMED_MEASURE}{metric.name}" for run in self.results for metric in run.metrics)
         if of not in (measures := (*MEASURES, *named)):
             raise KeyError(f"there is no {of!r} to measure: {did_you_mean(of, measures) or ', '.join(measures)}")
-        return statistic("mean", values_of(self._counting, of))
+        return statistic("mean", measure_of(of).values(self._counting))
 
     @property
     def passed(self) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from workbench.analysis.comparison import Cell, ModelTotals
 from workbench.analysis.gates import GateResult
-from workbench.analysis.side_by_side import Comparison, front, points_by_cost, points_by_latency
+from workbench.analysis.measures import AGAINST_SCORE
+from workbench.analysis.side_by_side import Comparison, front, points
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
@@ -187,9 +188,10 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, lis
     """Yields in what each model is beaten by none: by cost and score, by latency and score, and on how many cases."""
     measures = {}
     same = max((each.graded for each in totals), default=0)
-    for name, (points, _) in (("cost", points_by_cost(totals)), ("latency", points_by_latency(totals))):
-        if len(points) > 1 and any(point.takes for point in points):
-            measures[name] = {point.name for point in front(points)}
+    for measure in AGAINST_SCORE:
+        found, _ = points(measure, totals)
+        if len(found) > 1 and any(point.takes for point in found):
+            measures[measure.title] = {point.name for point in front(found)}
     if measures:
         on = ([name for name, models in measures.items() if each.model in models] for each in totals)
         yield f"Pareto front{_on(same, cases)}", [", ".join(names) or NOTHING for names in on]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from workbench.analysis.gates import AggregateGate, AggregateResult, GateResult
+from workbench.analysis.measures import GATE_MEASURES, GateMeasureName, Unit
 from workbench.numerals import (
     NOTHING,
     cost_text,
@@ -49,7 +50,7 @@ class GateReport(ReportModel):
 
     suite: SuitePath | None
     model: str | None = Field(description="null for the runs of all models together")
-    measure: Literal["mean score", "pass rate"]
+    measure: GateMeasureName
     minimum: float
     reached: Finite | None
     met: bool
@@ -79,6 +80,7 @@ class AggregateReport(ReportModel):
     model: str | None = Field(description="null for the runs of all models together")
     name: str
     of: str
+    unit: Unit = Field("number", description="of the values")
     tags: tuple[str, ...]
     count: int = Field(description="number of runs with a value")
     statistics: dict[Statistic, Finite | None]
@@ -99,16 +101,13 @@ def gate_lines(
 ) -> Iterator[str]:
     """Yields a line for each gate, with the model where `with_model` is true."""
     for gate in gates:
-        demanded = (
-            ("--min-score" if gate.measure == "mean score" else "--gate")
-            if gate.suite is None
-            else f"gate of {suite_names.get(gate.suite, gate.suite)}"
-        )
+        measure = GATE_MEASURES[gate.measure]
+        demanded = measure.option if gate.suite is None else f"gate of {suite_names.get(gate.suite, gate.suite)}"
         subject = one_line(demanded + (_whose(gate.model) if with_model else ""))
         reached = (
             "unknown, because nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
         )
-        rests = f" of {counted(gate.graded, 'graded run')}" if gate.measure == "pass rate" and gate.graded else ""
+        rests = f" of {counted(gate.graded, 'graded run')}" if measure.rests_on_runs and gate.graded else ""
         zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
         verdict = paint("met", "passed") if gate.met else paint("missed", "failed")
         yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {setting_text(gate.minimum)} required: {verdict}"
@@ -144,7 +143,7 @@ def aggregate_lines(
         tags = f", tagged {' or '.join(result.tags)}" if result.tags else ""
         model = _whose(result.model) if with_model else ""
         subject = one_line(f"{result.name} of {suite}{model}: {result.of}{tags}")
-        statistics = ", ".join(f"{name} {_number(value, result.of)}" for name, value in result.statistics.items())
+        statistics = ", ".join(f"{name} {_number(value, result.unit)}" for name, value in result.statistics.items())
         zeros = f" ({_zeros_text(result.counted_zero)})" if result.counted_zero else ""
         yield f"{subject}, {counted(result.count, 'run')}{zeros}{': ' if statistics else ''}{statistics}"
         yield from (_gate_line(gate, result.count, paint) for gate in result.gates)
@@ -167,5 +166,5 @@ def _zeros_text(runs: int) -> str:
     return f"{counted(runs, 'failed run')} {'counts' if runs == 1 else 'count'} 0"
 
 
-def _number(value: float | None, of: str) -> str:
-    return cost_text(value) if of == "cost_usd" and value is not None else NOTHING if value is None else figure(value)
+def _number(value: float | None, unit: Unit) -> str:
+    return cost_text(value) if unit == "usd" and value is not None else NOTHING if value is None else figure(value)

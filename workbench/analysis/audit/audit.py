@@ -22,6 +22,7 @@ from workbench.analysis.audit.tool_table import ToolTable
 from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import NEVER_MET, audit_calls, audit_case_mocks, audit_suite_mocks
 from workbench.analysis.gates import gate_holds, statistic
+from workbench.analysis.measures import measure_of
 from workbench.checks.check import Check, NeverHoldsError
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
@@ -33,7 +34,6 @@ from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
 from workbench.suite.model import Aggregate, Case, ExpectedCall, GraderName, Step, Suite
 from workbench.suite.problems import Place, written
-from workbench.suite.rules import NAMED_MEASURE
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listing
@@ -119,9 +119,6 @@ def _share(found: Sequence[tuple[str, bool]]) -> Share:
     missing = tuple(name for name, covered in found if not covered)
     return Share(len(found) - len(missing), len(found), missing)
 
-
-_NOT_BY_GRADERS = ("latency_ms", "tokens", "cost_usd", "valid_arguments")
-"""Measures that no grader computes."""
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
 """Statistics that are larger for better runs."""
@@ -314,7 +311,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     """Finds gates on averages of grader results that no run of the suite reaches."""
     for index, aggregate in enumerate(suite.aggregates):
-        if aggregate.of in _NOT_BY_GRADERS or aggregate.of.startswith(NAMED_MEASURE):
+        if not measure_of(aggregate.of).by_grader:
             continue
         values = list(_best_values(suite, aggregate, table))
         for key, thresholds in (("at_least", aggregate.at_least), ("above", aggregate.above)):

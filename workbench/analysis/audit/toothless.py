@@ -8,6 +8,7 @@ from itertools import islice
 from workbench.analysis.audit.finding import AuditFinding, Weight
 from workbench.analysis.audit.sample_values import TEXTS, candidates_of, other_values
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema, required
+from workbench.analysis.measures import measure_of
 from workbench.checks.check import Check, UnknownSampleError, describe, with_parts
 from workbench.checks.patterns import CheckError
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
@@ -56,7 +57,7 @@ def idle_gates(suite: Suite) -> Iterator[AuditFinding]:
     if running and apart and all(apart & {*suite.tags, *case.tags} for case in running):
         yield _never_missed(("gate", "quarantine"), "every case is in quarantine, so no gate decides about any run")
     for index, aggregate in enumerate(suite.aggregates):
-        is_share = aggregate.of not in ("latency_ms", "tokens", "cost_usd") and "." not in aggregate.of
+        is_share = measure_of(aggregate.of).unit == "share"
         for key in ("at_least", "at_most", "above", "below"):
             for name, limit in getattr(aggregate, key, None) or _NOTHING:
                 if limit is not None and _always(key, name, limit, is_share):

@@ -93,7 +93,7 @@ function demands({ head, report }) {
       text: `${subject(each)}: ${gate.statistic} ${gate.reached === null ? "unknown" : reached(gate.reached, gate.threshold)}, ${gate.at_most ? "at most" : gate.strictly ? "above" : "at least"} ${gate.threshold} required (${how(each)})`,
     })),
   );
-  const statistics = (each) => [...Object.entries(each.statistics)].map(([statistic, value]) => `${statistic} ${value === null ? NOTHING : each.of === "cost_usd" ? dollars(value) : figure(value)}`).join(", ");
+  const statistics = (each) => [...Object.entries(each.statistics)].map(([statistic, value]) => `${statistic} ${value === null ? NOTHING : each.unit === "usd" ? dollars(value) : figure(value)}`).join(", ");
   const asked = [...gates, ...ofAggregates].sort((one, other) => Number(one.met) - Number(other.met));
   if (!asked.length && !report.aggregates.length) return null;
   const line = ({ met, text }) => el("li", { class: met ? "passed" : "failed" }, el("strong", null, met ? "✓ met" : "✗ missed"), " ", text);

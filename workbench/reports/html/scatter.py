@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from workbench.analysis.comparison import ModelTotals
-from workbench.analysis.side_by_side import Point, front, points_by_cost, points_by_latency
+from workbench.analysis.measures import AGAINST_SCORE, Measure, Unit
+from workbench.analysis.side_by_side import Point, front, points
 from workbench.numerals import cost_text, counted, duration_text, figure, score_text
 from workbench.show.visible import one_line, shortened
 
@@ -23,22 +24,25 @@ def scatters(totals: Sequence[ModelTotals]) -> Iterator[str]:
     """Yield figures of cost and of latency against the mean score, each if two models have both. The totals are those
     over the cases that all of them have."""
     cases = counted(max((each.graded for each in totals), default=0), "case")
-    yield from _figure("Cost and score", "cost of a run, mean", points_by_cost(totals), cost_text, cases)
-    yield from _figure("Latency and score", "latency of a run, median", points_by_latency(totals), duration_text, cases)
+    for measure in AGAINST_SCORE:
+        yield from _figure(measure, points(measure, totals), cases)
 
 
-def _figure(
-    title: str, axis: str, found: tuple[tuple[Point, ...], tuple[str, ...]], text: Callable[[float], str], cases: str
-) -> Iterator[str]:
-    points, left_out = found
-    most = max((point.takes for point in points), default=0.0)
-    if len(points) < 2 or most <= 0:
+_TEXTS: Mapping[Unit, Callable[[float], str]] = {"usd": cost_text, "ms": duration_text}
+
+
+def _figure(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]], cases: str) -> Iterator[str]:
+    shown, left_out = found
+    most = max((point.takes for point in shown), default=0.0)
+    if len(shown) < 2 or most <= 0:
         return
-    best = front(points)
+    best = front(shown)
+    title, text = f"{measure.title.capitalize()} and score", _TEXTS[measure.unit]
+    axis = f"{measure.title} of a run, {measure.pooled}"
     yield f'<figure class="card chart scatter"><figcaption><strong>{title}</strong> '
     yield "<small>better is up and to the left; the line joins those that none beats in both; "
     yield f"over the {cases} graded with all</small></figcaption>\n"
-    said = ", ".join(f"{one_line(each.name)} {score_text(each.score)} for {text(each.takes)}" for each in points)
+    said = ", ".join(f"{one_line(each.name)} {score_text(each.score)} for {text(each.takes)}" for each in shown)
     names = ", ".join(one_line(each.name) for each in best)
     label = escape(f"{title}: {said}. On the front: {names}")
     yield f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">\n'
@@ -61,10 +65,10 @@ def _figure(
     steps = [place(each) for each in best]
     path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{right}"
     yield f'<path class="front" d="{path}"/>\n'
-    yield from _marks(points, set(best), place, text)
+    yield from _marks(shown, set(best), place, text)
     yield "</svg>\n"
     if left_out:
-        yield f'<p class="quiet">Not shown, for their {"cost" if "Cost" in title else "latency"} or score is unknown: '
+        yield f'<p class="quiet">Not shown, for their {measure.title} or score is unknown: '
         yield f"{escape(', '.join(map(one_line, left_out)))}</p>\n"
     yield "</figure>\n"
 
