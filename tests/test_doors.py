@@ -38,7 +38,7 @@ from workbench.authoring.proposal import proposal_without_secrets, table_without
 from workbench.config.doors import DOORS
 from workbench.config.folders import Folders
 from workbench.config.secrets import Secrets
-from workbench.exchange.exporters.export import FORMS as EXPORTED
+from workbench.exchange.exporters.forms import FORMS as EXPORTED
 from workbench.remote.attached.viewer import Connection
 from workbench.suite.render import Table
 from workbench.suite.suite_file import load_suite

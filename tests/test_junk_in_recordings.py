@@ -16,8 +16,9 @@ from tests.junk import JUNK, recording_lines, with_junk
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.recordings import result_of_recording, run_of_recording, suite_of_recording
-from workbench.exchange.exporters.export import FORMS, report_of, write_runs, write_table
+from workbench.exchange.exporters.export import report_of, write_runs, write_table
 from workbench.exchange.exporters.exported import exported_run
+from workbench.exchange.exporters.forms import FORMS
 from workbench.show.spans import plain
 from workbench.trajectory.recording import Recording, RecordingError, read_recording
 from workbench.tui.run_book.stored import recalled

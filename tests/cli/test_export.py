@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from workbench.engine.recordings import result_of_recording
-from workbench.exchange.exporters.export import FORMS
+from workbench.exchange.exporters.forms import FORMS
 from workbench.trajectory.recording import read_recording, recordings_in
 
 SUITE = """

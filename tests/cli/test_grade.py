@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from workbench.cli.run import GRADERS, REPEAT_RULES
+from workbench.cli.run_options import GRADERS, REPEAT_RULES
 from workbench.suite.model import GraderName, RepeatRule
 
 GRADE_SCHEMA = Path(__file__).parents[2] / "docs" / "grade-report.schema.json"

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 
 from tests.exporting.made import events_of, run_of, wrong_run
 from tests.trajectory.scripts import scripts
-from workbench.exchange.exporters.export import FORMS, files_of, lines_of, write_runs
+from workbench.exchange.exporters.export import write_runs
+from workbench.exchange.exporters.forms import FORMS, files_of, lines_of
 from workbench.trajectory.events import Event, Message, ToolCall
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.exporting.made import Said, events_of, run_of
 from tests.strategies import is_json, json_objects
 from workbench.config.secrets import Secrets
-from workbench.exchange.exporters.export import FORMS, files_of, lines_of
 from workbench.exchange.exporters.exported import ExportedRun
+from workbench.exchange.exporters.forms import FORMS, files_of, lines_of
 from workbench.exchange.importers.forms import format_of, forms_that_fit
 from workbench.exchange.importers.import_files import made_suite
 from workbench.exchange.importers.import_files import run_of as imported_run_of

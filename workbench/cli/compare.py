@@ -27,12 +27,15 @@ from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
 from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
 from workbench.cli.report_output import Output, report_width
-from workbench.cli.run import add_by_option, add_detach_option, add_repeat_rule_option, add_resume_options
 from workbench.cli.run_options import (
+    add_by_option,
     add_case_options,
     add_cluster_option,
+    add_detach_option,
     add_max_cost_option,
     add_paths,
+    add_repeat_rule_option,
+    add_resume_options,
     add_until_options,
     add_variant_options,
     add_way_options,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.exchange.exporters.export import FORMS
+from workbench.exchange.exporters.forms import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,9 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.known_secrets import learn_secrets
 from workbench.evaluation.report import Report
-from workbench.exchange.exporters.export import FORMS, ExportError, write_runs, write_table
+from workbench.exchange.exporters.export import write_runs, write_table
 from workbench.exchange.exporters.exported import ExportedRun, exported_run, suite_in
+from workbench.exchange.exporters.forms import FORMS, ExportError
 from workbench.numerals import counted
 from workbench.providers.http.errors import shown_url
 from workbench.show.visible import one_line

@@ -12,7 +12,8 @@ from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import add_report_option, add_summary_option
 from workbench.cli.redaction import begin_program, know_suites, printing_to, warn
 from workbench.cli.report_output import Output
-from workbench.cli.run import add_by_option, add_min_score_option, add_repeat_rule_option, pieces_of_runs, tell_github
+from workbench.cli.run import pieces_of_runs, tell_github
+from workbench.cli.run_options import add_by_option, add_min_score_option, add_repeat_rule_option
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.evaluation.exit_codes import USAGE

@@ -4,9 +4,6 @@ done."""
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,27 +20,13 @@ from workbench.cli.parser import (
     number_from,
     options_as,
 )
-from workbench.cli.redaction import begin_program, warn, write, write_json
-from workbench.cli.report_output import Output, report_width
-from workbench.cli.run import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
-from workbench.config.folders import history_option
-from workbench.config.model_book import ModelOptions
-from workbench.config.models import ConfigError
-from workbench.config.program import Program
-from workbench.dataclasses import dataclass
-from workbench.engine.known_secrets import learn_secrets
-from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.exchange.exporters.export import FORMS
-from workbench.history.claims import claimed
-from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
-from workbench.numerals import counted
+from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
+from workbench.evaluation.exit_codes import USAGE
+from workbench.exchange.exporters.forms import FORMS
 from workbench.reports.forms import Command, forms_of
-from workbench.show.text import Paint, paint_for
-from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
-    from workbench.reports.json_base import ReportModel
+    pass
 
 _BATCH = "a batch: its number, or the name it was given"
 
@@ -70,6 +53,8 @@ def execute(arguments: argparse.Namespace) -> int:
         if (output := output_of(arguments, arguments.reports_of)) is None or not output.can_write():
             return USAGE
         arguments.output = output
+    from workbench.cli.history_command import run_history_command
+
     word = import_module(f"workbench.cli.history_{arguments.word}")
     options, judge = options_as(word.Options, arguments), getattr(arguments, "judge", None)
     return run_history_command(partial(word.execute, options), history_to_read(arguments, ()), judge)
@@ -233,105 +218,3 @@ def _days(text: str) -> float:
 
 
 _UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
-
-
-# What every word of `workbench history` works with: the program, the history's file, where text goes.
-
-
-@dataclass(frozen=True)
-class HistoryCommand:
-    """One word of `workbench history` while it runs: the program, the history's file, and how text is shown."""
-
-    program: Program
-    file: Path
-    paint: Paint
-    width: int
-
-    @property
-    def cut_at(self) -> int | None:
-        """How wide a line may be, `None` where it goes to no terminal and nothing has to be cut."""
-        return self.width if sys.stdout.isatty() else None
-
-    def history(self) -> History:
-        """The history, to be closed."""
-        return History(self.file)
-
-    def is_going(self, batch: BatchRow) -> bool:
-        """Whether some program makes runs of a batch now."""
-        return batch.ended_at is None and claimed(self.file, batch.number)
-
-    def warn(self, message: str) -> None:
-        """One line on standard error."""
-        warn(message, self.program.secrets)
-
-    def warn_of_damage(self, damaged: Iterable[str]) -> None:
-        """Why runs were left out, each reason once."""
-        for why in dict.fromkeys(damaged):
-            self.warn(f"left out: {why}")
-
-    def learn_secrets(self, *batches: BatchRow) -> None:
-        """Know what is secret for the suites of batches before anything of them is shown or written."""
-        self.learn_secrets_of(suite for batch in batches for suite in batch.suites)
-
-    def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
-        """Know what is secret for suites before anything of them is shown or written."""
-        for folder in {suite.file.parent for suite in suites}:
-            try:
-                learn_secrets(self.program, folder)
-            except ConfigError as error:
-                self.warn(str(error))
-
-    def write(self, lines: Iterable[str]) -> None:
-        """Lines on standard output."""
-        for line in lines:
-            write(f"{line}\n")
-
-    def deliver(self, output: Output, pieces: Callable[[Output], Iterable[str]]) -> int:
-        """Write a report wherever it is wanted; returns an exit code."""
-        return OK if output.deliver(pieces) else USAGE
-
-    def write_json(self, report: ReportModel) -> None:
-        """A report on standard output."""
-        write_json(report)
-
-
-def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
-    """Run one word of `workbench history` on a history; returns its exit code, or that of wrong usage when the history
-    cannot be used for it."""
-    try:
-        program = begin_program(ModelOptions(judge=judge))
-    except ConfigError as error:
-        warn(str(error))
-        return USAGE
-    try:
-        return word(HistoryCommand(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
-    except (HistoryError, RecordingError) as error:
-        warn(str(error), program.secrets)
-        return USAGE
-
-
-def newest(history: History) -> BatchRow:
-    """The newest batch that is no fork; raises HistoryError when there is none."""
-    for batch in history.each_batch(forks=False):
-        if batch.damage is None:
-            return batch
-    keeps_one = f"'workbench run PATH{history_option(history.file)}' keeps one"
-    raise HistoryError(f"there is no batch in {history.file}: {keeps_one}")
-
-
-def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
-    """The grading of `--grading`, `None` for what the runs were graded when they ran; raises HistoryError when there
-    is none of that number."""
-    if wanted is None:
-        return None
-    gradings = history.gradings(batch.number)
-    if wanted == "latest":
-        return gradings[-1] if gradings else None
-    for grading in gradings:
-        if grading.number == wanted:
-            return grading
-    was = f"was regraded {counted(len(gradings), 'time')}" if gradings else "was never regraded"
-    raise HistoryError(
-        f"batch {batch.number} {was}: there is no grading {wanted}; "
-        f"'workbench history regrade {batch.number}{history_option(history.file)}' makes one"
-    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import batch_diff
-from workbench.cli.history import HistoryCommand, grading_of, newest
+from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.cli.redaction import json_report, lines_redacted, without_secrets
 from workbench.cli.report_output import Output
 from workbench.config.folders import history_option

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.cli.export_output import Export, export_runs
-from workbench.cli.history import HistoryCommand, grading_of
+from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
@@ -16,8 +16,8 @@ from workbench.engine.known_secrets import keep_stored
 from workbench.engine.recordings import export_recording
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.stored_runs import result_of_row, stored_report
-from workbench.exchange.exporters.export import FORMS
 from workbench.exchange.exporters.exported import exported_run
+from workbench.exchange.exporters.forms import FORMS
 from workbench.grading.lazy import Chosen
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow

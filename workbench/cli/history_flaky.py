@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from workbench.analysis.over_time import FlakyCase, StoredStatus, flaky_cases
-from workbench.cli.history import HistoryCommand
+from workbench.cli.history_command import HistoryCommand
 from workbench.cli.history_list import is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED

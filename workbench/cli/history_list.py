@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from workbench.analysis.over_time import TrendKey, stored_trends
-from workbench.cli.history import HistoryCommand
+from workbench.cli.history_command import HistoryCommand
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK

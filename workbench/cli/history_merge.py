@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.batch_command import models_again
-from workbench.cli.history import HistoryCommand
+from workbench.cli.history_command import HistoryCommand
 from workbench.cli.report_output import Output
 from workbench.cli.run import deliver_report
 from workbench.config.folders import history_option, project_folder

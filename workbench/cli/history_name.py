@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.cli.history import HistoryCommand
+from workbench.cli.history_command import HistoryCommand
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK
 from workbench.history.edits import name_batch

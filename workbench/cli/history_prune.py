@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from workbench.cli.history import HistoryCommand
+from workbench.cli.history_command import HistoryCommand
 from workbench.cli.redaction import ask
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from workbench.cli.batch_command import models_again
-from workbench.cli.history import HistoryCommand, grading_of, newest
+from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.cli.redaction import json_report, lines_redacted
 from workbench.cli.report_output import Output
 from workbench.config.folders import history_option

@@ -18,8 +18,7 @@ from workbench.cli.batch_command import approved, make_runs, show_notices, show_
 from workbench.cli.parser import options_as
 from workbench.cli.redaction import ask, begin_program, know_suites, printing_to, warn, warn_of_problems, write
 from workbench.cli.report_output import Output
-from workbench.cli.run import GRADERS
-from workbench.cli.run_options import repeats_of
+from workbench.cli.run_options import GRADERS, repeats_of
 from workbench.cli.tools import until_signalled
 from workbench.config.folders import SETTINGS_NAME, bundled, project_file
 from workbench.config.models import ConfigError

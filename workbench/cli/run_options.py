@@ -500,3 +500,109 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
         hint = f"set {name} to the number of shards" if name == COUNT else "give --shard I/N"
         raise OptionsError(f"--shard auto needs a number in {name}, and it is {text!r}: {hint}")
     return int(text)
+
+
+GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
+"""Every grader by name. They are not asked themselves: `--help` answers at once."""
+REPEAT_RULES = ("every", "last", "mean", "majority")
+"""Every rule for repeats."""
+
+
+def add_resume_options(parser: argparse.ArgumentParser) -> None:
+    """Going on with a batch of the history."""
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="BATCH",
+        help="resume a batch of the history, a number or a name: only its missing runs are run (default: the "
+        "latest one of the paths, or of this project, with missing runs)",
+    )
+    parser.add_argument("--anyway", action="store_true", help="resume even if models have other settings than before")
+
+
+def add_detach_option(parser: argparse.ArgumentParser) -> None:
+    """Going on without a terminal."""
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="return once the batch has begun, which goes on without this terminal: 'workbench attach' shows it; with "
+        "--quiet, print its number alone",
+    )
+
+
+def add_baseline_options(parser: argparse.ArgumentParser) -> None:
+    """Holding a batch against another one of the history."""
+    parser.add_argument(
+        "--baseline", metavar="BATCH", help="show what broke, was fixed or changed since this batch, a number or a name"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("regression",),
+        help="decide by the baseline, not by statuses: a regression is a case that broke or is missing",
+    )
+
+
+def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
+    """How it is made sure that a case broke."""
+    ways = ("reruns", "repeats", "none") if reruns else ("repeats", "none")
+    by = (
+        "by reruns until chance is excluded, at most as many as the batch has runs (default), by its repeats alone"
+        if reruns
+        else "by its repeats (default)"
+    )
+    parser.add_argument(
+        "--confirm", choices=ways, help=f"how --fail-on makes sure that a case broke: {by}, or not at all"
+    )
+
+
+def add_by_option(parser: argparse.ArgumentParser) -> None:
+    """Which grader decides."""
+    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, overriding the cases")
+
+
+def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
+    """How the runs of a case come to one status."""
+    parser.add_argument(
+        "--repeat-rule",
+        choices=REPEAT_RULES,
+        help="how several runs of a case come to one status, overriding the cases",
+    )
+
+
+def add_min_score_option(parser: argparse.ArgumentParser) -> None:
+    """What decides the exit code instead of statuses and gates."""
+    parser.add_argument(
+        "--min-score",
+        type=_unit,
+        action=_ScoreToReach,
+        metavar="X",
+        help="the mean score to reach, 0..1; decides instead of statuses and gates",
+    )
+
+
+class _ScoreToReach(argparse.Action):
+    """Takes the score, and warns of one that every batch reaches."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if values == 0:
+            from workbench.cli.redaction import warn  # on use: `--help` answers at once
+
+            warn("--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach")
+        setattr(namespace, self.dest, values)
+
+
+def _unit(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
+    return number

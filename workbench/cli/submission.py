@@ -7,8 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.parser import add_report_option, add_summary_option
-from workbench.cli.run import add_by_option
-from workbench.cli.run_options import add_experiment_options, add_history_and_quiet, add_way_options, run_options
+from workbench.cli.run_options import (
+    add_by_option,
+    add_experiment_options,
+    add_history_and_quiet,
+    add_way_options,
+    run_options,
+)
 from workbench.evaluation.exit_codes import USAGE
 from workbench.reports.forms import endings_of, forms_of, pieces_of
 

@@ -19,7 +19,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 from workbench.version import __version__
 
-_ANSWER_MAX = 160
+_MAX_ANSWER_CHARS = 160
 
 
 def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
@@ -36,7 +36,7 @@ def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
         yield "\n"
     for each in weak:
         after = f" after {each.fault} of {each.tool}" + (" for good" if each.lasts == "for good" else "")
-        said = f": {shortened(one_line(each.answer), _ANSWER_MAX)}" if each.answer else ""
+        said = f": {shortened(one_line(each.answer), _MAX_ANSWER_CHARS)}" if each.answer else ""
         yield f"{paint('✗', 'failed')} {one_line(each.model)} · {one_line(each.case_name)}: {each.shown}"
         yield f"{one_line(after)}: {one_line(each.why)}{said}\n"
     untried = [each for each in matrix.tried if each.verdict == "not tried"]

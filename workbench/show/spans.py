@@ -85,13 +85,13 @@ def cut(text: str, width: int) -> str:
     return text[: end_within(text, 0, width - 1)].rstrip() + ELLIPSIS
 
 
-_LEAST_MIDDLE = 12
+_MIN_MIDDLE_CELLS = 12
 """A text is cut at its end if this is more than there is room for."""
 
 
 def cut_middle(text: str, width: int) -> str:
     """Cut `text` to at most `width` cells in its middle, because names of one kind often differ at their ends."""
-    if width < _LEAST_MIDDLE or cell_len(text) <= width:
+    if width < _MIN_MIDDLE_CELLS or cell_len(text) <= width:
         return cut(text, width)
     tail = len(text)
     while cell_len(text[tail - 1 :]) <= (width - 1) // 3:

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.exchange.exporters.export import ExportError
 from workbench.exchange.exporters.exported import ExportedRun
+from workbench.exchange.exporters.forms import ExportError
 from workbench.exchange.exporters.otlp import Json, resource_spans
 from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
 from workbench.numerals import counted

@@ -14,8 +14,8 @@ from textual.screen import Screen
 from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
 from workbench.engine.recordings import export_recording
-from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.exchange.exporters.exported import exported_run
+from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
 from workbench.reports.move_kinds import Move, moves_text

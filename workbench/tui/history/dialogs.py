@@ -8,7 +8,7 @@ from typing import Literal
 
 from textual.widgets import Input
 
-from workbench.exchange.exporters.export import EXPORTS_FOLDER, FORMS
+from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Span, wrap

@@ -1,0 +1,52 @@
+"""The forms in which runs are exported. A further one is a module with a writer and a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from workbench.exchange.exporters.exported import ExportedRun
+
+EXPORTS_FOLDER = "exports"
+"""Where the app writes them, below the current folder."""
+
+
+class ExportError(Exception):
+    """What is asked for cannot be exported. The message says why, and what to do."""
+
+
+class Form(NamedTuple):
+    """A form, its writer as `module:function`, and how its file ends. Without an ending it is several files, and the
+    writer yields their names and texts. One without a writer is a form of reports (`workbench.reports.forms`)."""
+
+    writer: str
+    ending: str
+    what: str
+
+
+FORMS: dict[str, Form] = {
+    "messages": Form("messages:lines_of_messages", ".messages.jsonl", "messages as OpenAI has them, a run a line"),
+    "inspect": Form("inspect_log:files_of_inspect", "", "logs of Inspect, one for each suite and model"),
+    "otlp": Form("otlp:lines_of_otlp", ".otlp.jsonl", "traces of OpenTelemetry as OTLP/JSON, a run a line"),
+    "atif": Form("atif:files_of_atif", "", "ATIF trajectories, a file for each run"),
+    "csv": Form("", ".csv", "a row for each run, for spreadsheets"),
+    "records": Form("", ".jsonl", "a line of JSON for each run"),
+}
+"""Every form by the name that `--format` takes."""
+
+
+def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
+    """Yields the text of a form of one file, in pieces."""
+    yield from _writer(form)(runs)
+
+
+def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yields the names of a form's files, and their texts in pieces, to be taken one after the other."""
+    yield from _writer(form)(runs)
+
+
+def _writer(form: str) -> Any:
+    module, _, function = FORMS[form].writer.partition(":")
+    return getattr(import_module(f"workbench.exchange.exporters.{module}"), function)
