@@ -1,6 +1,6 @@
 """A process that only shows: for its whole life it writes no file, starts no program and talks to nobody.
 
-The app refuses what would need that by its keys (`tui.kit.looking`), no suite can be changed, and no runtime opens.
+The app refuses the actions that would need that (`tui.kit.actions`), no suite can be changed, and no runtime opens.
 Behind these stands a hook of Python's own audit: what got past them fails at the call itself, whoever made it, and
 nothing can remove the hook. SQLite opens files by itself, so it is held to reading where it is asked to.
 """

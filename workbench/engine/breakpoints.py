@@ -6,18 +6,20 @@ import re
 import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from workbench.checks.check import CHECK_CLASSES, Checks
 from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
-from workbench.engine.checkpoint import At, HoldPoint
 from workbench.suite.model import Mock
 from workbench.suite.problems import did_you_mean, quoted
 from workbench.suite.render import one_line, to_toml_data
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import type_names
+
+if TYPE_CHECKING:
+    from workbench.engine.checkpoint import At, HoldPoint
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 """The kinds of breakpoints, as they are written (`workbench.engine.breakpoints`)."""
@@ -203,7 +205,7 @@ _AT: Mapping[str, At] = {"error": "result", "round": "request"}
 Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
 """Answers whether the checks of a condition hold for arguments. Raises ConditionError."""
 
-Failing = Callable[[HoldPoint], Awaitable[str | None]]
+Failing: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
 """Returns which check of the case the next call fails, in a few words; `None` when it fails none. Raises
 ConditionError."""
 

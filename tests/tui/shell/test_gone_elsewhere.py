@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.tui.histories import Made, well, write_history
 from workbench.analysis import paired
 from workbench.tui.comparing.paired import PairedScreen
 from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.history import changes_screen
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes import DiffList
 from workbench.tui.history.changes_screen import BatchDiffScreen
@@ -42,20 +44,21 @@ async def asked_and_left(app: Opened, held: Held, asks: str, *leaves: str) -> Sc
     return shown
 
 
-FROM_HISTORY: dict[str, tuple[list[str], type[Screen[None]]]] = {
-    "read_cases": (["enter"], CompareScreen),
-    "read_two": (["home", "space", "down", "space"], BatchDiffScreen),
+FROM_HISTORY: dict[str, tuple[ModuleType, list[str], type[Screen[None]]]] = {
+    "read_cases": (history_reading, ["enter"], CompareScreen),
+    "read_two": (changes_screen, ["home", "space", "down", "space"], BatchDiffScreen),
 }
+"""By function that reads: the module by which it is called, the keys that have it called, and the screen that comes."""
 
 
 @pytest.mark.parametrize("name", FROM_HISTORY)
 async def test_what_is_read_of_the_history_comes_up_only_there(tmp_path: Path, held: Held, name: str) -> None:
-    keys, comes = FROM_HISTORY[name]
+    module, keys, comes = FROM_HISTORY[name]
     suites = suites_in(tmp_path, home=SMART_HOME)
     write_history(tmp_path / "history.sqlite3", suites / "home.toml", *MADE)
     async with opened(suites, live=True, history=tmp_path / "history.sqlite3") as app:
         await app.press("h", *keys[:-1])
-        held.hold(history_reading, name)
+        held.hold(module, name)
         await asked_and_left(app, held, keys[-1], "escape")
         assert app.app.screen is app.app.main
         await app.press("h", *keys)
