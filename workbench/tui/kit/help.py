@@ -19,6 +19,7 @@ from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.painting import keymap_of
+from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
 from workbench.tui.lines.prose import behind
 
@@ -70,11 +71,13 @@ class HelpScreen(Dialog[None]):
     KEYS: ClassVar[Line] = keys_line(("↑↓", "scroll"), ("/", "search"), ("Esc", "close"), ("Ctrl+P", "all commands"))
     SEARCH_KEYS: ClassVar[Line] = keys_line(("Enter", "keep"), ("Esc", "show all again"))
 
-    def __init__(self, sections: Sections, now: Situation, elsewhere: Sections = ()) -> None:
+    def __init__(self, sections: Sections, now: Situation, elsewhere: Callable[[], Sections]) -> None:
         super().__init__(self.KEYS)
         self._sections = sections
         self._now = now
-        self._elsewhere = elsewhere
+        self._read_elsewhere = elsewhere
+        """Returns the keys of other places, whose screens it imports."""
+        self._elsewhere: Sections = ()
         self._query = ""
 
     def body(self) -> ComposeResult:
@@ -83,6 +86,13 @@ class HelpScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))
+        self.run_worker(self._show_elsewhere(), group="help")
+
+    async def _show_elsewhere(self) -> None:
+        self._elsewhere = await in_background(self._read_elsewhere)
+        reading = self.query_one("#reading", ReadLines)
+        reading.show_anew(from_top=False)
+        reading.refresh(layout=True)
 
     def _lines(self, width: int) -> list[Line]:
         return help_lines(self._sections, self._now, width, keymap_of(self), self._elsewhere, self._query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from textual import events, on
@@ -175,7 +176,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     def do_help(self) -> None:
         """Show the keys."""
         sections = ((f"Here, in {self.TITLE_IN_TEXT}", self.ACTIONS), ("Moving", MOVING))
-        self.stage.show(HelpScreen(sections, self.situation, self.stage.keys_elsewhere(self.NAME)))
+        self.stage.show(HelpScreen(sections, self.situation, partial(self.stage.keys_elsewhere, self.NAME)))
 
     @action("q", "Quit")
     def do_quit(self) -> None:

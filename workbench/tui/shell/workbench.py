@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -26,7 +27,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.visible import one_line
 from workbench.tools.listings import Listings
-from workbench.tui.kit.actions import MOVING, NO_EDITOR, NO_EDITOR_IN_BROWSER, Action, key_for, why_unavailable
+from workbench.tui.kit.actions import MOVING, NO_EDITOR, NO_EDITOR_IN_BROWSER, Action, Where, key_for, why_unavailable
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
@@ -247,9 +248,9 @@ class Workbench(PaintedApp):
         )
         self.work(copying, "copy")
 
-    def keys_elsewhere(self, screen: str) -> Sequence[tuple[str, Sequence[Action]]]:
-        """Return the keys of all places but a screen, by place, for its help."""
-        return keys_elsewhere(screen)
+    def keys_elsewhere(self, *here: Where) -> Sequence[tuple[str, Sequence[Action]]]:
+        """Return the keys of all places but these, by place, for the help. Imports every screen."""
+        return keys_elsewhere(*here)
 
     def quit(self) -> None:
         """Close all screens above the main one and quit, which may ask something."""
@@ -383,7 +384,7 @@ class Workbench(PaintedApp):
         from workbench.tui.kit.help import HelpScreen
 
         now = situation_of(self.main)
-        self.show(HelpScreen(help_sections(now), now, keys_elsewhere(*places_of(now))))
+        self.show(HelpScreen(help_sections(now), now, partial(self.keys_elsewhere, *places_of(now))))
 
     def action_help_quit(self) -> None:
         """Announce on Ctrl+C which keys stop runs, go back and quit. Dialogs always show their own."""
