@@ -58,7 +58,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench.api.approval import ALL, TRUSTED, ApprovalError, UsageError, WorkbenchError
+    from workbench.api.approval import ALL, TRUSTED
+    from workbench.api.errors import ApprovalError, UsageError, WorkbenchError
     from workbench.api.evaluate import Agent, CellDone, evaluate, evaluate_async
     from workbench.api.grade import Graded, call, grade, grade_calls
     from workbench.api.import_file import Imported, import_file
@@ -74,7 +75,8 @@ if TYPE_CHECKING:
     from workbench.trajectory.trajectory import Trajectory
 
 _MODULES = {
-    "workbench.api.approval": ("ALL", "ApprovalError", "TRUSTED", "UsageError", "WorkbenchError"),
+    "workbench.api.approval": ("ALL", "TRUSTED"),
+    "workbench.api.errors": ("ApprovalError", "UsageError", "WorkbenchError"),
     "workbench.api.evaluate": ("Agent", "CellDone", "evaluate", "evaluate_async"),
     "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
     "workbench.api.import_file": ("Imported", "import_file"),

@@ -23,6 +23,9 @@ class Limit(int):
         limit.happened, limit.way_out = happened, way_out
         return limit
 
+    def __getnewargs__(self) -> tuple[int, str, str]:
+        return int(self), self.happened, self.way_out
+
     def reached(self, **about: object) -> str:
         """Return the message for something that exceeds the limit."""
         words = f"{self.happened}: {self.way_out}" if self.way_out else self.happened

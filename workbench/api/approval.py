@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import field, fields, replace
 from pathlib import Path
 
+from workbench.api.errors import ApprovalError, UsageError
 from workbench.config.folders import user_folders
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError, ModelSpec
@@ -24,39 +25,6 @@ from workbench.suite.files import absolute
 from workbench.suite.project import find_suites
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import SuiteNeeds
-
-# What can go wrong for a Python caller before any run is made.
-
-
-class WorkbenchError(Exception):
-    """Something is wrong that the caller can mend; the message says what to do."""
-
-
-class UsageError(WorkbenchError, ValueError):
-    """Arguments that cannot be meant, such as an unknown case or a model that cannot be reached."""
-
-
-class ApprovalError(WorkbenchError):
-    """Suites need what was not approved, so nothing was started. `needs` holds it, one entry for each of `suites`,
-    which are the paths of their files. `refused` is the message without its advice."""
-
-    def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
-        refused = tuple(refused)
-        self.suites = tuple(suite for suite, _, _ in refused)
-        self.needs = tuple(needs for _, needs, _ in refused)
-        lines = [
-            line for suite, _, allowed in refused for line in (f"{suite} would, on this machine:", *_indented(allowed))
-        ]
-        self.refused = "not approved, so nothing was started:\n" + "\n".join(lines)
-        super().__init__(
-            f"{self.refused}\n"
-            "Allow all of it with approve=workbench.ALL, or decide in a function: approve=lambda needs: …"
-        )
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
-
 
 # Approval that is given once and holds for long: of what suites need at that time, and of nothing newer. The
 # program that asks for runs may itself edit the files meanwhile, so each run is compared with what stood there.

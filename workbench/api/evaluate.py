@@ -11,7 +11,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.api.approval import Approve, UsageError, approval_for, approve_nothing
+from workbench.api.approval import Approve, approval_for, approve_nothing
+from workbench.api.errors import UsageError
 from workbench.api.suites import Cell, LoadedSuite, SuitePath, loaded
 from workbench.config.folders import history_file, home_in, user_folders
 from workbench.config.models import DEFAULT_CONCURRENCY

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.api.approval import UsageError, WorkbenchError
+from workbench.api.errors import UsageError, WorkbenchError
 from workbench.dataclasses import dataclass
 from workbench.suite.files import absolute
 from workbench.suite.model import Case, Suite
