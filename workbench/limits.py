@@ -23,8 +23,8 @@ class Limit(int):
         limit.happened, limit.way_out = happened, way_out
         return limit
 
-    def __getnewargs__(self) -> tuple[int, str, str]:
-        return int(self), self.happened, self.way_out
+    def __reduce__(self) -> tuple[type[Limit], tuple[int, str, str]]:
+        return Limit, (int(self), self.happened, self.way_out)
 
     def reached(self, **about: object) -> str:
         """Return the message for something that exceeds the limit."""
