@@ -284,6 +284,8 @@ class CheckBase(BaseModel):
             if lacking:
                 raise TypeError(f"the check {cls.kind} lacks {', '.join(lacking)}")
             cls.form_name = cls.form_name or cls.kind
+            # The JSON Schema of suites takes its description from here.
+            cls.__doc__ = cls.__doc__ or f"{cls.meaning[:1].upper()}{cls.meaning[1:]}."
             CHECK_CLASSES[cls.kind] = cls
             RESERVED_NAMES.update((cls.kind, *cls.model_fields))
             OPTION_NAMES.update({*cls.model_fields} - {cls.kind} - _NEVER_ALONE)
