@@ -224,9 +224,9 @@ def test_a_process_that_ends_before_the_batch_begins_is_told(program: Program) -
 def test_a_batch_does_not_begin_when_the_command_is_interrupted_before(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     interrupted = (
-        "import atexit\nfrom workbench.cli import detaching\ndef interrupted(_, process):\n"
+        "import atexit\nfrom workbench.cli import detach\ndef interrupted(_, process):\n"
         "    atexit.register(lambda: print('ended with', process.wait(30)))\n    raise KeyboardInterrupt\n"
-        "detaching._answer = interrupted"
+        "detach._answer = interrupted"
     )
     done = program.start("run", "weather.toml", "--detach", first=interrupted)
     said, _ = done.communicate()

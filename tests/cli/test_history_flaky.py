@@ -33,8 +33,8 @@ def stored(*batches: tuple[Status, ...], content: str = "same") -> list[StoredSt
         (((GOOD,), (BAD,), (BAD,)), None),
         (((GOOD,), (BAD,), (GOOD,)), 2),
         (((GOOD, GOOD), (GOOD, BAD)), 2),
-        (((GOOD,), ("error",), (GOOD,)), None),
-        (((BAD, "warned"), (BAD,)), 1),
+        (((GOOD,), (Status.ERROR,), (GOOD,)), None),
+        (((BAD, Status.WARNED), (BAD,)), 1),
     ],
 )
 def test_one_change_is_no_flakiness_and_two_are(batches: tuple[tuple[Status, ...], ...], since: int | None) -> None:

@@ -21,7 +21,7 @@ from workbench.suite.settings import Grading
 ROOM = Path(__file__).parents[2] / "workbench"
 NAMED_ELSEWHERE = {
     "suite": "the names and options as they are written",
-    "importing": "each form's own rubric decides which grader an imported suite has",
+    "exchange": "each form's own rubric decides which grader an imported suite has",
     "grading": "the graders themselves",
     "authoring": "the form has the options of each grader as fields, under its name",
     "cli": "the names, for a help that imports no grader",

@@ -159,7 +159,7 @@ def test_a_second_result_that_differs_is_counted_and_named_and_the_first_stays(f
     came = merged(file, *shards_in(source))
     assert (came.taken, came.second) == (2, 2)
     assert came.named[0] == (
-        f"run 1, paris with offline: passed 0.5 stays, failed 0.5 of shard 1/2, batch 2 of {source} is left out"
+        f"run 1, paris with offline: passed 0.50 stays, failed 0.50 of shard 1/2, batch 2 of {source} is left out"
     )
     with History(file) as history:
         assert [run.figures.status for run in history.runs(1) if run.figures is not None] == ["passed", "error"]

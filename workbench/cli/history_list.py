@@ -122,7 +122,8 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
 
 def _kinds_of(batches: Iterable[BatchRow]) -> str:
     names = {"fork": "forks of single runs", "reruns": "reruns of cases that broke"}
-    return " and ".join(names[kind] for kind in names if any(batch.kind == kind for batch in batches))
+    kinds = {batch.kind for batch in batches}
+    return " and ".join(name for kind, name in names.items() if kind in kinds)
 
 
 def _file(file: Path) -> str:

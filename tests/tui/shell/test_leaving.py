@@ -11,10 +11,10 @@ from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.histories import Made, well, write_history
 from tests.tui.in_terminal import Terminal
-from workbench.engine import recordings
 from workbench.evaluation import regrade
 from workbench.history import edits
 from workbench.history.history import History
+from workbench.tui.history import batch_work
 from workbench.tui.history.batches_screen import HistoryScreen
 
 __all__ = ["held"]
@@ -67,7 +67,7 @@ async def test_whoever_leaves_while_recordings_are_saved_has_those_that_were(
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await app.press("h")
-        held.hold(recordings, "export_recording")
+        held.hold(batch_work, "export_recording")
         await app.pilot.press("w")
         await held.begun(app)
         await app.pilot.press("ctrl+q")
