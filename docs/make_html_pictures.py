@@ -20,7 +20,7 @@ from workbench.config.folders import bundled
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.cli.program import Program
-from tests.reports.browser import Browser
+from tests.show.browser import Browser
 from tests.web.served import served
 from tests.web.test_in_browser import Page
 

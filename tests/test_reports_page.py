@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tests.cli.program import Program
-from workbench.reports.forms import FORMS
+from workbench.show.forms import FORMS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "reports.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -34,7 +34,7 @@ NOT_PACKAGES = {"workbench", "__main__", "cython_runtime"}
 
 NOT_FOR_A_RUN = {
     *("workbench.providers.http", "workbench.providers.wire", "workbench.tools.servers", "workbench.tools.by_hand"),
-    *("workbench.evaluation.baseline", "workbench.reports.json_report", "workbench.engine.stepper"),
+    *("workbench.evaluation.baseline", "workbench.show.json.report", "workbench.engine.stepper"),
     *("workbench.grading.explanation", "workbench.grading.explanation", "workbench.analysis.published.trajectory"),
     *("urllib.request", "http.client", "rich.text", "multiprocessing"),
     *("importlib.metadata", "importlib.resources", "email", "zipfile"),

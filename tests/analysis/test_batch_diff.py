@@ -14,7 +14,7 @@ from workbench.analysis.batch_diff import KINDS, batch_diff
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef, same_suites
-from workbench.reports.batch_diff import notes_of
+from workbench.show.views.batch_diff import notes_of
 from workbench.suite.model import GraderName
 from workbench.suite.settings import CriticsOptions, Grading
 

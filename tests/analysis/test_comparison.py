@@ -16,7 +16,7 @@ from workbench.analysis.comparison import cell_of, cells_of, model_totals, score
 from workbench.analysis.side_by_side import differ as cells_differ
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
-from workbench.reports.timing import timing_line, timing_of
+from workbench.show.views.timing import timing_line, timing_of
 
 STATUSES: tuple[Status, ...] = (
     Status.PASSED,

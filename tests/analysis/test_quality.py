@@ -16,8 +16,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
-from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.show.text import Paint
+from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.suite.model import Gate, Suite
 
 

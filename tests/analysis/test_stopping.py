@@ -16,7 +16,7 @@ from workbench.analysis.significance import e_value
 from workbench.analysis.watched import Until
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary
 from workbench.grading.status import Status
-from workbench.reports.gates import watched_text
+from workbench.show.views.gates import watched_text
 from workbench.trajectory.events import JsonValue
 
 TRIALS = 120

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from tests.reports.html_page import Page
+from tests.show.html_page import Page
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text(encoding="utf-8"))
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.reports.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
 from workbench.cli.github import InertStream
-from workbench.reports.github import annotation_lines
-from workbench.reports.workflow_commands import inert, inert_json
+from workbench.show.github import annotation_lines
+from workbench.show.workflow_commands import inert, inert_json
 
 EVIL = r"##[add-mask]a ::error::b \n::stop-commands::c\n   ::add-path::/evil ##[set-env name=x]d"
 HOSTILE_WEATHER = WEATHER.replace('result = "Rain in {city}"', f'result = "{EVIL}"') + WRONG.replace(

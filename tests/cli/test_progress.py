@@ -17,8 +17,8 @@ from workbench.engine.events import RequestPutOff, RunEvent, StartUp
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.progress import BatchProgress
 from workbench.grading.status import Status
-from workbench.reports.progress import Progress, progress_line, starting_text
 from workbench.show.text import Paint
+from workbench.show.views.progress import Progress, progress_line, starting_text
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
     Event,

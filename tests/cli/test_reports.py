@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.reports.html_page import Page
-from tests.reports.markdown import tables
+from tests.show.html_page import Page
+from tests.show.markdown import tables
 
 
 def rows(text: str) -> list[dict[str, str]]:

@@ -15,8 +15,8 @@ from hypothesis import given
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.cli.test_github import commands_in, properties
-from tests.reports.hostile import texts
-from workbench.reports.static_findings import StaticFinding, annotations_of, code_quality, sarif
+from tests.show.hostile import texts
+from workbench.show.views.findings import StaticFinding, annotations_of, code_quality, sarif
 
 WEAK = (
     WEATHER.replace('description = "Current weather for a city."\n', "")

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli.batches import wait_until_one_is_kept
 from tests.cli.program import Program
-from tests.reports.html_page import Page
+from tests.show.html_page import Page
 from workbench.history.history import History
 from workbench.history.records import RunRow
 

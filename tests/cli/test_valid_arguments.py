@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 import workbench
 from tests.cli.program import Program
-from tests.reports.html_page import Page
+from tests.show.html_page import Page
 
 LAMPS = """format = 1
 name = "Lamps"

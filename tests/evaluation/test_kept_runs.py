@@ -21,7 +21,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.grading.packed import PackedResult
 from workbench.history.records import HistoryError
 from workbench.history.writer import BatchHandle
-from workbench.reports.forms import forms_of
+from workbench.show.forms import forms_of
 from workbench.suite.suite_file import load_suite
 
 FORMS = forms_of("run", beside=True)

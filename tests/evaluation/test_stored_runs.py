@@ -29,8 +29,8 @@ from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.history.run_table import RunTable
-from workbench.reports import forms
-from workbench.reports.forms import forms_of
+from workbench.show import forms
+from workbench.show.forms import forms_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 

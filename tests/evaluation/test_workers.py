@@ -114,10 +114,10 @@ async def test_a_run_passes_the_door_again_when_more_is_secret_than_its_worker_k
     assert isinstance(packed, PackedResult) and row.unpacked_events() == events
 
     heard: list[BatchEvent] = []
-    context = cast(RunContext, SimpleNamespace(listener=heard.append))
+    context = cast("RunContext", SimpleNamespace(listener=heard.append))
     setup = Setup(planned, needs(planned).approved(), 2, DEFAULT_RETRIES, history=True, events=False)
     pool = WorkerPool(setup, 2, heard.append, program.secrets)
-    worker = _Worker(cast(Any, None), cast(Any, None), in_common=in_common)
+    worker = _Worker(cast("Any", None), cast("Any", None), in_common=in_common)
     made = Made(done.result.run_id, packed.parcel, None, done.began_ms, done.ended_ms, row, known=0)
     pool._tell(made, worker, planned.runs[0], context)
     assert heard == [RunDone(done.result, done.began_ms, done.ended_ms, row)]

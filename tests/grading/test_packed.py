@@ -11,8 +11,8 @@ from dataclasses import fields, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.reports.test_json_report import runs_made_up
 from tests.results import result
+from tests.show.test_json_report import runs_made_up
 from tests.trajectory.scripts import scripts
 from workbench.analysis.failures import failures_of
 from workbench.analysis.gates import quality_of
@@ -23,9 +23,9 @@ from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.packed import InCommon, PackedResult
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
-from workbench.reports.json_report import report_records
-from workbench.reports.text import text_report
+from workbench.show.json.report import report_records
 from workbench.show.text import Paint
+from workbench.show.views.batch_text import text_report
 from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.events import Event, ToolDefinition
 from workbench.trajectory.trajectory import fold

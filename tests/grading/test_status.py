@@ -59,7 +59,7 @@ def test_no_other_module_lists_the_names_of_statuses() -> None:
 
 
 def test_no_script_of_the_html_report_lists_statuses() -> None:
-    for path in sorted((PACKAGE / "reports" / "html").glob("*.js")):
+    for path in sorted((PACKAGE / "show" / "html").glob("*.js")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             assert sum(f'"{name}"' in line for name in NAMES) < 3, f"{path.name}:{number}"
 

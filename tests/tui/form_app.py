@@ -47,7 +47,7 @@ class FormScreen(Screen[None]):
         getattr(FormActions(app), method)()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        cast(FormApp, self.app).refused.append(text)
+        cast("FormApp", self.app).refused.append(text)
 
 
 class FormApp(PaintedApp):

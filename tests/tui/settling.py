@@ -67,7 +67,7 @@ async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
 
     `min_sleep` is there because Textual passes it.
     """
-    loop = cast(Any, asyncio.get_running_loop())
+    loop = cast("Any", asyncio.get_running_loop())
     end = loop.time() + max_sleep
     calm = 0
     while calm < CALM_ROUNDS and (now := loop.time()) < end:

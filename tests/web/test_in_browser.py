@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.reports.browser import CHROMIUM, LONGEST_WAIT_S, Browser
+from tests.show.browser import CHROMIUM, LONGEST_WAIT_S, Browser
 from tests.web.served import Served, served
 from workbench.config.folders import bundled
 from workbench.tui.terminal.theming import load_themes

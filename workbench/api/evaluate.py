@@ -41,7 +41,7 @@ from workbench.trajectory.events import JsonValue
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.baseline import Baseline
-    from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
+    from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 
 # The runs of one case with one model, reported on as soon as the last of them is over.
 

@@ -40,7 +40,7 @@ from workbench.grading.run import grade_run
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
-from workbench.reports.capture import CapturedCase, CapturedSuite
+from workbench.show.views.capture import CapturedCase, CapturedSuite
 from workbench.suite.files import from_here
 from workbench.suite.model import Case, Suite, tool_text
 from workbench.suite.problems import Place

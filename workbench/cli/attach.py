@@ -34,7 +34,7 @@ from workbench.history.records import BatchRow, HistoryError, RunRow
 from workbench.numerals import counted
 from workbench.remote.attached.records import AttachError, Detached, Found, found, is_running, record_of
 from workbench.remote.attached.viewer import Ended, GoneError, Said, Seen, Viewing
-from workbench.reports.forms import forms_of
+from workbench.show.forms import forms_of
 from workbench.show.views.batch_list import called
 
 

@@ -40,8 +40,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
 from workbench.numerals import cost_text, counted
-from workbench.reports.tools import SuiteTools
 from workbench.show.text import paint_for
+from workbench.show.views.tools import SuiteTools
 from workbench.show.visible import one_line, visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import model_of
@@ -52,7 +52,7 @@ from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
-    from workbench.reports.baseline import Confirm, FailOn
+    from workbench.show.views.baseline import Confirm, FailOn
 
 # Pinned definitions of tools: writing them, and holding what servers list against them before runs.
 

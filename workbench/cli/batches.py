@@ -69,7 +69,7 @@ def list_running(history: Path, form: str) -> int:
     tidy(program.folders)
     running = [*_running(program, history)]
     if form == "json":
-        from workbench.reports.history_json import RunningBatch, RunningReport
+        from workbench.show.json.history import RunningBatch, RunningReport
 
         write_json(
             RunningReport(

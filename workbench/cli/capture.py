@@ -21,14 +21,14 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan, trust_store
 from workbench.grading.grade import RunResult
 from workbench.numerals import counted
-from workbench.reports.capture import (
+from workbench.show.text import paint_for
+from workbench.show.views.capture import (
     CapturedSuite,
     json_of_capture,
     markdown_of_capture,
     text_of_capture,
     toml_of_capture,
 )
-from workbench.show.text import paint_for
 from workbench.suite.files import FileState, SavingError, save
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, parse_suite

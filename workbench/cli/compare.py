@@ -52,11 +52,11 @@ from workbench.evaluation.resume import complete_batch
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
-from workbench.reports.comparison import summary_lines
-from workbench.reports.forms import endings_of, forms_of, pieces_of
+from workbench.show.forms import endings_of, forms_of, pieces_of
 from workbench.show.markdown import cut_markdown
 from workbench.show.text import Paint, paint_for
 from workbench.show.views.batch_list import called
+from workbench.show.views.comparison import summary_lines
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -342,7 +342,7 @@ def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], ou
         case "markdown":
             return (redacted(batch.markdown()),)
         case "html":
-            from workbench.reports.html.runs import page_of_comparison
+            from workbench.show.html.runs import page_of_comparison
 
             return page_of_comparison(whole(), batch.exit_code, only_differences=batch.only_differences)
         case None | "text":

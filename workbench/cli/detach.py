@@ -25,7 +25,7 @@ from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
 from workbench.numerals import counted
 from workbench.remote.attached.records import AttachError, own_folder, socket_folder
-from workbench.reports.forms import forms_of
+from workbench.show.forms import forms_of
 from workbench.tools.watched_start import MARK
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.remote.attached.records import AttachError, Detached, address, claim_process, tidy
 from workbench.remote.attached.server import Telling
-from workbench.reports.forms import forms_of
+from workbench.show.forms import forms_of
 from workbench.show.text import Paint
 from workbench.version import __version__
 

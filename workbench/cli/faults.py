@@ -23,7 +23,7 @@ from workbench.grading.status import Status
 from workbench.lab.faults import FaultMatrix, FaultOptions, plan_faults
 from workbench.lab.faults_report import json_of_faults, text_of_faults
 from workbench.numerals import counted
-from workbench.reports.forms import endings_of, forms_of
+from workbench.show.forms import endings_of, forms_of
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
 """Every fault by name. They are not asked themselves: `--help` answers at once."""

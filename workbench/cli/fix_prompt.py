@@ -19,7 +19,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, redacted, warn, write
     from workbench.config.models import ConfigError
     from workbench.history.records import HistoryError
-    from workbench.reports.fix_prompt import fix_prompt
+    from workbench.show.views.fix_prompt import fix_prompt
     from workbench.trajectory.recording import RecordingError
 
     try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from workbench.reports.workflow_commands import inert
+from workbench.show.workflow_commands import inert
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -21,7 +21,7 @@ def in_github() -> bool:
 
 def make_output_inert() -> None:
     """From now on nothing that is printed is a command for the runner, but what `write_commands` writes."""
-    sys.stdout, sys.stderr = (cast(TextIO, InertStream(stream)) for stream in (sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = (cast("TextIO", InertStream(stream)) for stream in (sys.stdout, sys.stderr))
 
 
 class InertStream:
@@ -61,7 +61,7 @@ def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
     """Append a report to the summary of the job, if there is one; `pieces` are called with how many bytes it may have.
     That it cannot be written is said, and changes nothing else."""
     from workbench.cli.redaction import warn
-    from workbench.reports.runs_markdown import SUMMARY_MAX
+    from workbench.show.views.batch_markdown import SUMMARY_MAX
 
     name = os.environ.get(_SUMMARY)
     if not name:

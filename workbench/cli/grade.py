@@ -18,7 +18,7 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.regrade import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
-from workbench.reports.forms import endings_of, forms_of
+from workbench.show.forms import endings_of, forms_of
 from workbench.trajectory.recording import RecordingError
 
 

@@ -7,7 +7,6 @@ import argparse
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.cli.export import add_sending_options
 from workbench.cli.model_options import add_judging_options
@@ -23,10 +22,7 @@ from workbench.cli.parser import (
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
 from workbench.evaluation.exit_codes import USAGE
 from workbench.exchange.exporters.forms import FORMS
-from workbench.reports.forms import Command, forms_of
-
-if TYPE_CHECKING:
-    pass
+from workbench.show.forms import Command, forms_of
 
 _BATCH = "a batch: its number, or the name it was given"
 

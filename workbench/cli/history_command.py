@@ -25,7 +25,7 @@ from workbench.show.text import Paint, paint_for
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
-    from workbench.reports.json_base import ReportModel
+    from workbench.show.json.base import ReportModel
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from workbench.evaluation.exit_codes import USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
 from workbench.history.run_table import RunTable
-from workbench.reports.batch_diff import (
+from workbench.show.forms import pieces_of, why_too_many
+from workbench.show.views.batch_diff import (
     change_lines,
     counts_text,
     markdown_lines,
@@ -26,7 +27,6 @@ from workbench.reports.batch_diff import (
     test_lines,
     title_of,
 )
-from workbench.reports.forms import pieces_of, why_too_many
 from workbench.suite.model import GraderName
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
     def page() -> Iterator[str]:
         from workbench.evaluation.stored_runs import report_beside, stored_report
-        from workbench.reports.baseline import AgainstBaseline
-        from workbench.reports.html.runs import page_of_changes
+        from workbench.show.html.runs import page_of_changes
+        from workbench.show.views.baseline import AgainstBaseline
 
         with command.history() as history:
             first, last = (
@@ -112,7 +112,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return lines_redacted((paint(title, "strong"), counts_text(diff, paint), *tests_text, *quiet, *changes))
         if output.form == "html":
             return page()
-        from workbench.reports.history_reports import diff_report
+        from workbench.show.json.history_records import diff_report
 
         report = diff_report(diff, before, after, suites, notes)
         if output.form == "json":

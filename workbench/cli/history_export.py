@@ -22,7 +22,7 @@ from workbench.grading.lazy import Chosen
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.numerals import counted
-from workbench.reports.forms import any_form_of_file, why_too_many
+from workbench.show.forms import any_form_of_file, why_too_many
 from workbench.show.views.batch_list import called
 from workbench.show.visible import one_line
 

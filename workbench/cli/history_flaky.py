@@ -12,7 +12,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
 from workbench.history.history import Contents, History
 from workbench.numerals import counted, rates_text
-from workbench.reports.history_json import FlakyBatch, FlakyCaseReport, FlakyReport
+from workbench.show.json.history import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.show.visible import one_line
 from workbench.show.when import local_time
 

@@ -23,8 +23,8 @@ from workbench.history.history import History
 from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.numerals import counted
-from workbench.reports.baseline import Confirm, FailOn
-from workbench.reports.history_batch import shard_lines
+from workbench.show.views.baseline import Confirm, FailOn
+from workbench.show.views.batch import shard_lines
 from workbench.show.views.batch_list import merge_hint
 from workbench.show.visible import one_line
 

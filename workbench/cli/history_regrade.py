@@ -26,12 +26,12 @@ from workbench.evaluation.regrade import (
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
-from workbench.reports.forms import why_too_many
-from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
-from workbench.reports.history_run import MovedRuns
-from workbench.reports.move_kinds import Move
-from workbench.reports.moves import VerdictReport
+from workbench.show.forms import why_too_many
+from workbench.show.json.history import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.show.views.batch_list import called
+from workbench.show.views.grade_move_kinds import Move
+from workbench.show.views.grade_moves import VerdictReport
+from workbench.show.views.run import MovedRuns
 from workbench.suite.model import GraderName
 from workbench.suite.suite_file import SuiteFile, load_suite
 

@@ -19,9 +19,7 @@ from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
-from workbench.reports.deviations import repaired_line_of
-from workbench.reports.gates import gate_lines
-from workbench.reports.history_batch import (
+from workbench.show.views.batch import (
     gates_reached,
     head_lines,
     later_runs,
@@ -29,8 +27,10 @@ from workbench.reports.history_batch import (
     runs_lines,
     totals_lines,
 )
-from workbench.reports.history_run import titled_case_lines, told_lines
 from workbench.show.views.batch_list import called
+from workbench.show.views.deviations import repaired_line_of
+from workbench.show.views.gates import gate_lines
+from workbench.show.views.run import titled_case_lines, told_lines
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import event_to_line
 
@@ -120,7 +120,7 @@ def _show_batch(
         if output.form == "text":
             return lines_redacted(lines(output))
         if output.form == "json":
-            from workbench.reports.history_reports import shown_batch
+            from workbench.show.json.history_records import shown_batch
 
             return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
         return report().pieces(str(output.form))
@@ -148,7 +148,7 @@ def _show_run(
     shown = [*(event for each in recording.events for event in door.take(each)), *door.rest()]
     if options.output.form == "json":
         events = [parsed_json(event_to_line(event)) for event in shown]
-        from workbench.reports.history_reports import shown_run
+        from workbench.show.json.history_records import shown_run
 
         command.write_json(shown_run(run, events, recording.result or {}))
         return
@@ -168,7 +168,7 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, com
     if not runs:
         raise HistoryError(_no_such_case(history, of_batch, case_id))
     if form == "json":
-        from workbench.reports.history_reports import shown_case
+        from workbench.show.json.history_records import shown_case
 
         command.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
         return USAGE if damaged else OK

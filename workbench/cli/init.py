@@ -54,8 +54,8 @@ from workbench.evaluation.plan import Plan, PlanError, trust_store
 from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
 from workbench.numerals import counted
-from workbench.reports.server_output import output_lines
 from workbench.show.text import Paint
+from workbench.show.views.server_output import output_lines
 from workbench.show.visible import one_line, visible
 from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
 from workbench.suite.model import GraderName, Suite

@@ -43,10 +43,10 @@ from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_not_needed
 from workbench.numerals import counted, duration_text
-from workbench.reports.grade_text import result_text, step_lines
-from workbench.reports.progress import Progress, progress_line, starting_text
-from workbench.reports.steps import StepLines
 from workbench.show.text import Paint, paint_for
+from workbench.show.views.grades import result_text, step_lines
+from workbench.show.views.progress import Progress, progress_line, starting_text
+from workbench.show.views.trajectory import StepLines
 from workbench.show.visible import fit, one_line
 from workbench.trajectory.recording import event_to_line
 
@@ -263,7 +263,7 @@ class ProgressBar:
 
     def above(self, stream: TextIO) -> TextIO:
         """Return a stream that writes to `stream`, above the line where that is a terminal."""
-        return cast(TextIO, _Above(self, stream)) if self.enabled and stream.isatty() else stream
+        return cast("TextIO", _Above(self, stream)) if self.enabled and stream.isatty() else stream
 
     def write_above(self, stream: TextIO, text: str) -> int:
         """Remove the line, and write to a stream of the terminal."""

@@ -17,7 +17,7 @@ from workbench.evaluation.exit_codes import USAGE
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from workbench.reports.forms import Command
+    from workbench.show.forms import Command
 
 _Options = TypeVar("_Options", bound="DataclassInstance")
 
@@ -39,7 +39,7 @@ def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
 def _ending_of(option: str, command: str) -> str | None:
     """Return how the files end that `--report` writes in the form of this name: `.html` for `--html`; `None` if the
     command has no such form."""
-    from workbench.reports.forms import FORMS  # only needed after a mistake
+    from workbench.show.forms import FORMS  # only needed after a mistake
 
     found = (form for form in FORMS if f"--{form.name}" == option and command in form.writers and not form.only_alone)
     return next((form.endings[0] for form in found if form.endings), None)
@@ -130,7 +130,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
     """Further reports, each in a file of its own."""
-    from workbench.reports.forms import endings_of  # on use: the start of the app needs none
+    from workbench.show.forms import endings_of  # on use: the start of the app needs none
 
     parser.add_argument(
         "--report",

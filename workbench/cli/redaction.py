@@ -18,7 +18,7 @@ from workbench.suite.project import Search
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions
     from workbench.config.program import Program
-    from workbench.reports.json_base import ReportModel
+    from workbench.show.json.base import ReportModel
     from workbench.suite.problems import Problem
     from workbench.suite.suite_file import SuiteFile
 
@@ -96,7 +96,7 @@ def write_redacted(text: str, stream: TextIO | None = None) -> None:
 def write_json_text(text: str, stream: TextIO | None = None) -> None:
     """Write JSON whose values have passed a door already; to a runner, in a way that has none of its commands."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from workbench.reports.workflow_commands import inert_json
+        from workbench.show.workflow_commands import inert_json
 
         text = inert_json(text)
     (stream or sys.stdout).write(text)
@@ -141,7 +141,7 @@ class Outlet:
 def printing_to(stream: TextIO) -> Iterator[None]:
     """Have all that Python code prints go to a stream, without secrets."""
     outlet = Outlet(stream)
-    shown = cast(TextIO, outlet)
+    shown = cast("TextIO", outlet)
     try:
         with redirect_stdout(shown), redirect_stderr(shown):
             yield

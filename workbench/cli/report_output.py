@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from workbench.cli.redaction import warn, write_json_text, write_redacted
 from workbench.dataclasses import dataclass
-from workbench.reports.forms import (
+from workbench.show.forms import (
     PLAIN_WIDTH,
     Command,
     any_form_of_file,
@@ -24,13 +24,13 @@ from workbench.reports.forms import (
     is_json,
     why_too_many,
 )
-from workbench.reports.report_files import why_not_writable, write_report
+from workbench.show.report_files import why_not_writable, write_report
 from workbench.suite.files import resolved
 
 if TYPE_CHECKING:
-    from workbench.reports.static_findings import StaticFinding
-    from workbench.reports.text import Amount
     from workbench.show.text import Paint
+    from workbench.show.views.batch_text import Amount
+    from workbench.show.views.findings import StaticFinding
 
 
 def report_width(stream: TextIO) -> int:
@@ -146,7 +146,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
     if output.form != "github" and os.environ.get("GITHUB_ACTIONS") != "true":
         return
     from workbench.cli.github import write_commands
-    from workbench.reports.static_findings import annotations_of
+    from workbench.show.views.findings import annotations_of
 
     write_commands(annotations_of(findings()), stream or (sys.stdout if output.is_text else sys.stderr))
 

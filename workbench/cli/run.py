@@ -44,7 +44,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
 from workbench.evaluation.options import Begin, RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
-from workbench.reports.forms import endings_of, forms_of
+from workbench.show.forms import endings_of, forms_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings, definition_of
 from workbench.trajectory.events import ToolDefinition
@@ -53,7 +53,7 @@ from workbench.trajectory.recording import RecordingError
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
     from workbench.evaluation.report import Report
-    from workbench.reports.baseline import AgainstBaseline, Confirm
+    from workbench.show.views.baseline import AgainstBaseline, Confirm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -312,8 +312,8 @@ def tell_github(report: Report, output: Output) -> None:
     if output.form != "github" and not any(name in os.environ for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")):
         return
     from workbench.cli.github import in_github, write_commands, write_summary
-    from workbench.reports.github import annotation_lines
-    from workbench.reports.runs_markdown import markdown_pieces
+    from workbench.show.github import annotation_lines
+    from workbench.show.views.batch_markdown import markdown_pieces
 
     if output.form == "github" or in_github():
         apart = output.file is None and not output.is_text  # standard output is a report for a program

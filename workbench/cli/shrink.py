@@ -31,8 +31,8 @@ from workbench.history.records import HistoryError
 from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
 from workbench.numerals import counted, figure
 from workbench.providers.built_in import is_built_in
-from workbench.reports.report_files import why_not_writable, write_report
-from workbench.reports.values import estimate_text
+from workbench.show.report_files import why_not_writable, write_report
+from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line, visible
 from workbench.suite.model import Case
 from workbench.suite.render import suite_text

@@ -15,7 +15,7 @@ from workbench.cli.run_options import (
     run_options,
 )
 from workbench.evaluation.exit_codes import USAGE
-from workbench.reports.forms import endings_of, forms_of, pieces_of
+from workbench.show.forms import endings_of, forms_of, pieces_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, warn
     from workbench.cli.report_output import output_of
     from workbench.cli.run import tell_github
-    from workbench.reports.submission import what_is_missing
+    from workbench.show.views.submission import what_is_missing
 
     output = output_of(arguments, "submission")
     options = run_options(arguments, compares=False, command="submission") if output is not None else None

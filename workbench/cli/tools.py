@@ -37,11 +37,11 @@ from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
-from workbench.reports.forms import forms_of, pieces_of
-from workbench.reports.server_output import output_lines
-from workbench.reports.tools import SuiteTools, finding_lines, tool_lines, tools_json
-from workbench.reports.values import progress_text
+from workbench.show.forms import forms_of, pieces_of
 from workbench.show.text import Paint, paint_for
+from workbench.show.views.server_output import output_lines
+from workbench.show.views.tools import SuiteTools, finding_lines, tool_lines, tools_json
+from workbench.show.views.values import progress_text
 from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import OnProgress, ServerError, ToolsError
@@ -50,7 +50,7 @@ from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ExecutionProgress, JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
-    from workbench.reports.static_findings import StaticFinding
+    from workbench.show.views.findings import StaticFinding
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -283,7 +283,7 @@ async def _work(
         return redacted("\n".join([*lines, ""]))
 
     def findings() -> list[StaticFinding]:
-        from workbench.reports.static_findings import findings_of_tools
+        from workbench.show.views.findings import findings_of_tools
 
         found = (each for file, suite in zip(files, suites, strict=True) for each in findings_of_tools(file, suite))
         return [program.secrets.redacted(each) for each in found]

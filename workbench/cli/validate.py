@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.cli.parser import add_report_option
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED, USAGE
-from workbench.reports.forms import forms_of
+from workbench.show.forms import forms_of
 
 if TYPE_CHECKING:
     from workbench.analysis.audit.audit import Coverage
     from workbench.analysis.audit.finding import AuditFinding
     from workbench.cli.report_output import Output
     from workbench.config.program import Program
-    from workbench.reports.static_findings import StaticFinding
     from workbench.show.text import Paint
+    from workbench.show.views.findings import StaticFinding
     from workbench.suite.suite_file import SuiteFile
 
 
@@ -48,7 +48,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.report_output import annotate, output_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.numerals import counted
-    from workbench.reports.forms import pieces_of
+    from workbench.show.forms import pieces_of
     from workbench.suite.project import is_settings
 
     output = output_of(arguments, "validate")
@@ -94,7 +94,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return pieces_of(str(wanted.form), "validate", findings())
 
     def findings() -> list[StaticFinding]:
-        from workbench.reports.static_findings import findings_of_file
+        from workbench.show.views.findings import findings_of_file
 
         found = (each for file in files for each in findings_of_file(file, found_in.get(file.path, ())))
         return [program.secrets.redacted(each) for each in found]
@@ -126,7 +126,7 @@ class _Audited(NamedTuple):
     coverage: Coverage
 
     def lines(self, paint: Paint) -> Iterator[str]:
-        from workbench.reports.audit import audit_lines
+        from workbench.show.views.audit import audit_lines
 
         return audit_lines(self.file, self.findings, self.coverage, paint)
 

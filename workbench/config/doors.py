@@ -52,7 +52,7 @@ DOORS: tuple[Door, ...] = (
         " in `reports.forms` and `exchange.exporters.export`, which are given values without secrets "
         "(`exchange.exporters.exported`).",
         (
-            *("reports/report_files.py:write_report", "cli/report_output.py:Output.stream"),
+            *("show/report_files.py:write_report", "cli/report_output.py:Output.stream"),
             *("cli/history_export.py:_report", "exchange/exporters/inspect_log.py:_add"),
         ),
     ),

@@ -30,8 +30,8 @@ from workbench.history.records import (
 )
 from workbench.history.run_table import RunTable
 from workbench.numerals import counted
-from workbench.reports.baseline import AgainstBaseline, Confirm, FailOn
-from workbench.reports.history_batch import later_runs
+from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
+from workbench.show.views.batch import later_runs
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, parse_suite

@@ -27,8 +27,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
 from workbench.numerals import counted
-from workbench.reports.grade_text import issue_text
-from workbench.reports.values import estimate_text
+from workbench.show.views.grades import issue_text
+from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, Suite
 from workbench.suite.problems import did_you_mean

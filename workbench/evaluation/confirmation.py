@@ -29,7 +29,7 @@ from workbench.history.history import Contents, History
 from workbench.history.records import HistoryError
 from workbench.numerals import counted
 from workbench.providers.built_in import REPLAY, is_built_in
-from workbench.reports.baseline import AgainstBaseline
+from workbench.show.views.baseline import AgainstBaseline
 from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import Trajectory

@@ -17,12 +17,12 @@ from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.run import Outcome
 from workbench.grading.run_summary import RunSummary, is_cost_limited
 from workbench.grading.status import Status
-from workbench.reports.baseline import AgainstBaseline, baseline_lines
-from workbench.reports.comparison import comparison_lines
-from workbench.reports.comparison_json import ComparisonReport, comparison_report
-from workbench.reports.comparison_markdown import markdown_of
-from workbench.reports.text import not_made_text
+from workbench.show.json.comparison import ComparisonReport, comparison_report
 from workbench.show.text import Paint
+from workbench.show.views.baseline import AgainstBaseline, baseline_lines
+from workbench.show.views.batch_text import not_made_text
+from workbench.show.views.comparison import comparison_lines
+from workbench.show.views.comparison_markdown import markdown_of
 from workbench.suite.model import Gate
 from workbench.version import __version__
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from workbench.engine.events import BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
 from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
-from workbench.reports.progress import Progress
-from workbench.reports.waiting import Awaited
+from workbench.show.views.progress import Progress
+from workbench.show.views.waiting import Awaited
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     Event,

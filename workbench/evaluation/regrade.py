@@ -44,7 +44,7 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
-from workbench.reports.moves import Regraded
+from workbench.show.views.grade_moves import Regraded
 from workbench.suite.model import Case, GraderName, RepeatRule, Suite
 from workbench.suite.problems import Problem
 from workbench.suite.suite_file import SuiteFile, lines_of, load_suite, parse_suite

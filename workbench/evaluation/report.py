@@ -29,12 +29,12 @@ from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.numerals import counted
-from workbench.reports.failures import failure_lines
-from workbench.reports.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
-from workbench.reports.report_files import write_report
-from workbench.reports.text import Amount, runs_table, text_report
-from workbench.reports.timing import Timing, timing_line
+from workbench.show.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
+from workbench.show.report_files import write_report
 from workbench.show.text import Paint
+from workbench.show.views.batch_text import Amount, runs_table, text_report
+from workbench.show.views.failures import failure_lines
+from workbench.show.views.timing import Timing, timing_line
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import did_you_mean
@@ -46,11 +46,11 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
     from workbench.analysis.early_stop import Watch
     from workbench.analysis.watched import PairWatched
     from workbench.history.records import ShardRef
-    from workbench.reports.baseline import AgainstBaseline
-    from workbench.reports.json_report import BatchFacts, ReportDocument
-    from workbench.reports.json_writing import Records
-    from workbench.reports.moves import Regraded
-    from workbench.reports.runs_report import MissingRuns, ShownCase, ShownRun
+    from workbench.show.json.report import BatchFacts, ReportDocument
+    from workbench.show.json.writing import Records
+    from workbench.show.runs_report import MissingRuns, ShownCase, ShownRun
+    from workbench.show.views.baseline import AgainstBaseline
+    from workbench.show.views.grade_moves import Regraded
 
 
 class CaseResults(Lazy[CaseResult]):
@@ -260,7 +260,7 @@ class Report:
 
     def document(self) -> ReportDocument:
         """The report as its JSON schema describes it."""
-        from workbench.reports.json_report import report_of
+        from workbench.show.json.report import report_of
 
         failures = failure_numbers((run, self.secrets.redacted(case)) for run, case in self._graded_by(self.shown))
         return report_of(self.shown, self.quality, failures, self._facts, self.line_of)
@@ -298,29 +298,29 @@ class Report:
 
     def json_pieces(self) -> Iterator[str]:
         """The text of `json` in pieces, one for each run and each case: the whole is never in memory."""
-        from workbench.reports.json_writing import document_pieces
+        from workbench.show.json.writing import document_pieces
 
         if self.regraded is not None:
-            from workbench.reports.moves import regrade_pieces
+            from workbench.show.views.grade_moves import regrade_pieces
 
             return regrade_pieces(self.document_without_records(), self.json_records(), self.regraded, self.secrets)
         return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
 
     def document_without_records(self) -> ReportDocument:
         """The document without any run and case, which `json_records` has."""
-        from workbench.reports.json_report import report_without_records
+        from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
 
     def json_records(self) -> dict[str, Records[Any]]:
         """The runs and cases of the document, to be written one by one."""
-        from workbench.reports.json_report import report_records
+        from workbench.show.json.report import report_records
 
         return report_records(self.results, self.quality.cases, self.line_of)
 
     def shown_runs(self) -> Iterator[ShownRun]:
         """The runs without secrets, one by one, for a writer of reports."""
-        from workbench.reports.runs_report import ShownRun
+        from workbench.show.runs_report import ShownRun
 
         for run in self.runs:
             line = self.line_of(run.result.suite, run.result.case_id)
@@ -328,7 +328,7 @@ class Report:
 
     def shown_case(self, case: CaseResult) -> ShownCase:
         """What a case came to with a model, without secrets."""
-        from workbench.reports.runs_report import ShownCase
+        from workbench.show.runs_report import ShownCase
 
         first = case.runs[0]
         line = self.line_of(first.suite, first.case_id)
@@ -336,7 +336,7 @@ class Report:
 
     @property
     def _facts(self) -> BatchFacts:
-        from workbench.reports.json_report import BatchFacts
+        from workbench.show.json.report import BatchFacts
 
         return BatchFacts(
             program_version=self.program_version,
@@ -371,11 +371,11 @@ class Report:
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
-            from workbench.reports.baseline import baseline_lines
+            from workbench.show.views.baseline import baseline_lines
 
             lines += baseline_lines(self.against, cut_at, paint, only_worse=amount == "little")
         if self.regraded is not None:
-            from workbench.reports.moves import move_lines
+            from workbench.show.views.grade_moves import move_lines
 
             lines += move_lines(self.regraded, paint)
         if self.nothing_graded is not None:

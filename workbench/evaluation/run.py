@@ -25,7 +25,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.reports.timing import Timing, timing_of
+from workbench.show.views.timing import Timing, timing_of
 from workbench.suite.suite_file import lines_of
 from workbench.tools.python_code import in_thread
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.stored_runs import LetGo
     from workbench.grading.packed import InCommon
     from workbench.history.writer import BatchHandle
-    from workbench.reports.baseline import AgainstBaseline
+    from workbench.show.views.baseline import AgainstBaseline
 
 _Result = TypeVar("_Result")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from workbench.analysis.tool_lint import ToolName, lint_suite, lint_task_tools
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
-from workbench.reports.tools import SuiteTools, ToolSource
+from workbench.show.views.tools import SuiteTools, ToolSource
 from workbench.suite.model import Server, Suite
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError

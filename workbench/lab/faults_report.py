@@ -10,7 +10,7 @@ from itertools import groupby
 
 from workbench.lab.faults import OK_VERDICTS, VERDICT_WORDS, FaultMatrix, Tried, Verdict, worst
 from workbench.numerals import counted
-from workbench.reports.html.page import begin_page, line, part
+from workbench.show.html.page import begin_page, line, part
 from workbench.show.spans import Role
 from workbench.show.text import Paint
 from workbench.show.visible import one_line, shortened, visible

@@ -43,7 +43,7 @@ def _changed(definition: ToolDefinition, change: ToolChange) -> ToolDefinition:
 
 def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[str, JsonValue]:
     """Return a schema with renamed parameters, in their order."""
-    properties = cast(dict[str, JsonValue], parameters.get("properties") or {})
+    properties = cast("dict[str, JsonValue]", parameters.get("properties") or {})
     missing = [name for name in change.arguments if name not in properties]
     if missing:
         raise ToolsError(

@@ -10,7 +10,7 @@ from tests.tui.comparing.test_compare import added_up, comparing, finish
 from tests.tui.comparing.test_compared_batch import GREETINGS
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.providers.built_in import is_built_in
-from workbench.reports.values import estimate_text
+from workbench.show.views.values import estimate_text
 from workbench.tui.comparing.again import AgainScreen
 
 HELLO = said("openai", "Hello.")

@@ -328,7 +328,7 @@ def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterat
     name, _, number = aggregate.of.partition(".")
     for case in suite.cases:
         if case.skip is None and (not aggregate.tags or {*aggregate.tags} & {*suite.tags, *case.tags}):
-            by = None if name == "score" else cast(GraderName, name)
+            by = None if name == "score" else cast("GraderName", name)
             grade = _best(case, settings_of(suite, case), table.of_cases([case]), by)
             value = None if grade is None else grade.numbers.get(number) if number else grade.score
             if value is not None:

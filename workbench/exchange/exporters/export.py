@@ -14,8 +14,8 @@ from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.exchange.exporters.exported import ExportedRun, case_in
 from workbench.exchange.exporters.forms import FORMS, ExportError, files_of, lines_of
-from workbench.reports.forms import pieces_of
-from workbench.reports.report_files import why_not_writable, write_report
+from workbench.show.forms import pieces_of
+from workbench.show.report_files import why_not_writable, write_report
 from workbench.trajectory.recording import Recording
 
 _MAX_NAME_BYTES = 180

@@ -19,7 +19,7 @@ class ExportError(Exception):
 
 class Form(NamedTuple):
     """A form, its writer as `module:function`, and how its file ends. Without an ending it is several files, and the
-    writer yields their names and texts. One without a writer is a form of reports (`workbench.reports.forms`)."""
+    writer yields their names and texts. One without a writer is a form of reports (`workbench.show.forms`)."""
 
     writer: str
     ending: str

@@ -36,8 +36,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted
-from workbench.reports.agreement import agreement_lines
-from workbench.reports.report_files import why_not_writable
+from workbench.show.report_files import why_not_writable
+from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
 from workbench.suite.files import SavingError, save, state_of
 from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id

@@ -370,7 +370,7 @@ class PlantedModel(OfflineModel):
 def _careless(request: ModelRequest) -> Decision:
     """Takes no notice of listed values: any word will do."""
     tools = tuple(
-        replace(tool, parameters=cast(Mapping[str, JsonValue], _without_lists(dict(tool.parameters))))
+        replace(tool, parameters=cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters))))
         for tool in request.tools
     )
     return decide(request.messages, ToolIndex(tools))

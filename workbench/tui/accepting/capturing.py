@@ -19,10 +19,10 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
-from workbench.reports.capture import CapturedSuite, CaptureOutcome
-from workbench.reports.values import estimate_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.views.capture import CapturedSuite, CaptureOutcome
+from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.tui.accepting.accept import pairings_of

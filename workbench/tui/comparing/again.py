@@ -6,8 +6,8 @@ from typing import Literal
 
 from workbench.analysis.estimate import Estimate
 from workbench.numerals import counted
-from workbench.reports.values import estimate_text
 from workbench.show.spans import EMPTY, Line
+from workbench.show.views.values import estimate_text
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.lines.prose import with_margin

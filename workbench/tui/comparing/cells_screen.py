@@ -15,8 +15,8 @@ from workbench.analysis.paired import Pair
 from workbench.history.records import HistoryError
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
-from workbench.reports.values import estimate_text
 from workbench.show.glyphs import GLYPHS
+from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.again import AgainScreen

@@ -12,9 +12,9 @@ from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import LEVEL
 from workbench.numerals import counted, p_text, score_text
-from workbench.reports.compared_words import rules_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.views.comparison_facts import rules_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar

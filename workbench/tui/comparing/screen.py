@@ -341,7 +341,7 @@ class CompareScreen(CellsScreen):
         words = state.filter.strip()
 
         async def copy() -> None:
-            from workbench.reports.comparison_markdown import Filtered, comparison_markdown
+            from workbench.show.views.comparison_markdown import Filtered, comparison_markdown
 
             filtered = Filtered(words, shown_cases) if words else None
 

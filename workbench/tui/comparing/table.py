@@ -10,8 +10,8 @@ from textual.message import Message
 
 from workbench.analysis.comparison import ModelTotals, model_totals
 from workbench.analysis.side_by_side import totals_on_same_cases
-from workbench.reports.compared_words import totals_rows
 from workbench.show.spans import Line
+from workbench.show.views.comparison_facts import totals_rows
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
     Columns,

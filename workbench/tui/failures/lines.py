@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from workbench.analysis.causes import ADVICE
 from workbench.analysis.failures import CauseGroup, Confusion, FailedRun, Symptom
 from workbench.numerals import counted, score_text
-from workbench.reports.failures import NO_CALL, NOT_EXPECTED, often
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
     ELLIPSIS,
@@ -28,6 +27,7 @@ from workbench.show.spans import (
     wrap,
     wrap_line,
 )
+from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, often
 from workbench.show.visible import one_line
 from workbench.tui.failures.state import FailureList, FailureRow
 from workbench.tui.lines.prose import Message, heading, paragraph

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.causes import Cause
 from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failures_of
-from workbench.reports.failures import failures_text
+from workbench.show.views.failures import failures_text
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.run_book.record import RunRecord
 

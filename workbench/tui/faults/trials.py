@@ -17,8 +17,8 @@ from workbench.grading.status import Status
 from workbench.lab.faults import FAULTS, LASTS
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
-from workbench.reports.values import estimate_text
 from workbench.show.glyphs import GLYPHS
+from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.record import RunRecord

@@ -10,9 +10,9 @@ from workbench.grading.grade import Grade, Metric, disagree, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import counted, duration_text, score_text
-from workbench.reports.grade_text import issue_text, metric_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
+from workbench.show.views.grades import issue_text, metric_text
 from workbench.show.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of

@@ -18,10 +18,10 @@ from workbench.exchange.exporters.exported import exported_run
 from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS, ExportError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
-from workbench.reports.move_kinds import Move, moves_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.views.batch_list import called
+from workbench.show.views.grade_move_kinds import Move, moves_text
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.run_book.stored import opened

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.reports.server_output import output_title
 from workbench.show.spans import Line, Span, wrap
+from workbench.show.views.server_output import output_title
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ServerOutput
 from workbench.tui.lines.prose import paragraph

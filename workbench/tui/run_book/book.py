@@ -32,7 +32,7 @@ from workbench.engine.plan import PlannedRun
 from workbench.engine.redaction import SuiteParts
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
-from workbench.reports.progress import Progress as BatchProgress
+from workbench.show.views.progress import Progress as BatchProgress
 from workbench.suite.variants import variant_name_of
 from workbench.trajectory.events import Event
 from workbench.tui.run_book.counting import Spend, Stopwatch, Tally, total

@@ -8,9 +8,9 @@ from textual.timer import Timer
 
 from workbench.grading.status import Status
 from workbench.numerals import clock, cost_text, counted, duration_text, estimate_time_text, short_count
-from workbench.reports.progress import starting_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
+from workbench.show.views.progress import starting_text
 from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.run_book.book import Progress, RunBook

@@ -216,7 +216,7 @@ class Workbench(PaintedApp):
         """Start background work."""
         # By its types, Textual would run a function in a thread.
         return self.run_worker(
-            cast(Coroutine[Any, Any, object], work), group=group, exclusive=exclusive, description=group
+            cast("Coroutine[Any, Any, object]", work), group=group, exclusive=exclusive, description=group
         )
 
     @property

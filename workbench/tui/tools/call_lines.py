@@ -104,7 +104,7 @@ class CallForm:
         schema = self._schemas[name]
         if text.strip() == NULL and "null" in types_of(schema) and NULL not in self.choices(name):
             return None
-        return cast(JsonValue, read_value(text, schema))
+        return cast("JsonValue", read_value(text, schema))
 
     def _field_at(self, place: str) -> str:
         """Return the parameter that contains a place such as `args.to[0]`, the longest match. Empty if the place is

@@ -11,9 +11,9 @@ from datetime import datetime
 from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.numerals import counted
-from workbench.reports.tools import not_offered
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
+from workbench.show.views.tools import not_offered
 from workbench.show.visible import one_line, visible
 from workbench.show.when import ago, local_time
 from workbench.suite.model import Server

@@ -162,7 +162,7 @@ class ShownRunActions(MainActions):
         run = self.app.selection.run
         if run is None or (result := run.shown_result) is None:
             return
-        from workbench.reports.fix_prompt import fix_prompt  # on use, like everything that few sessions need
+        from workbench.show.views.fix_prompt import fix_prompt  # on use, like everything that few sessions need
 
         prompt = fix_prompt(run.shown_case, result, str(run.path))
         self.app.copy(prompt, "the prompt", self.app.announce)

@@ -9,11 +9,11 @@ from rich.cells import cell_len
 from workbench.grading.grade import Issue
 from workbench.grading.status import Status
 from workbench.numerals import duration_text, score_text
-from workbench.reports.by_hand import fork_text
-from workbench.reports.grade_text import issue_note
-from workbench.reports.values import progress_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.views.by_hand import fork_text
+from workbench.show.views.grades import issue_note
+from workbench.show.views.values import progress_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.lines.highlight import json_line, json_rows

@@ -9,12 +9,12 @@ from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, score_text, short_tokens_text
-from workbench.reports.by_hand import changes_by_hand, unread_text
-from workbench.reports.grade_text import issue_text, metric_text, why_passed
-from workbench.reports.move_kinds import Move, graded_text
-from workbench.reports.values import usage_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.views.by_hand import changes_by_hand, unread_text
+from workbench.show.views.grade_move_kinds import Move, graded_text
+from workbench.show.views.grades import issue_text, metric_text, why_passed
+from workbench.show.views.values import usage_text
 from workbench.show.visible import model_label
 from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.prose import signed

@@ -8,10 +8,10 @@ from itertools import groupby
 from rich.cells import cell_len
 
 from workbench.numerals import duration_text
-from workbench.reports.deviations import deviation_lines
-from workbench.reports.values import usage_text, waited_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.show.views.deviations import deviation_lines
+from workbench.show.views.values import usage_text, waited_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue, ResponseFinished
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json

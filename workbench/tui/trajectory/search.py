@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from workbench.reports.by_hand import fork_text
-from workbench.reports.grade_text import issue_note, issue_text
+from workbench.show.views.by_hand import fork_text
+from workbench.show.views.grades import issue_note, issue_text
 from workbench.show.visible import visible
 from workbench.trajectory.events import JsonValue
 from workbench.tui.lines.json_lines import compact_json

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
-from workbench.reports.waiting import Awaited
+from workbench.show.views.waiting import Awaited
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,

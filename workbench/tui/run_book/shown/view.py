@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from workbench.grading.grade import RunResult
-from workbench.reports.waiting import Awaited
+from workbench.show.views.waiting import Awaited
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,

@@ -1,0 +1,22 @@
+"""What a server wrote before it failed is told once, with nothing that a terminal acts on."""
+
+from __future__ import annotations
+
+from workbench.show.text import Paint
+from workbench.show.views.server_output import ToldOutputs
+from workbench.trajectory.events import ServerOutput
+
+OUTPUT = ServerOutput("shop", ("ready", "\x1b[31mno database\x1b[0m"), 4, "/logs/shop.log")
+
+
+def test_each_server_of_a_suite_is_told_once() -> None:
+    told = ToldOutputs(Paint(enabled=False))
+    lines = list(told.lines("a.toml", [None, OUTPUT, OUTPUT], 4))
+    assert lines == [
+        "    standard error of server shop, the last 2 of 6 lines:",
+        "      ready",
+        "      ␛[31mno database␛[0m",
+    ]
+    assert list(told.lines("a.toml", [OUTPUT], 4)) == []
+    silent = ServerOutput("shop", ())
+    assert list(told.lines("b.toml", [silent], 0)) == ["server shop wrote nothing to standard error"]

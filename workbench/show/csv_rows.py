@@ -1,0 +1,75 @@
+"""Runs, compared cases and changes as rows of CSV, whose columns are named like the keys of the JSON reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.dataclasses import compact_json
+from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import valid_arguments_of
+from workbench.show.csv import csv_rows
+from workbench.show.json.base import bounded
+from workbench.show.json.comparison import ComparisonReport
+from workbench.show.json.history import DiffReport
+from workbench.show.json.record_lines import cells_of
+from workbench.show.runs_report import RunsReport
+from workbench.show.views.grades import issue_text
+from workbench.suite.files import from_here
+
+
+def rows_of_runs(report: RunsReport) -> Iterator[str]:
+    """Yields a row for each run."""
+    return csv_rows(_run(run.result, run.line) for run in report.shown_runs())
+
+
+def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:
+    """Yields a row for each case with each model."""
+    return csv_rows(cells_of(report))
+
+
+def rows_of_diff(report: DiffReport) -> Iterator[str]:
+    """Yields a row for each change, the results before and after in columns of their own."""
+    return csv_rows(map(_change, (change.model_dump(mode="json") for change in report.changes)))
+
+
+def _run(run: RunResult, line: int | None) -> dict[str, Any]:
+    trajectory, grade = run.trajectory, run.grade
+    usage, arguments = trajectory.usage, valid_arguments_of(run)
+    return {
+        "suite": from_here(run.suite),
+        "line": line,
+        "case_id": run.case_id,
+        "case_name": run.case_name,
+        "model": run.model,
+        "repeat": run.repeat,
+        "status": run.status,
+        "score": bounded(run.score),
+        "grader": grade.grader if grade is not None else None,
+        "reason": run.reason,
+        "issues": [issue_text(issue) for issue in grade.issues] if grade is not None else [],
+        "finish": trajectory.finish.reason if trajectory.finish is not None else None,
+        "calls": [f"{call.tool}({compact_json(dict(call.arguments))})" for call in trajectory.calls],
+        "answer": trajectory.final_answer,
+        "latency_ms": trajectory.model_latency_ms,
+        "loop_ms": trajectory.loop_ms,
+        "duration_ms": trajectory.duration_ms,
+        "input_tokens": usage.input_tokens if usage is not None else None,
+        "output_tokens": usage.output_tokens if usage is not None else None,
+        "cost_usd": run.cost_usd,
+        "touched": trajectory.touched,
+        "fork": trajectory.fork is not None,
+        "metrics": [f"{metric.name}: {metric.value:g}" for metric in run.metrics],
+        "checked_calls": arguments.checked,
+        "valid_calls": arguments.valid,
+    }
+
+
+def _change(change: dict[str, Any]) -> dict[str, Any]:
+    before, after = change.pop("before") or {}, change.pop("after") or {}
+    sides = (("before", before), ("after", after))
+    return change | {
+        f"{name}_{key}": cell.get(key)
+        for name, cell in sides
+        for key in ("status", "score", "good", "graded", "latency_ms")
+    }

@@ -1,0 +1,223 @@
+"""The JSON report of a comparison, version 1: models that define its schema, and the conversion.
+
+The schema is committed as `docs/compare.schema.json`, which a test keeps up to date. Keys may be added within a
+version; none is changed or removed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from workbench.analysis.comparison import Cell
+from workbench.analysis.side_by_side import Comparison, Pair, Row
+from workbench.grading.status import Status
+from workbench.show.json.base import CountsReport, Finite, IntervalReport, ReportModel, SuitePath
+from workbench.show.json.measured import LatencyReport, ValidArgumentsReport
+from workbench.show.json.paired import PairedReport, paired_fields
+from workbench.show.views.baseline import AgainstBaseline, BaselineReport, baseline_report
+from workbench.show.views.gates import GateReport
+from workbench.suite.model import RepeatRule
+
+
+class CellReport(ReportModel):
+    """The result of a case with a model, by the rule for its repeats."""
+
+    model: str
+    status: Status
+    repeat_rule: RepeatRule = Field(description="the rule by which `status` follows from several runs")
+    good: int = Field(description="number of graded runs that passed or were warned")
+    graded: int = Field(description="number of graded runs")
+    score: Finite | None = Field(description="mean of the graded runs, 0..1")
+    spread: Finite | None = Field(description="population standard deviation of their scores")
+    latency_ms: float | None = Field(description="mean model latency of the graded runs")
+    valid_arguments: float | None = Field(
+        None, description="share of its checked calls whose arguments are valid, 0..1; null where none was checked"
+    )
+    reason: str | None = Field(description="why it did not pass, if there is one reason")
+    statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
+
+
+class ComparedCaseReport(ReportModel):
+    """A case, with a cell for each model on which it ran."""
+
+    suite: SuitePath
+    suite_name: str
+    case_id: str
+    case_name: str
+    differs: bool = Field(description="whether graded statuses differ, or scores by more than 0.005")
+    cells: tuple[CellReport, ...]
+
+
+class PassingReport(ReportModel):
+    """The chances that one of `k` runs, or all, are good: means over the cases with at least `k` graded runs."""
+
+    k: int
+    cases: int
+    at_least_one: float = Field(description="pass@k: the chance that at least one of k runs is good, 0..1")
+    all_of_them: float = Field(description="pass^k: the chance that all of k runs are good, 0..1")
+
+
+class ModelReport(CountsReport):
+    """The totals of a model's cases. Counts are of cases; cases that were not graded are in no rate and no mean."""
+
+    model: str
+    cases: int
+    graded: int
+    runs: int
+    runs_in_error: int
+    pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")
+    interval: IntervalReport | None = Field(description="of the pass rate, 95%; null where runs were stopped early")
+    mean_score: Finite | None = Field(description="over the cases that have a score")
+    score_interval: IntervalReport | None = Field(
+        description="of the mean score, 95%; null where a score is above 1, too"
+    )
+    latency: LatencyReport | None
+    first_token: LatencyReport | None = Field(description="time to the first token of the first answer of a run")
+    input_tokens: int | None = Field(description="null if the endpoint did not count them")
+    output_tokens: int | None
+    cost_usd: float | None = Field(
+        description="US dollars, of the runs whose cost is known; 0 if no model was asked over a network; null without"
+        " runs, and if some cost is unknown and nothing else was paid for"
+    )
+    runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
+    cases_a_minute: float | None = Field(
+        description="graded cases by the time in which at least one run was in progress"
+    )
+    passing: tuple[PassingReport, ...] = Field(
+        description="for each k from 1 to the highest number of graded runs of a case"
+    )
+    repeat_rules: tuple[RepeatRule, ...] = Field(
+        description="the rules for the status of cases with several runs; empty without repeats"
+    )
+    gates: tuple[GateReport, ...] = Field(description="the gates of each suite for this model")
+    endpoint_faults: int = Field(0, description="number of failed cases of which a fault of the endpoint failed a run")
+    metrics: dict[str, float] = Field(
+        default_factory=dict, description="means of the named checks of answers over the graded runs that have them"
+    )
+    valid_arguments: ValidArgumentsReport | None = Field(
+        None, description="calls of the graded runs by their tools' own schemas"
+    )
+
+
+class DiscordantReport(ReportModel):
+    """A case that is good with one of two models only."""
+
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    first: Status
+    second: Status
+
+
+class _Sides(ReportModel):
+    first: str
+    second: str
+
+
+class PairReport(PairedReport, _Sides):  # the fields of the last base class come first
+    """Two models case by case: `better` and `worse` tell how the second does against the first."""
+
+    discordant: tuple[DiscordantReport, ...]
+
+
+class ComparisonReport(ReportModel):
+    """A whole comparison."""
+
+    report: Literal["workbench compare"] = "workbench compare"
+    version: Literal[1] = 1
+    workbench: str = Field(description="version of the program")
+    started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
+    interrupted: bool
+    exit_code: int
+    nothing_graded: bool = Field(False, description="whether no run was graded")
+    batch: int | None = Field(description="its number in the history; null if it is not stored")
+    models: tuple[str, ...] = Field(description="the columns; each model is compared at least with the first")
+    only_differences: bool = Field(
+        description="whether `cases` has only those that differ; everything else covers all cases"
+    )
+    cases: tuple[ComparedCaseReport, ...]
+    totals: tuple[ModelReport, ...]
+    pairs: tuple[PairReport, ...]
+    baseline: BaselineReport | None = Field(
+        default=None, description="the comparison with the stored batch of --against; null without"
+    )
+
+
+def comparison_report(
+    comparison: Comparison,
+    *,
+    only_differences: bool = False,
+    program_version: str,
+    started_at: str,
+    interrupted: bool,
+    exit_code: int,
+    nothing_graded: bool = False,
+    batch: int | None,
+    against: AgainstBaseline | None = None,
+) -> ComparisonReport:
+    """Returns a comparison as a report."""
+    return ComparisonReport(
+        workbench=program_version,
+        started_at=started_at,
+        interrupted=interrupted,
+        exit_code=exit_code,
+        nothing_graded=nothing_graded,
+        batch=batch,
+        models=comparison.models,
+        only_differences=only_differences,
+        cases=tuple(compared_case(row) for row in comparison.rows if row.differs or not only_differences),
+        totals=tuple(map(ModelReport.model_validate, comparison.totals)),
+        pairs=tuple(map(pair_report, comparison.pairs)),
+        baseline=baseline_report(against) if against is not None else None,
+    )
+
+
+def compared_case(row: Row) -> ComparedCaseReport:
+    """Returns a row of a comparison for the JSON report."""
+    return ComparedCaseReport(
+        suite=row.suite,
+        suite_name=row.suite_name,
+        case_id=row.case_id,
+        case_name=row.case_name,
+        differs=row.differs,
+        cells=tuple(_cell(cell) for cell in row.cells if cell is not None),
+    )
+
+
+def _cell(cell: Cell) -> CellReport:
+    return CellReport(
+        model=cell.model,
+        status=cell.status,
+        repeat_rule=cell.repeat_rule,
+        good=cell.good,
+        graded=cell.graded,
+        score=cell.score,
+        spread=cell.spread,
+        latency_ms=cell.latency_ms,
+        valid_arguments=cell.valid_arguments,
+        reason=cell.reason,
+        statuses=tuple(run.status for run in cell.runs),
+    )
+
+
+def pair_report(pair: Pair) -> PairReport:
+    """Returns the test between two models for the JSON report."""
+    return PairReport.model_validate(
+        {
+            "first": pair.first,
+            "second": pair.second,
+            **paired_fields(pair.found, pair.first, pair.second),
+            "discordant": tuple(
+                DiscordantReport(
+                    suite=first.suite,
+                    case_id=first.case_id,
+                    case_name=first.case_name,
+                    first=first.status,
+                    second=second.status,
+                )
+                for first, second in pair.found.discordant
+            ),
+        }
+    )

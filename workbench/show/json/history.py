@@ -1,0 +1,303 @@
+"""The JSON that `workbench history` writes, version 1: models that define its schema.
+`workbench.show.json.history_records` makes them.
+
+The schema is committed as `docs/history.schema.json`, a definition for each kind, which a test keeps up to date. Keys
+may be added within a version; none is changed or removed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from workbench.analysis.batch_diff import ChangeKind
+from workbench.grading.status import Status
+from workbench.history.records import Kind, ResumedBy
+from workbench.show.json.base import EndedReport, Finite, ReportModel, SuitePath
+from workbench.show.json.batch_diff import BatchTestReport, ChangeReport
+from workbench.show.json.measured import ToolArgumentsReport
+from workbench.show.views.gates import GateReport
+from workbench.show.views.grade_moves import VerdictReport
+
+
+class StoredSuite(ReportModel):
+    """A suite as it was, identified in histories by its path in its project."""
+
+    suite: SuitePath
+    project: str = Field(description="the folder of its project")
+    path: str = Field(description="path of its file in its project")
+    hash: str = Field(description="hash of its text")
+    name: str
+    cases: int = Field(description="number of cases")
+
+
+class StoredPart(EndedReport):
+    """The runs of one suite with one model in a batch. Planned runs that are not counted never finished."""
+
+    suite: StoredSuite
+    model: str
+    planned: int = Field(description="runs")
+    cases: int = Field(description="number of the suite's cases that were planned")
+    error: int
+    checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
+    valid_calls: int = Field(0, description="number of these whose arguments are valid")
+
+
+class StoredBatch(ReportModel):
+    """A batch without its runs."""
+
+    number: int
+    name: str | None
+    kind: Kind
+    started_at: str = Field(description="ISO 8601, UTC: its original start, also if it was resumed")
+    ended_at: str | None = Field(description="null while it runs, and if it was cut off")
+    workbench: str = Field(description="version of the program")
+    planned: int = Field(description="runs")
+    missing: int = Field(description="number of runs that never ended")
+    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
+    valid_arguments: float | None = Field(
+        None, description="share of checked calls whose arguments are valid, 0..1; null where nothing is known"
+    )
+    parts: tuple[StoredPart, ...]
+    settings: dict[str, JsonValue] = Field(description="its settings, including those of models and judges")
+
+
+class ListedBatch(StoredBatch):
+    """A batch of the list."""
+
+    graded_again: int = Field(description="number of regrades")
+
+
+class WholeBatch(ReportModel):
+    """The result of a suite in one batch that ran all of it."""
+
+    batch: int
+    pass_rate: float
+
+
+class Trend(ReportModel):
+    """The results of a suite with a model in its latest whole batches, the oldest first."""
+
+    suite: SuitePath
+    project: str
+    path: str = Field(description="path of its file in its project")
+    model: str
+    whole_batches: tuple[WholeBatch, ...]
+
+
+class DamagedBatch(ReportModel):
+    """A batch that cannot be read."""
+
+    number: int
+    name: str | None
+    problem: str = Field(description="which part of it cannot be read, and why")
+
+
+class ListReport(ReportModel):
+    """What `workbench history list` writes."""
+
+    report: Literal["workbench history list"] = "workbench history list"
+    version: Literal[1] = 1
+    history: str = Field(description="the file")
+    batches: tuple[ListedBatch, ...] = Field(description="the newest first")
+    damaged: tuple[DamagedBatch, ...] = Field(description="batches that cannot be read, the newest first")
+    trends: tuple[Trend, ...] = Field(description="pass rates of the suites of these batches, over all batches")
+
+
+class StoredGrading(ReportModel):
+    """A regrade of a batch after it ran; `number` counts from 1 in its batch."""
+
+    number: int
+    graded_at: str = Field(description="ISO 8601, UTC")
+    workbench: str = Field(description="version of the program")
+
+
+class HistoryRun(ReportModel):
+    """The summary of a run; figures are null for one that never finished."""
+
+    run: int = Field(description="its place in the batch, from 1")
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    model: str
+    repeat: int = Field(description="from 0")
+    fork: bool
+    by: str | None = Field(description="the grader that decides, if not the case's own")
+    graded_by: str | None = Field(description="the grader that decided; null if the run was not graded")
+    status: Status | None
+    score: Finite | None
+    reason: str | None = Field(description="why it did not pass")
+    began_ms: float | None = Field(description="milliseconds since 1970")
+    ended_ms: float | None = Field(description="milliseconds since 1970")
+    latency_ms: float | None = Field(description="sum of the latencies of all model answers")
+    loop_ms: float | None = Field(description="the whole agent loop by the wall clock; null in older histories")
+    first_token_ms: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None = Field(description="US dollars; null if unknown")
+    tool_arguments: tuple[ToolArgumentsReport, ...] | None = Field(
+        None, description="how many of its calls have valid arguments, by tool; empty where nothing is known"
+    )
+
+
+class _Shown(ReportModel):
+    report: Literal["workbench history show"] = "workbench history show"
+    version: Literal[1] = 1
+
+
+class ShownBatch(StoredBatch, _Shown):
+    """What `workbench history show` writes of a batch."""
+
+    gradings: tuple[StoredGrading, ...]
+    grading: int | None = Field(description="the grading that is shown; null for the original one")
+    runs: tuple[HistoryRun, ...]
+    gates: tuple[GateReport, ...] = Field(description="the gates of the suites when they ran; without aggregates")
+
+
+class ShownRun(HistoryRun, _Shown):
+    """What `workbench history show --run` writes."""
+
+    batch: int
+    events: tuple[Any, ...] = Field(description="as in the lines of a recording")
+    result: Any = Field(description="as at the end of a recording; empty if there is none")
+
+
+class RunOfCase(HistoryRun):
+    """A run of the case, in any batch."""
+
+    batch: int
+    suite_hash: str = Field(description="hash of the suite's text at that time")
+
+
+class ShownCase(_Shown):
+    """What `workbench history show --case` writes: the latest runs, the newest first."""
+
+    case_id: str
+    runs: tuple[RunOfCase, ...]
+
+
+class ComparedBatch(StoredBatch):
+    """One of two batches that are compared."""
+
+    grading: int | None = Field(description="the grading that is shown; null for the original one")
+
+
+class DiffReport(ReportModel):
+    """What `workbench history diff` writes."""
+
+    report: Literal["workbench history diff"] = "workbench history diff"
+    version: Literal[1] = 1
+    before: ComparedBatch
+    after: ComparedBatch
+    across: tuple[str, str] | None = Field(
+        description="the only model of the earlier batch and that of the later, if they differ"
+    )
+    counts: dict[ChangeKind, int] = Field(description="number of changed cases of each kind")
+    compared: int = Field(description="number of cases graded in both")
+    as_before: int = Field(description="number of these with the same status and score")
+    left_out: int = Field(
+        description="number of cases in both batches that were not graded in both, without new errors"
+    )
+    tests: tuple[BatchTestReport, ...]
+    notes: tuple[str, ...] = Field(description="further facts about the comparison")
+    changes: tuple[ChangeReport, ...]
+
+
+class NewVerdict(VerdictReport):
+    """The new grade of a run."""
+
+    reason: str | None = Field(description="why it does not pass")
+
+
+class RegradedRun(ReportModel):
+    """A run that was regraded."""
+
+    run: int = Field(description="its place in the batch, from 1")
+    suite: SuitePath
+    case_id: str
+    model: str
+    repeat: int = Field(description="from 0")
+    before: VerdictReport
+    after: NewVerdict
+    moved: bool = Field(description="whether status or score changed")
+    not_regraded: str | None = Field(description="why it keeps its original verdict; null if it was regraded")
+    asked_otherwise: bool = Field(description="whether the case asks something else today than when it ran")
+
+
+class RegradedBatch(ReportModel):
+    """A batch that was regraded."""
+
+    batch: int
+    grading: int = Field(description="number of regrades, including this one")
+    runs: tuple[RegradedRun, ...]
+
+
+class RegradedReport(ReportModel):
+    """What `workbench history regrade` writes."""
+
+    report: Literal["workbench history regrade"] = "workbench history regrade"
+    version: Literal[1] = 1
+    batches: tuple[RegradedBatch, ...]
+
+
+class FlakyBatch(ReportModel):
+    """How the runs of a case went in one batch."""
+
+    batch: int
+    good: int = Field(description="runs that passed or were warned")
+    runs: int = Field(description="graded runs")
+
+
+class FlakyCaseReport(ReportModel):
+    """A case with a model that does not always come out alike, although nothing of it changed."""
+
+    suite: SuitePath
+    suite_name: str
+    case_id: str
+    case_name: str
+    model: str
+    since_batch: int = Field(description="the first batch that did not go like those before it")
+    since: str = Field(description="when that began, ISO 8601, UTC")
+    good: int
+    runs: int
+    low: float = Field(description="lower bound of the share that is good, 95%")
+    high: float = Field(description="upper bound")
+    batches: tuple[FlakyBatch, ...] = Field(description="the oldest first")
+
+
+class FlakyReport(ReportModel):
+    """What `workbench history flaky` writes."""
+
+    report: Literal["workbench history flaky"] = "workbench history flaky"
+    version: Literal[1] = 1
+    batches: int = Field(description="number of batches that were looked at")
+    cases: tuple[FlakyCaseReport, ...]
+
+
+class RunningBatch(ReportModel):
+    """A batch that runs now."""
+
+    number: int
+    name: str | None
+    history: str = Field(description="the file")
+    command: ResumedBy = Field(description="the command that made it")
+    started_at: str = Field(description="ISO 8601, UTC")
+    planned: int = Field(description="runs")
+    over: int = Field(description="number of runs that are over")
+    attachable: bool = Field(description="whether it goes on without a terminal, so that 'workbench attach' shows it")
+    process: int | None = Field(description="the number of its process, if it is attachable")
+
+
+class RunningReport(ReportModel):
+    """What `workbench batches` writes."""
+
+    report: Literal["workbench batches"] = "workbench batches"
+    version: Literal[1] = 1
+    batches: tuple[RunningBatch, ...] = Field(description="those without a terminal first, the last one begun first")
+
+
+HistoryReport = (
+    ListReport | ShownBatch | ShownRun | ShownCase | DiffReport | RegradedReport | FlakyReport | RunningReport
+)
+"""Every kind."""

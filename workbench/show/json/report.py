@@ -1,0 +1,449 @@
+"""The JSON report of a batch, version 1: models that define its schema, and the conversion.
+
+The schema is committed as `docs/report.schema.json`, which a test keeps up to date. Keys may be added within a version;
+none is changed or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from workbench.analysis.failures import FailureNumbers
+from workbench.analysis.gates import Quality
+from workbench.analysis.totals import that_count, totals_by_model
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import IssueKind, RunResult
+from workbench.grading.repeats import CaseResult
+from workbench.grading.status import Status, Verdict
+from workbench.show.json.base import CountsReport, Finite, ReportModel, SuitePath
+from workbench.show.json.measured import (
+    AgreementReport,
+    JudgeUseReport,
+    LatencyReport,
+    UsageReport,
+    ValidArgumentsReport,
+)
+from workbench.show.json.writing import Records
+from workbench.show.views.baseline import AgainstBaseline, BaselineReport, baseline_report
+from workbench.show.views.cases import CaseReport, case_fields
+from workbench.show.views.failures import FailuresReport, failures_report
+from workbench.show.views.gates import AggregateReport, GateReport, aggregate_report
+from workbench.show.views.published import PublishedSummary, published_summaries
+from workbench.show.views.timing import Timing
+from workbench.suite.model import Case
+from workbench.suite.suite_file import LineOf, no_line
+from workbench.trajectory.trajectory import CallRecord, Round
+
+
+class JudgementReport(ReportModel):
+    """A judge's finding on one value."""
+
+    model: str
+    criteria: str
+    value: str = Field(description="the value as JSON, as the judge saw it")
+    holds: bool
+    rationale: str
+    scale: tuple[float, float] | None = Field(None, description="[low, high] of the numbers, where the judge rated it")
+    number: float | None = Field(None, description="what the judge gave on the scale")
+
+
+class MetricReport(ReportModel):
+    """The value of one named check of the final answer."""
+
+    name: str
+    value: float = Field(description="0..1")
+    holds: bool
+    number: float | None = Field(description="what the judge gave on the check's scale, if it has one")
+    scale: tuple[float, float] | None = Field(description="[low, high] of that number")
+    expected: str
+    why: str
+    about: str | None = Field(
+        None, description="what the system that made an imported run scored; null for a check of the case"
+    )
+
+
+class TotalsReport(CountsReport):
+    """Counts by status and their totals. Errors, skipped, stopped and not graded runs are in no mean and no rate."""
+
+    runs: int
+    mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
+    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
+    latency: LatencyReport | None
+    usage: UsageReport | None
+    retries: int = Field(description="number of model requests that were retried")
+    executions: int = Field(description="number of calls that were really executed on a server")
+    cost_usd: float | None = Field(
+        description="US dollars, of the runs whose cost is known; 0 if no model was asked over a network; null without"
+        " runs, and if some cost is unknown and nothing else was paid for"
+    )
+    runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
+    judging: JudgeUseReport
+    endpoint_faults: int = Field(0, description="number of failed runs that a fault of the endpoint failed")
+    cost_limited: int = Field(0, description="number of stopped runs that a limit on cost kept from being made")
+    valid_arguments: ValidArgumentsReport | None = Field(
+        None, description="calls of the graded runs by their tools' own schemas"
+    )
+    agreement: tuple[AgreementReport, ...] = Field(
+        (), description="for imported runs, the verdicts of the system that made them beside those of their cases"
+    )
+
+
+class CallReport(ReportModel):
+    """A tool call as emitted, and its result."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    problem: str | None = Field(description="why the model's text is not a JSON object; arguments are then empty")
+    raw: str | None = Field(description="the model's text, if it is not a JSON object")
+    result: str | None
+    is_error: bool | None
+    source: str | None
+    server: str | None
+    latency_ms: float | None
+    edited: dict[str, JsonValue] | None = Field(
+        description="the arguments with which a person replaced the model's, if any"
+    )
+    unedited: str | None = Field(description="the original result, if a person changed it")
+    unedited_is_error: bool | None = Field(description="whether the original result was a tool error")
+
+
+class DeviationReport(ReportModel):
+    """A deviation of the endpoint from its API that was repaired."""
+
+    kind: str
+    detail: str
+    tool: str | None = Field(description="the tool of the call that it concerns")
+
+
+class RoundReport(ReportModel):
+    """One model request and its tool results."""
+
+    number: int
+    text: str
+    stop_reason: str | None
+    first_token_ms: float | None
+    latency_ms: float | None
+    waited_ms: float = Field(description="the wait at the endpoint for other requests, in none of the other times")
+    usage: UsageReport | None
+    calls: tuple[CallReport, ...]
+    errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
+    retries: int = Field(description="number of retries of the request")
+    deviations: tuple[DeviationReport, ...] = Field(description="of the endpoint, that were repaired in the answer")
+    step: int | None = Field(description="the step of the chain to which the request belongs, from 1")
+    replayed: bool = Field(description="whether it was replayed from the run that this one was forked from")
+    added: tuple[str, ...] = Field(description="messages that a person added before the request")
+    set_aside: tuple[RoundReport, ...] = Field(description="earlier answers that a person regenerated")
+
+
+class ForkReport(ReportModel):
+    """From which run, and where, a run was forked: before the request of a round or, with `answered`, after its answer
+    and the results of that many of its calls."""
+
+    run_id: str
+    model: str
+    round: int
+    answered: int | None
+
+
+class ArgumentReport(ReportModel):
+    """The result of one check for one argument."""
+
+    argument: str
+    holds: bool | None
+    score: Finite
+    weight: float
+    expected: str
+    got: JsonValue
+    given: bool
+    why: str
+    listed: bool = Field(True, description="false for an argument that the expected call does not list")
+    required: bool = Field(False, description="whether the run fails if it does not hold, whatever the score is")
+
+
+class PairingReport(ReportModel):
+    """An expected call and the actual call it was paired with, by index from 0."""
+
+    expected_call: int | None
+    call: int | None
+    same_tool: bool
+    arguments: tuple[ArgumentReport, ...]
+    credit: Finite = Field(description="what the line adds to the sum behind the score")
+    outcome: str = Field(description="the outcome of the line under the grader's rule")
+    prohibition: int | None = Field(description="index of the disallowed call")
+    parts: dict[str, Finite] = Field(description="the parts of the credit")
+
+
+class IssueReport(ReportModel):
+    """One thing that is wrong, and where."""
+
+    kind: IssueKind
+    why: str
+    tool: str | None
+    call: int | None
+    expected_call: int | None
+    argument: str | None
+    expected: str | None
+    got: str | None
+    decides: bool
+
+
+class GradeReport(ReportModel):
+    """The result of one grader for the run; the first one decides the status, the others are computed as well."""
+
+    grader: str
+    score: Finite | None
+    verdict: Verdict
+    reason: str
+    pairings: tuple[PairingReport, ...]
+    issues: tuple[IssueReport, ...]
+    numbers: dict[str, Finite] = Field(description="the quantities in the grader's formula")
+    status: Status | None = Field(description="the status of the run if this grader decides")
+
+
+class StepReport(ReportModel):
+    """One step of a chain, from 1, graded on its own by the deciding grader. Calls are counted in the whole run."""
+
+    step: int
+    status: Status | None = Field(description="null for a step that was never reached")
+    score: Finite | None
+    why: str
+    call: int | None = Field(description="the graded call, the first of its answer")
+    issues: tuple[IssueReport, ...]
+    expected_call: int | None = Field(description="index from 0 of its expected call among the case's expected calls")
+
+
+class ServerOutputReport(ReportModel):
+    """The end of what a server wrote to standard error before it failed."""
+
+    server: str
+    lines: tuple[str, ...]
+    earlier: int = Field(description="how many lines came before these")
+    log: str | None = Field(description="the file with all lines, null if there is none")
+
+
+class RunReport(ReportModel):
+    """One case with one model, once. `repeat` counts from 0."""
+
+    suite: SuitePath
+    line: int | None = Field(None, description="line of the case in the suite's file, from 1; null if unknown")
+    case_id: str
+    case_name: str
+    model: str
+    repeat: int
+    status: Status
+    score: Finite | None
+    error: str | None = Field(
+        description="the infrastructure error, why the case was skipped, or why the run is not graded"
+    )
+    finish: str | None = Field(description="why the run ended")
+    notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
+    server_outputs: tuple[ServerOutputReport, ...] = Field(description="of servers that failed")
+    answer: str
+    latency_ms: float = Field(description="sum of the latencies of all model answers, 0 if nobody timed them")
+    loop_ms: float = Field(
+        description="the whole agent loop by the wall clock: model answers, tools, retries and their waits"
+    )
+    duration_ms: float = Field(description="from the start of the run to its end, without the time held")
+    cost_usd: float | None = Field(
+        description="US dollars; 0 if no model was asked over a network, null if price or tokens are unknown"
+    )
+    rounds: tuple[RoundReport, ...]
+    grades: tuple[GradeReport, ...]
+    judgements: tuple[JudgementReport, ...] = Field(description="the judgements that grading and mocks used")
+    judging: JudgeUseReport
+    steps: tuple[StepReport, ...] = Field(description="of a chain that was graded")
+    touched: bool = Field(
+        description="whether a person changed a call or a result, added a message, or regenerated an answer"
+    )
+    held_ms: float = Field(description="how long the run was held")
+    fork: ForkReport | None = Field(description="null for a run that is not a fork")
+    metrics: tuple[MetricReport, ...] = Field((), description="the values of the named checks of the final answer")
+    valid_arguments: tuple[bool | None, ...] = Field(
+        (),
+        description="for each call whether its arguments are valid by the tool's own schema, null where no schema can"
+        " tell; empty for a run that was not graded",
+    )
+
+
+class TimingReport(ReportModel):
+    """How long the batch took, from its start to the end of its last run, and its pace."""
+
+    took_ms: float
+    start_up_ms: float = Field(description="the part of it in which servers or models started; not included in any run")
+    cases_a_minute: float | None = Field(
+        description="graded cases by the time in which at least one run was in progress; null without any"
+    )
+
+
+class ReportDocument(ReportModel):
+    """A whole batch."""
+
+    model_config = ConfigDict(title="Report")  # the name in the schema
+
+    report: Literal["workbench"] = "workbench"
+    version: Literal[1] = 1
+    workbench: str = Field(description="version of the program")
+    started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
+    interrupted: bool
+    exit_code: int
+    nothing_graded: bool = Field(False, description="whether no run that counts was graded, or nothing was compared")
+    forks: int = Field(description="number of forks; they count in nothing else here unless all runs are forks")
+    totals: TotalsReport
+    totals_per_model: dict[str, TotalsReport] = Field(default_factory=dict, description="the same for each model")
+    gates: tuple[GateReport, ...]
+    aggregates: tuple[AggregateReport, ...]
+    runs: tuple[RunReport, ...]
+    cases: tuple[CaseReport, ...] = Field(description="the result of each case with each model")
+    failures: FailuresReport
+    published: tuple[PublishedSummary, ...] = Field(
+        description="the report of each suite by the published system behind its deciding grader"
+    )
+    batch: int | None = Field(description="number of the batch in the history; null if it is not stored")
+    baseline: BaselineReport | None = Field(description="what changed since the baseline; null without a baseline")
+    timing: TimingReport | None = Field(description="how long the batch took; null in a report on earlier runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchFacts:
+    """The facts about a batch that do not follow from its runs. `batch` is its number in the history, if it is
+    recorded; `cases` are those by which the runs were graded, by run."""
+
+    program_version: str
+    started_at: str
+    interrupted: bool
+    exit_code: int
+    nothing_graded: bool = False
+    batch: int | None = None
+    baseline: AgainstBaseline | None = None
+    timing: Timing | None = None
+    cases: Mapping[str, Case] | None = None
+
+
+def report_of(
+    results: Sequence[RunResult],
+    quality: Quality,
+    failures: FailureNumbers,
+    facts: BatchFacts,
+    line_of: LineOf = no_line,
+) -> ReportDocument:
+    """Returns the results of a batch as a report. `quality` and `failures` are of those runs that count."""
+    records = report_records(results, quality.cases, line_of)
+    document = report_without_records(results, quality, failures, facts)
+    return document.model_copy(update={name: each.whole() for name, each in records.items()})
+
+
+def report_without_records(
+    results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
+) -> ReportDocument:
+    """Returns what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
+    counted = that_count(results)
+    whole, of_models = totals_by_model(counted)
+    return ReportDocument(
+        workbench=facts.program_version,
+        started_at=facts.started_at,
+        interrupted=facts.interrupted,
+        exit_code=facts.exit_code,
+        nothing_graded=facts.nothing_graded,
+        forks=sum(result.is_fork for result in results),
+        totals=TotalsReport.model_validate(whole),
+        totals_per_model={model: TotalsReport.model_validate(each) for model, each in of_models.items()},
+        gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
+        aggregates=tuple(map(aggregate_report, quality.aggregates)),
+        runs=(),
+        cases=(),
+        failures=failures_report(failures),
+        published=published_summaries(counted, facts.cases),
+        batch=facts.batch,
+        baseline=baseline_report(facts.baseline) if facts.baseline is not None else None,
+        timing=TimingReport.model_validate(facts.timing) if facts.timing is not None else None,
+    )
+
+
+def report_records(
+    results: Iterable[RunResult], cases: Iterable[CaseResult], line_of: LineOf = no_line
+) -> dict[str, Records[Any]]:
+    """Returns the runs and the cases of a report, to be written one by one."""
+    runs = Records(RunReport, results, lambda result: run_fields(result, line_of(result.suite, result.case_id)))
+    return {"runs": runs, "cases": Records(CaseReport, cases, case_fields)}
+
+
+def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
+    """Returns the fields of a `RunReport`; their values are the program's own objects where the names agree."""
+    trajectory = result.trajectory
+    return {
+        "suite": result.suite,
+        "line": line,
+        "case_id": result.case_id,
+        "case_name": result.case_name,
+        "model": result.model,
+        "repeat": result.repeat,
+        "status": result.status,
+        "score": result.score,
+        "error": result.error,
+        "finish": trajectory.finish.reason if trajectory.finish else None,
+        "notices": trajectory.notices,
+        "server_outputs": trajectory.server_outputs,
+        "answer": trajectory.final_answer,
+        "latency_ms": trajectory.model_latency_ms,
+        "loop_ms": trajectory.loop_ms,
+        "duration_ms": trajectory.duration_ms,
+        "cost_usd": result.cost_usd,
+        "rounds": tuple(_round(round_) for round_ in trajectory.rounds),
+        "grades": result.grades,
+        "judgements": result.judgements,
+        "judging": result.judging,
+        "steps": result.steps,
+        "touched": trajectory.touched,
+        "held_ms": trajectory.held_ms,
+        "fork": trajectory.fork,
+        "metrics": result.metrics,
+        "valid_arguments": result.valid_arguments,
+    }
+
+
+def _round(round_: Round) -> dict[str, Any]:
+    return {
+        "number": round_.number,
+        "text": round_.text,
+        "stop_reason": round_.stop_reason,
+        "first_token_ms": round_.first_token_ms,
+        "waited_ms": round_.waited_ms,
+        "latency_ms": round_.latency_ms,
+        "usage": round_.usage,
+        "calls": tuple(_call(record) for record in round_.calls),
+        "errors": round_.errors,
+        "retries": round_.retries,
+        "deviations": _deviations(round_),
+        "step": round_.step.step if round_.step is not None else None,
+        "replayed": round_.replayed,
+        "added": round_.added,
+        "set_aside": tuple(_round(answer) for answer in round_.superseded),
+    }
+
+
+def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
+    tools = {record.call.id: record.tool for record in round_.calls}
+    return tuple(
+        {"kind": each.kind, "detail": each.detail, "tool": tools.get(each.call_id or "")} for each in round_.deviations
+    )
+
+
+def _call(record: CallRecord) -> dict[str, Any]:
+    result = record.result
+    return {
+        "tool": record.tool,
+        "arguments": dict(record.arguments),
+        "problem": record.call.problem,
+        "raw": record.call.raw,
+        "result": result.content if result else None,
+        "is_error": result.is_error if result else None,
+        "source": result.source if result else None,
+        "server": record.server,
+        "latency_ms": result.latency_ms if result else None,
+        "edited": dict(record.edited) if record.edited is not None else None,
+        "unedited": record.unedited.content if record.unedited is not None else None,
+        "unedited_is_error": record.unedited.is_error if record.unedited is not None else None,
+    }

@@ -1,0 +1,272 @@
+"""JUnit XML, as GitLab, Jenkins and the actions of GitHub read it: docs/reports.md says what becomes what.
+
+A test suite is one suite with one model, a test case what a case came to with it. Nothing but the cases' places, and
+the names of one suite's, is held in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from workbench.grading.grade import RunResult
+from workbench.grading.repeats import CaseResult
+from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
+from workbench.grading.status import Status
+from workbench.numerals import counted, score_text
+from workbench.show.runs_report import RunsReport, ShownCase
+from workbench.show.text import Paint
+from workbench.show.views.grades import doubts
+from workbench.show.views.run_facts import cut, issue_lines, told_steps
+from workbench.show.views.server_output import output_lines
+from workbench.show.visible import visible
+from workbench.suite.files import from_repository
+from workbench.version import __version__
+
+_TEXT_MAX = 20_000
+"""Characters of the text of a failure, and of the steps of a run."""
+_MESSAGE_MAX = 1_000
+_STEPS_MAX = 20_000_000
+"""Characters of a report after which the steps are left out: GitLab takes files of 30 MB."""
+
+_NEVER_IN_XML = re.compile("[\ufffe\uffff]")
+"""What XML 1.0 forbids of the characters that are left once a text is visible."""
+_IN_TEXT = {'"': "&quot;"}
+_IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
+
+"""Statuses that are a test that was skipped, and what is said of them."""
+
+
+class _Group(NamedTuple):
+    """A suite with a model: its cases by their places among all."""
+
+    suite: str
+    model: str
+    cases: array[int]
+    statuses: Counter[str]
+    duration_ms: list[float]
+
+
+def junit_pieces(report: RunsReport) -> Iterator[str]:
+    """Yields the report, a test case in each piece."""
+    cases = report.quality.cases
+    groups = _groups(cases)
+    statuses = sum((group.statuses for group in groups), Counter[str]())
+    duration = sum(sum(group.duration_ms) for group in groups)
+    statuses["error"] += len(report.missing)
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
+    written = 0
+    for group in groups:
+        yield from _suite_head(report, group)
+        names = Counter(cases[place].runs[0].case_name for place in group.cases)
+        given: set[str] = set()
+        for place in group.cases:
+            shown = report.shown_case(cases[place])
+            name = _name(shown, names, given)
+            piece = "".join(_test_case(shown, group, name, report, with_steps=written < _STEPS_MAX))
+            written += len(piece)
+            yield piece
+        yield "  </testsuite>\n"
+    yield from _missing(report)
+    yield "</testsuites>\n"
+
+
+def _missing(report: RunsReport) -> Iterator[str]:
+    """Yields the cases of which runs were never finished, as errors: without them the report would look whole."""
+    if not report.missing:
+        return
+    count = len(report.missing)
+    yield f'  <testsuite name="missing runs" tests="{count}" failures="0" errors="{count}" skipped="0" time="0.000">\n'
+    for each in report.missing:
+        file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
+        name = report.secrets.redact(each.case_name)
+        yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
+        why = f"{each.missing:,} of {counted(each.planned, 'run')} {'is' if each.missing == 1 else 'are'} missing"
+        yield f"{_element('error', 'missing', [why])}    </testcase>\n"
+    yield "  </testsuite>\n"
+
+
+def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
+    groups: dict[tuple[str, str], _Group] = {}
+    for place, case in enumerate(cases):
+        first = case.runs[0]
+        key = (first.suite, first.model)
+        group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
+        group.cases.append(place)
+        group.statuses[_shown_status(case)] += 1
+        group.duration_ms[0] += _duration_ms(case)
+    return list(groups.values())
+
+
+def _shown_status(case: CaseResult) -> Status:
+    """Returns the status as a test, which agrees with the exit code: there a failed case in quarantine decides nothing,
+    and each run that ended in an error does, whatever the others came to."""
+    is_failure = case.status == Status.FAILED and not case.runs[0].grading.quarantined
+    if not is_failure and any(run.status == Status.ERROR for run in case.runs):
+        return Status.ERROR
+    return Status.SKIPPED if case.status == Status.FAILED and not is_failure else case.status
+
+
+def _has_no_verdict(status: Status) -> bool:
+    return not status.graded and status is not Status.ERROR
+
+
+def _duration_ms(case: CaseResult) -> float:
+    """Returns how long the runs took, without queues and the time held."""
+    return sum(run.loop_ms for run in case.runs)
+
+
+def _counts(statuses: Counter[str], duration_ms: float) -> str:
+    return (
+        f' tests="{sum(statuses.values())}" failures="{statuses["failed"]}" errors="{statuses["error"]}"'
+        f' time="{duration_ms / 1000:.3f}"'
+    )
+
+
+def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
+    file, model = map(report.secrets.redact, (from_repository(group.suite), group.model))
+    skipped = sum(group.statuses[status] for status in Status if _has_no_verdict(status))
+    suite = report.suites.get(group.suite)
+    name = f"{report.secrets.redact(suite.name) if suite is not None else file} [{model}]"
+    properties = {"workbench": __version__, "suite": file, "model": model, "batch": report.batch}
+    yield f'  <testsuite name="{_attribute(name)}"{_counts(group.statuses, group.duration_ms[0])} skipped="{skipped}"'
+    yield f' timestamp="{_attribute(report.started_at)}" file="{_attribute(file)}">\n'
+    yield from _properties(properties, "    ")
+
+
+def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
+    """Returns the name of a case, with its id where others have that name: GitLab counts a name once."""
+    first = shown.result.runs[0]
+    name = first.case_name if names[first.case_name] == 1 else f"{first.case_name} ({first.case_id})"
+    unique, number = name, 1
+    while unique in given:
+        number += 1
+        unique = f"{name} #{number}"
+    given.add(unique)
+    return unique
+
+
+def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
+    result = shown.result
+    first = result.runs[0]
+    file = report.secrets.redact(from_repository(group.suite))
+    line = f' line="{shown.line}"' if shown.line is not None else ""
+    yield f'    <testcase classname="{_attribute(f"{file} [{first.model}]")}" name="{_attribute(name)}"'
+    yield f' file="{_attribute(file)}"{line} time="{_duration_ms(result) / 1000:.3f}">\n'
+    since = report.against.sentence_of(first) if report.against is not None else None
+    since = report.secrets.redact(since) if since is not None else None
+    yield from _properties({**_facts(result, report.batch), "baseline": since}, "      ")
+    yield from _outcome(result, () if since is None else (since,))
+    steps = _steps(result.runs) if with_steps else "the steps are left out: the report would be too large"
+    if steps:
+        yield f"      <system-out>{_text(steps)}</system-out>\n"
+    yield "    </testcase>\n"
+
+
+def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
+    first = result.runs[0]
+    costs = [run.cost_usd for run in result.runs]
+    arguments = valid_arguments_in(valid_arguments_of(run).tools for run in result.runs)
+    usages = [usage for run in result.runs if (usage := run.trajectory.usage) is not None]
+    return {
+        "case_id": first.case_id,
+        "model": first.model,
+        "status": result.status,
+        "score": result.score,
+        "grader": next((run.grade.grader for run in result.runs if run.grade is not None), None),
+        "runs": len(result.runs) if len(result.runs) > 1 else None,
+        "rule": result.rule if len(result.runs) > 1 else None,
+        "cost_usd": sum(cost or 0.0 for cost in costs) if None not in costs else None,
+        "input_tokens": sum(usage.input_tokens for usage in usages) if usages else None,
+        "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
+        "checked_calls": arguments.checked if arguments.tools else None,
+        "valid_calls": arguments.valid if arguments.tools else None,
+        "batch": batch,
+    }
+
+
+def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
+    """Yields what a test case came to, and `since` the baseline. One that passed although some of its runs did not is
+    called flaky."""
+    shown = _shown_status(result)
+    if shown == "error":
+        yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
+    elif shown == "failed":
+        yield _element("failure", "failed", [*_lines_of_all(result), *since])
+    elif result.status == Status.FAILED:
+        yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
+    elif _has_no_verdict(result.status):
+        lines = [result.status.word, *_lines_of_all(result), *since]
+        yield _element("skipped", result.status, [": ".join(lines)] if len(lines) == 2 else lines)
+    else:
+        for run in result.runs:
+            if run.status == Status.FAILED:
+                yield _element("flakyFailure", "failed", _lines_of(run), child="stackTrace")
+
+
+def _errors_counted(result: CaseResult) -> list[str]:
+    errors = sum(run.status == Status.ERROR for run in result.runs)
+    return [f"{errors} of {len(result.runs)} runs ended in an error"] if len(result.runs) > 1 else []
+
+
+def _lines_of_all(result: CaseResult) -> list[str]:
+    """Returns why a case came to what it did: of several runs, of each that did not pass."""
+    if len(result.runs) == 1:
+        return _lines_of(result.runs[0])
+    score = f", mean score {score_text(result.score)}" if result.score is not None else ""
+    lines = [f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}{score}"]
+    for run in result.runs:
+        if not run.passed:
+            lines += [f"run {run.repeat + 1}: {run.status}", *(f"  {line}" for line in _lines_of(run))]
+    return lines
+
+
+def _lines_of(run: RunResult) -> list[str]:
+    """Returns what is wrong in a run, the reason first."""
+    lines = issue_lines(run)
+    for step in run.steps:
+        if step.status is not None and step.status != Status.PASSED:
+            lines.append(f"step {step.step}: {step.status}: {step.why}")
+    for output in run.trajectory.server_outputs if run.status == Status.ERROR else ():
+        lines += output_lines(output, Paint(False), 0)
+    return lines
+
+
+def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
+    """Returns an element with the first line as its message and, since GitLab shows no message, all of them as text."""
+    message = _attribute(cut(lines[0], _MESSAGE_MAX)) if lines else ""
+    text = _text(cut("\n".join(lines), _TEXT_MAX))
+    inside = f"<{child}>{text}</{child}>" if child else text
+    return f'      <{name} type="{kind}" message="{message}">{inside}</{name}>\n'
+
+
+def _steps(runs: Sequence[RunResult]) -> str:
+    lines: list[str] = []
+    for run in runs:
+        lines += [f"run {run.repeat + 1}: {run.status}"] if len(runs) > 1 else []
+        lines += told_steps(run.trajectory)
+        lines += (f"▲ {line}" for line in doubts(run))
+    return cut("\n".join(lines), _TEXT_MAX)
+
+
+def _properties(values: Mapping[str, object], pad: str) -> Iterator[str]:
+    given = {name: value for name, value in values.items() if value is not None}
+    yield f"{pad}<properties>\n"
+    yield from (f'{pad}  <property name="{name}" value="{_attribute(str(value))}"/>\n' for name, value in given.items())
+    yield f"{pad}</properties>\n"
+
+
+def _text(text: str) -> str:
+    return escape(_printable(text), _IN_TEXT)
+
+
+def _attribute(text: str) -> str:
+    return escape(_printable(text), _IN_ATTRIBUTE)
+
+
+def _printable(text: str) -> str:
+    return _NEVER_IN_XML.sub("\ufffd", visible(text))

@@ -1,0 +1,107 @@
+"""What a writer of reports may ask of the runs of an evaluation: `evaluation.report.Report` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from workbench.show.json.writing import Redactor
+
+if TYPE_CHECKING:
+    from workbench.analysis.failures import FailureNumbers
+    from workbench.analysis.gates import Quality
+    from workbench.analysis.totals import Totals
+    from workbench.analysis.watched import PairWatched
+    from workbench.grading.grade import RunResult
+    from workbench.grading.repeats import CaseResult
+    from workbench.show.json.report import ReportDocument
+    from workbench.show.json.writing import Records
+    from workbench.show.views.baseline import AgainstBaseline
+    from workbench.show.views.grade_moves import Regraded
+    from workbench.show.views.timing import Timing
+    from workbench.suite.model import Case, Suite
+
+
+class TextRedactor(Redactor, Protocol):
+    """Keeps secrets out of texts too."""
+
+    def redact(self, text: str) -> str: ...
+
+
+class ShownRun(NamedTuple):
+    """A run without secrets, and the case by which it was graded, `None` where its stored suite can no longer be read.
+    `line` is that of the case in the file of its suite, from 1, `None` where there is no such file."""
+
+    result: RunResult
+    case: Case | None
+    line: int | None
+
+
+class ShownCase(NamedTuple):
+    """What a case came to with a model, without secrets, like `ShownRun`."""
+
+    result: CaseResult
+    case: Case | None
+    line: int | None
+
+
+class MissingRuns(NamedTuple):
+    """A case of the plan with a model, of which `missing` of `planned` runs were never finished."""
+
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    missing: int
+    planned: int
+
+
+class RunsReport(Protocol):
+    """The runs of an evaluation, and what follows from them."""
+
+    @property
+    def started_at(self) -> str: ...
+    @property
+    def results(self) -> Sequence[RunResult]: ...
+    @property
+    def interrupted(self) -> bool: ...
+    @property
+    def incomplete(self) -> bool: ...
+    @property
+    def missing(self) -> Sequence[MissingRuns]: ...
+    @property
+    def batch(self) -> int | None: ...
+    @property
+    def timing(self) -> Timing | None: ...
+    @property
+    def against(self) -> AgainstBaseline | None: ...
+    @property
+    def regraded(self) -> Sequence[Regraded] | None: ...
+    @property
+    def suites(self) -> Mapping[str, Suite]: ...
+    @property
+    def secrets(self) -> TextRedactor: ...
+    @property
+    def exit_code(self) -> int: ...
+    @property
+    def nothing_graded(self) -> str | None: ...
+    @property
+    def quality(self) -> Quality: ...
+    @property
+    def failures(self) -> FailureNumbers: ...
+    @property
+    def watched(self) -> Sequence[PairWatched]: ...
+    @property
+    def totals(self) -> Totals: ...
+    @property
+    def totals_per_model(self) -> Mapping[str, Totals]: ...
+    def shown_runs(self) -> Iterator[ShownRun]:
+        """Yield all runs, one by one."""
+        ...
+
+    def shown_case(self, case: CaseResult) -> ShownCase:
+        """One of the cases of `quality`, to be written."""
+        ...
+
+    def document_without_records(self) -> ReportDocument: ...
+    def json_records(self) -> dict[str, Records[Any]]: ...

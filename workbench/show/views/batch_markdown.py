@@ -1,0 +1,226 @@
+"""A report on runs as GitHub Markdown, for pull requests and job summaries: the verdict first, details folded, as much
+as the place takes. No text of a model, a tool or a suite has any effect in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import islice
+
+from workbench.analysis.totals import Totals
+from workbench.grading.repeats import CaseResult
+from workbench.grading.status import Status, passed_if
+from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
+from workbench.show.markdown import block, code, table, text
+from workbench.show.runs_report import RunsReport, ShownCase
+from workbench.show.text import Paint
+from workbench.show.views.argument_validity import checked_text, unchecked_lines
+from workbench.show.views.baseline import baseline_markdown
+from workbench.show.views.batch_text import endpoint_text, not_made_text
+from workbench.show.views.cases import repeats_lines
+from workbench.show.views.deviations import repaired_line
+from workbench.show.views.gates import aggregate_lines, gate_lines
+from workbench.show.views.grades import doubts, metric_text
+from workbench.show.views.run_facts import cut, expected_lines, issue_lines, made_lines, told_steps
+from workbench.show.views.timing import timing_line
+from workbench.show.visible import one_line
+from workbench.suite.files import from_repository
+
+COMMENT_MAX = 65_536
+"""Characters that GitHub takes in a comment or a description. What is counted here are bytes, which are no fewer."""
+SUMMARY_MAX = 900_000
+"""Bytes of a job summary: GitHub takes a MiB from all steps of a job's step together, and nothing above that."""
+
+_ISSUES_MAX = 20
+_LINE_MAX = 500
+_STEPS_MAX = 4_000
+_ENDING_MAX = 400
+"""Bytes that are kept free to say what is left out."""
+
+_PLAIN = Paint(False)
+_VERDICTS = {
+    0: "✓ Everything passed",
+    1: "✗ Not everything passed",
+    2: "▲ The report is incomplete",
+    3: "▲ Some runs ended in an error",
+    4: "▲ Nothing was graded",
+    130: "■ Interrupted",
+}
+_BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
+"""The statuses of cases that are told of one by one, the first ones first."""
+
+
+def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
+    """Yields the report, at most as many bytes of it; what is left out is said at the end."""
+    left = most - _ENDING_MAX
+    for part in _head(report):
+        left -= len(part.encode())
+        if left < 0:
+            yield "\nThe rest is left out: it is longer than GitHub takes.\n"
+            return
+        yield part
+    cases = report.quality.cases
+    bad = cases.number(*_BAD)
+    if bad:
+        yield f"\n### {counted(bad, 'case')} that did not pass\n" if bad > 1 else "\n### Did not pass\n"
+    for place, case in enumerate(cases.of(*_BAD)):
+        part = "\n".join(_details(report.shown_case(case), report)) + "\n"
+        left -= len(part.encode())
+        if left < 0:
+            there_are = f"{bad - place:,} of them are left out"
+            yield f"\n**{there_are}**: the report is cut at {most:,} bytes, which GitHub takes. {_WHOLE}\n"
+            return
+        yield part
+    yield from _all_cases(report, left)
+
+
+_WHOLE = "Write it to a file of another form (`--report report.html`) to have all of it."
+
+
+def _head(report: RunsReport) -> Iterator[str]:
+    """Yields verdict, totals, demands, what changed since the baseline, and causes."""
+    good_enough = report.exit_code == 0 and report.totals.failed
+    yield f"## {'✓ Good enough' if good_enough else _VERDICTS[report.exit_code]}\n\n"
+    if report.nothing_graded is not None:
+        why = text(report.secrets.redact(report.nothing_graded))
+        yield f"{why[:1].upper()}{why[1:]}.\n\n"
+    yield f"{_totals_line(report)}\n"
+    models = report.totals_per_model
+    if models:
+        yield "\n" + _lines(table(_TITLES, (_model_row(model, totals, report) for model, totals in models.items())))
+    if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
+        tools = (f"{one_line(tool.tool)}: calls valid {checked_text(tool.valid, tool.checked)}" for tool in invalid)
+        yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
+    if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
+        yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)
+    yield from _doubts(report)
+    if (repaired := repaired_line(report.results)) is not None:
+        yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
+    names = {path: suite.name for path, suite in report.suites.items()}
+    with_model = len(models) > 1
+    gates = [
+        *gate_lines(report.quality.gates, names, _PLAIN, with_model=with_model),
+        *aggregate_lines(report.quality.aggregates, names, _PLAIN, with_model=with_model),
+    ]
+    if gates:
+        sign = "✓" if report.quality.demands_met else "✗"
+        yield f"\n### {sign} Demands\n\n" + _items(report.secrets.redact(line.strip()) for line in gates)
+    if report.against is not None:
+        yield from baseline_markdown(report.against, report.secrets.redact)
+    causes = report.failures.groups
+    if causes:
+        shown = (f"{each.cause}: {counted(len(each.indices), 'run')}. To do: {each.advice}" for each in causes)
+        yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
+
+
+_SHOWN = [status for status in Status if status.role != "muted"]
+"""The statuses that have a column of their own."""
+
+_TITLES = (
+    *("model", *(status.counted for status in _SHOWN), "other", "pass rate", "valid arguments", "mean score"),
+    *("latency p50", "cost"),
+)
+
+
+def _totals_line(report: RunsReport) -> str:
+    cases, totals = report.quality.cases, report.totals
+    good = cases.number(Status.PASSED, Status.WARNED)
+    parts = [f"{good:,} of {counted(len(cases), 'case')} passed"]
+    parts += [f"{counted(totals.runs, 'run')}"] if totals.runs != len(cases) else []
+    parts += [not_made_text(totals.cost_limited)] if totals.cost_limited else []
+    parts += [endpoint_text(totals.endpoint_faults, totals.failed)] if totals.endpoint_faults else []
+    parts += [timing_line(report.timing)] if report.timing is not None else []
+    parts += [f"batch {report.batch}"] if report.batch is not None else []
+    return " · ".join(parts)
+
+
+def _model_row(model: str, totals: Totals, report: RunsReport) -> tuple[str, ...]:
+    numbers = [totals.counts[status] for status in _SHOWN]
+    arguments = totals.valid_arguments
+    return (
+        code(report.secrets.redact(model)),
+        *(f"{number:,}" for number in (*numbers, totals.runs - sum(numbers))),
+        rate_text(totals.pass_rate),
+        checked_text(arguments.valid, arguments.checked) if arguments.tools else "–",
+        mean_text(totals.mean_score),
+        duration_text(totals.latency.p50_ms if totals.latency is not None else None),
+        cost_text(totals.cost_usd),
+    )
+
+
+def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
+    """Yields one case, folded: why it did not pass, what was expected and what was made, and the steps."""
+    result = shown.result
+    first = result.runs[0]
+    run = next((run for run in result.runs if run.status == result.status), first)
+    several = f" {result.good} of {len(result.graded)}" if len(result.runs) > 1 else ""
+    score = f" {score_text(result.score)}" if result.score is not None else ""
+    place = report.secrets.redact(from_repository(first.suite)) + (f":{shown.line}" if shown.line is not None else "")
+    title = escape(cut(one_line(first.case_name), _LINE_MAX)) or "–"
+    yield f"\n<details><summary>{result.status.sign}{several}{score} <code>{title}</code>"
+    yield f"<code>{escape(one_line(first.model))}</code></summary>\n"
+    yield f"{code(place)}\n"
+    if len(result.runs) > 1:
+        yield _items(line.strip() for line in repeats_lines(result, _PLAIN, with_arguments=False))
+    issues = issue_lines(run)
+    yield _items(cut(line, _LINE_MAX) for line in issues[:_ISSUES_MAX])
+    if len(issues) > _ISSUES_MAX:
+        yield f"- and {counted(len(issues) - _ISSUES_MAX, 'other issue')}\n"
+    if run.metrics:
+        yield "Checks of the answer:\n\n" + _items(
+            cut(f"{passed_if(each.holds).sign} {metric_text(each)}", _LINE_MAX) for each in run.metrics
+        )
+    expected = expected_lines(shown.case, run.grade) if shown.case is not None else []
+    for name, lines in (("Expected", expected), ("Made", made_lines(run.trajectory))):
+        if lines:
+            yield f"{name}:\n\n{block(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
+    steps = cut("\n".join(told_steps(run.trajectory)), _STEPS_MAX)
+    if steps:
+        yield f"Steps:\n\n{block(steps.splitlines())}\n"
+    yield "</details>\n"
+
+
+def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
+    """Yields a table of all cases, folded, as long as there is room."""
+    head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
+    left -= sum(len(line.encode()) + 1 for line in head)
+    if left < 0 or not report.quality.cases:
+        return
+    yield _lines(head)
+    cases = report.quality.cases
+    for place, case in enumerate(cases):
+        row = _row(case, report)
+        left -= len(row.encode()) + 1
+        if left < 0:
+            yield f"\n{len(cases) - place:,} more cases are left out. {_WHOLE}\n"
+            break
+        yield f"{row}\n"
+    yield "\n</details>\n"
+
+
+def _doubts(report: RunsReport) -> Iterator[str]:
+    """Yield the calls that were invalid, or that a server answered by an error, in runs that passed."""
+    doubtful = (report.secrets.redacted(run) for run in report.results if doubts(run))
+    found = ((run, line) for run in doubtful for line in doubts(run))
+    shown = [f"{one_line(run.case_name)}, {one_line(run.model)}: {line}" for run, line in islice(found, _ISSUES_MAX)]
+    if not shown:
+        return
+    yield "\n### In runs that passed\n\n"
+    yield _items(cut(line, _LINE_MAX) for line in shown)
+    if next(found, None) is not None:
+        yield f"- and more. {_WHOLE}\n"
+
+
+def _row(case: CaseResult, report: RunsReport) -> str:
+    first, redact = case.runs[0], report.secrets.redact
+    name, model = (redact(cut(each, _LINE_MAX)) for each in (first.case_name, first.model))
+    cells = (case.status.sign, text(name), code(model), score_text(case.score))
+    return list(table(("", "", "", ""), [cells]))[-1]
+
+
+def _items(lines: Iterable[str]) -> str:
+    return _lines(f"- {text(line)}" for line in lines)
+
+
+def _lines(lines: Iterable[str] | Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,304 @@
+"""The text report of a batch: a table of runs with the issues under each, gates and totals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from rich.cells import cell_len
+
+from workbench.analysis.causes import BASELINE
+from workbench.analysis.gates import Quality
+from workbench.analysis.totals import Totals, that_count, totals_by_model
+from workbench.grading.grade import Grade, Issue, RunResult, disagree
+from workbench.grading.repeats import CaseResult, Cases
+from workbench.grading.run_summary import is_not_needed
+from workbench.grading.status import Status, passed_if
+from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
+from workbench.show.forms import LINES_MAX
+from workbench.show.signs import FORK
+from workbench.show.text import Paint
+from workbench.show.views.agreement import agreement_lines
+from workbench.show.views.argument_validity import unchecked_lines, valid_arguments_text
+from workbench.show.views.by_hand import unread_text
+from workbench.show.views.case_titles import Title
+from workbench.show.views.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
+from workbench.show.views.deviations import repaired_line
+from workbench.show.views.gates import aggregate_lines, gate_lines
+from workbench.show.views.grades import (
+    is_doubt,
+    issue_text,
+    judgement_text,
+    judging_text,
+    metric_text,
+    step_lines,
+    why_passed,
+)
+from workbench.show.views.server_output import ToldOutputs
+from workbench.show.views.values import percentiles_text, usage_text
+from workbench.show.visible import fit, one_line, shortened
+
+Amount = Literal["little", "normal", "much"]
+
+MODEL_WIDTH_MAX = 24
+CASE_WIDTH_MIN = 12
+ISSUE_WIDTH_MAX = 400
+_FIXED_WIDTH = 2 + 2 + 2 + 6 + 2 + 9 + 2 + 5
+"""Sign, score, latency and calls, with the blanks between the columns."""
+COST_WIDTH = 10
+
+
+def text_report(
+    results: Sequence[RunResult],
+    quality: Quality,
+    *,
+    suite_names: Mapping[str, str],
+    width: int,
+    paint: Paint,
+    amount: Amount = "normal",
+    shown_as: Callable[[RunResult], RunResult] = lambda result: result,
+) -> Iterator[str]:
+    """Yields the lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
+    `shown_as` returns a run as its lines may show it; of more than `LINES_MAX` runs, the first ones have lines.
+
+    Forks are in the table and, unless all runs are forks, in no number. `little` leaves out what passed; `much` also
+    shows the issues of passed runs, and the result of each grader.
+    """
+    listed = (
+        result
+        for result in results
+        if not is_not_needed(result)
+        and (amount != "little" or result.status not in (Status.PASSED, Status.SKIPPED, Status.NOT_GRADED))
+    )
+    shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
+    if shown:
+        yield from runs_table(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
+        if more := sum(1 for _ in listed):
+            yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
+        yield ""
+    yield from _notice_lines(results, paint, shown_as)
+    if (repaired := repaired_line(results)) is not None:
+        yield paint(f"▲ {repaired}", "warned")
+    for line in unchecked_lines(results, shown_as):
+        yield paint(f"▲ {one_line(line)}", "warned")
+    yield from _fork_lines(results, paint)
+    counting = that_count(results)
+    models = dict.fromkeys(result.model for result in counting)
+    if apart := dict.fromkeys(result.case_name for result in counting if result.grading.quarantined):
+        yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "muted")
+    yield from gate_lines(quality.gates, suite_names, paint, with_model=len(models) > 1)
+    yield from aggregate_lines(quality.aggregates, suite_names, paint, with_model=len(models) > 1)
+    whole, of_models = totals_by_model(counting)
+    if len(models) > 1:
+        for model, mine in of_models.items():
+            yield from totals_lines(mine, paint, title=one_line(model))
+    yield from totals_lines(whole, paint, title="all" if len(models) > 1 else "")
+    if any(result.grader is not None for result in counting):
+        yield deciders_line(counting, paint)
+    much = amount == "much"
+    asked = counting if much else [result for result in counting if result.grading.shows_published]
+    if asked:
+        from workbench.show.views.published import published_lines  # on use: few reports have them
+
+        yield from published_lines(asked, suite_names, paint, with_details=much)
+    if any(result.model == BASELINE and result.grader is not None for result in counting):
+        yield paint(f"  {BASELINE} is a baseline, not a language model", "muted")
+
+
+def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
+    """Yields counts, scores, latency, tokens and cost, a line each."""
+    parts = [paint(f"{count:,} {status.counted}", status.role if count else "text") for count, status in totals.counted]
+    lead = f"{paint(title, 'strong')}: " if title else ""
+    yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
+    if totals.cost_limited:
+        yield paint(f"  {not_made_text(totals.cost_limited)}", "failed")
+    if totals.endpoint_faults:
+        yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
+    facts = []
+    if totals.mean_score is not None:
+        facts.append(f"mean score {mean_text(totals.mean_score)}")
+    if totals.pass_rate is not None:
+        with_warned = " with the warned" if totals.warned else ""
+        rate = f"pass rate {rate_text(totals.pass_rate)}{with_warned}"
+        facts.append(f"{rate} of {counted(totals.graded, 'graded run')}")
+    if arguments := valid_arguments_text(totals.valid_arguments):
+        facts.append(arguments)
+    if facts:
+        yield paint(f"  {' · '.join(facts)}", "muted")
+    if totals.latency is not None:
+        yield paint(f"  latency {percentiles_text(totals.latency)}", "muted")
+    if totals.usage is not None:
+        yield paint(f"  {usage_text(totals.usage)}", "muted")
+    if totals.cost_usd:
+        unknown = totals.runs_of_unknown_cost
+        without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
+        yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "muted")
+    if totals.judging.asked:
+        yield paint(f"  judging: {judging_text(totals.judging)}", "muted")
+    for line in agreement_lines(totals.agreement):
+        yield paint(f"  {line}", "muted")
+    effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
+    if parts := [f"{what}: {number:,}" for number, what in effort if number]:
+        yield paint(f"  {' · '.join(parts)}", "muted")
+
+
+def not_made_text(runs: int) -> str:
+    """Return `3 runs not made: cost limit`."""
+    return f"{counted(runs, 'run')} not made: cost limit"
+
+
+def endpoint_text(faults: int, failed: int) -> str:
+    """Return `2 of 5 failures are the endpoint's`."""
+    return f"{faults:,} of {counted(failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
+
+
+def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
+    """Returns suite and case on one line, with the repeat where there are several; a fork is marked first."""
+    return _title(result, suite_names).whole
+
+
+def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
+    suite = suite_names.get(result.suite, Path(result.suite).stem)
+    repeat = f" #{result.repeat + 1}" if result.repeat else ""
+    fork = f"{FORK} " if result.is_fork else ""
+    return Title(suite, result.case_name, lead=fork, tail=repeat)
+
+
+def runs_table(
+    results: list[RunResult],
+    cases: Cases,
+    suite_names: Mapping[str, str],
+    width: int,
+    paint: Paint,
+    *,
+    in_full: bool,
+) -> Iterator[str]:
+    model_width = min(max(cell_len(one_line(result.model)) for result in results), MODEL_WIDTH_MAX, width // 4)
+    model_width = max(model_width, len("model"))
+    title_width = max(cell_len(run_title(result, suite_names)) for result in results)
+    room = width - model_width - _FIXED_WIDTH
+    with_cost = room >= CASE_WIDTH_MIN + 2 + COST_WIDTH and any(result.cost_usd for result in results)
+    title_width = max(min(title_width, room - (2 + COST_WIDTH if with_cost else 0)), CASE_WIDTH_MIN)
+    yield paint(
+        f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}"
+        + (f"  {'cost':>{COST_WIDTH}}" if with_cost else ""),
+        "muted",
+    )
+    ending = _ends_of_repeats(results, cases)
+    outputs = ToldOutputs(paint)
+    for result in results:
+        title = fit(_title(result, suite_names).cut(title_width), title_width)
+        model = fit(one_line(result.model), model_width)
+        score = score_text(result.score) if result.grades else "–"
+        differing = DISAGREE if disagree(result.grades) else " "
+        latency = duration_text(result.limited_ms or None)
+        sign = paint(result.status.sign, result.status.role)
+        calls = len(result.trajectory.calls)
+        cost = _cost(result) if with_cost else ""
+        yield f"{sign} {title}  {paint(model, 'muted')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
+        if in_full and result.grades:
+            yield grades_line(result.grades)
+            if (parts := parts_line(result.grades[0])) is not None:
+                yield parts
+        yield from _details(result, paint, outputs, in_full)
+        if result.run_id in ending:
+            yield from repeats_lines(ending[result.run_id], paint, with_arguments=in_full)
+
+
+def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
+    """Returns the case of each last repeat that is shown, by the id of its run: a run that is shown without its secrets
+    is another object than the one in its case."""
+    shown = {run.run_id: place for place, run in enumerate(results)}
+    last: dict[int, CaseResult] = {}
+    for case in cases.repeated:
+        if places := [place for run in case.runs if (place := shown.get(run.run_id)) is not None]:
+            last[max(places)] = case
+    return {results[place].run_id: case for place, case in last.items()}
+
+
+def _cost(result: RunResult) -> str:
+    shown = cost_text(result.cost_usd)
+    return f"  {shown:>{COST_WIDTH}}"
+
+
+def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: bool) -> Iterator[str]:
+    if result.error is not None:
+        yield paint(f"    {result.status}: {one_line(result.error)}", result.status.role)
+    yield from outputs.of_end(result, 4)
+    if result.trajectory.touched:
+        yield paint("    a person edited this run: the result is not the model's alone", "muted")
+    if unread := unread_text(result.trajectory):
+        yield paint(f"    {unread}", "muted")
+    told: set[tuple[object, ...]] = set()
+    # Steps that all passed add nothing to their chain.
+    steps = result.steps if in_full or any(step.status != Status.PASSED for step in result.steps) else ()
+    for step, line in zip(steps, step_lines(steps, paint, ISSUE_WIDTH_MAX), strict=True):
+        yield f"    {line}"
+        if in_full or step.status != Status.PASSED:
+            yield from (_issue_line(issue, indent=6) for issue in step.issues)
+            told.update(map(_about, step.issues))
+    if result.grade is not None:
+        issues = _of_the_whole(result, result.grade, told)
+        in_short = result.status == Status.PASSED and not in_full
+        yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or is_doubt(issue, result))
+        if not in_short and (why := why_passed(result)):
+            yield paint(f"    {why}", "muted")
+    for metric in result.metrics if in_full or result.status != Status.PASSED else ():
+        held = passed_if(metric.holds)
+        sign = paint(held.sign, held.role)
+        place = "response." if metric.about is None else ""
+        yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
+    for judgement in result.judgements if in_full else ():
+        yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "muted")
+
+
+def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
+    """Returns the issues of a run except those that are `told`; for a chain, without those on failed steps, which have
+    lines of their own, and on missing calls of steps that it never reached."""
+    never = {("missing call", step.expected_call) for step in result.steps if step.status is None}
+    for issue in grade.issues:
+        is_of_step = issue.kind == "failed step" and result.steps
+        if not is_of_step and _about(issue) not in told and (issue.kind, issue.expected_call) not in never:
+            yield issue
+
+
+def _about(issue: Issue) -> tuple[object, ...]:
+    """Returns what distinguishes issues, whatever their wording. Among all calls, a wrong tool may be one in the wrong
+    order."""
+    return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
+
+
+def _issue_line(issue: Issue, *, indent: int) -> str:
+    """Returns the line of an issue, which is never cut: in a log the end of the line is what a person looks for."""
+    return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
+
+
+def _notice_lines(
+    results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
+) -> Iterator[str]:
+    """Yields what differed from the suites, each thing once."""
+    notices: Counter[str] = Counter()
+    outputs, lines = ToldOutputs(paint), list[str]()
+    for result in results:
+        if result.has_notices:
+            trajectory = shown_as(result).trajectory
+            notices.update(trajectory.notices)
+            if trajectory.start is not None:
+                lines += outputs.lines(result.suite, trajectory.start.server_outputs, 2)
+    for notice, runs in notices.items():
+        yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warned")
+    yield from lines
+
+
+def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
+    """Yields how many runs there are, and how many forks, which count only by themselves; nothing without forks."""
+    forks = sum(result.is_fork for result in results)
+    if forks and forks == len(results):
+        yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")
+    elif forks:
+        they = "the fork is" if forks == 1 else "the forks are"
+        runs = counted(len(results) - forks, "run")
+        yield f"{runs}, {counted(forks, 'fork')}: {they} not counted in the numbers below or in the exit code"

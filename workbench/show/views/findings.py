@@ -1,0 +1,192 @@
+"""What is wrong with suites and tools before anything runs, as Code Quality of GitLab and as SARIF: each finding with a
+fingerprint that stays the same while lines move."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from workbench.analysis.audit.finding import AuditFinding
+from workbench.analysis.tool_lint import LintFinding, ToolName
+from workbench.dataclasses import json_text
+from workbench.numerals import counted
+from workbench.show.views.tools import SuiteTools
+from workbench.show.visible import one_line
+from workbench.show.workflow_commands import command
+from workbench.suite.files import from_repository, is_outside, resolved
+from workbench.suite.problems import Place, Problem, written
+from workbench.suite.suite_file import SuiteFile
+from workbench.version import __version__
+
+Level = Literal["error", "warning", "note"]
+
+_SARIF_MAX = 5_000
+"""Results that GitHub shows."""
+_ANNOTATIONS_MAX = 9
+_SEVERITIES: dict[Level, str] = {"error": "major", "warning": "minor", "note": "info"}
+_CASE = re.compile(r"^cases\[(\d+)\]")
+
+
+class StaticFinding(NamedTuple):
+    """One finding at a line of a suite's file. `rule` names its kind; `subject` is what it is about, without anything
+    that changes when lines or cases move."""
+
+    rule: str
+    level: Level
+    message: str
+    path: str
+    line: int
+    subject: str
+
+
+def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> Iterator[StaticFinding]:
+    """Yields the problems of a suite's file, and what an audit found in it."""
+    path = from_repository(str(file.path))
+    for problem in file.problems:
+        yield _of_problem(problem, file, path)
+    for found in audited:
+        hint = f" ({found.hint})" if found.hint else ""
+        where = written(found.place[2:] if found.place[:1] == ("cases",) else found.place)
+        line = file.positions.line(found.place)
+        level: Level = "warning" if found.weight == "warning" else "note"
+        subject = f"{found.case or ''} {where}"
+        yield StaticFinding(_rule("audit", found.kind), level, f"{found.message}{hint}", path, line, subject)
+
+
+def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
+    def named(match: re.Match[str]) -> str:
+        cases = file.suite.cases if file.suite is not None else ()
+        index = int(match[1])
+        return cases[index].id if index < len(cases) else "cases"
+
+    where = f"{problem.where}: " if problem.where else ""
+    hint = f" ({problem.hint})" if problem.hint else ""
+    message = f"{where}{problem.message}{hint}"
+    subject = f"{_CASE.sub(named, problem.where)} {problem.message}"
+    return StaticFinding(f"suite-{problem.severity}", problem.severity, message, path, problem.line or 1, subject)
+
+
+def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
+    """Yields what lint found in the tools of a suite, and which servers did not list theirs."""
+    path = from_repository(suite.path)
+    for source in suite.sources:
+        if source.error is not None:
+            line = _line_of(file, ToolName("", source.server))
+            message = f"server {source.server}: {source.error}"
+            yield StaticFinding("tools-server-error", "error", message, path, line, source.server or "")
+    for finding in suite.findings or ():
+        yield _of_lint(finding, file, path)
+
+
+def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
+    names = ", ".join(tool.name for tool in finding.tools)
+    about = ": ".join(filter(None, (names, finding.where)))
+    message = f"{f'{about}: ' if about else ''}{finding.message} ({finding.hint})"
+    line = _line_of(file, finding.tools[0]) if finding.tools else 1
+    subject = " ".join(f"{tool.server or ''}/{tool.case or ''}/{tool.name}" for tool in finding.tools)
+    return StaticFinding(
+        _rule("tools", finding.rule), finding.severity, message, path, line, f"{subject} {finding.where}"
+    )
+
+
+def _line_of(file: SuiteFile, tool: ToolName) -> int:
+    """Returns the line of a tool that is written in a suite, else that of its server."""
+    if file.suite is None:
+        return 1
+    place: Place = ()
+    if tool.server is not None:
+        place = next((("servers", n) for n, each in enumerate(file.suite.servers) if each.name == tool.server), ())
+    elif tool.case is not None:
+        for number, case in enumerate(file.suite.cases):
+            for at, each in enumerate(case.tools):
+                if (case.id, each.name) == (tool.case, tool.name):
+                    place = ("cases", number, "tools", at)
+    else:
+        place = next((("tools", n) for n, each in enumerate(file.suite.tools) if each.name == tool.name), ())
+    return file.positions.line(place)
+
+
+def _rule(group: str, kind: str) -> str:
+    return f"{group}-{kind.replace(' ', '-')}"
+
+
+def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[StaticFinding, str]]:
+    """Yields findings with fingerprints. Several that are alike are told apart by their number."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    for finding in findings:
+        what = (finding.rule, finding.path, finding.subject)
+        seen[what] += 1
+        text = "\0".join((*what, str(seen[what])))
+        yield finding, hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
+    """Yields a report for GitLab, a JSON list."""
+    shown = [
+        {
+            "description": one_line(finding.message),
+            "check_name": finding.rule,
+            "fingerprint": fingerprint,
+            "severity": _SEVERITIES[finding.level],
+            "location": {"path": one_line(_below(finding.path)), "lines": {"begin": finding.line}},
+        }
+        for finding, fingerprint in _with_fingerprints(findings)
+    ]
+    yield json_text(shown, indent=2) + "\n"
+
+
+def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
+    """Yields a report as SARIF 2.1.0. The worst findings are in it where there are more than GitHub shows."""
+    order: tuple[Level, ...] = ("error", "warning", "note")
+    shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
+    rules = list(dict.fromkeys(finding.rule for finding, _ in shown))
+    driver = {
+        "name": "Workbench",
+        "version": __version__,
+        "rules": [{"id": rule, "shortDescription": {"text": rule.replace("-", " ")}} for rule in rules],
+    }
+    results = [_sarif_result(finding, fingerprint, rules) for finding, fingerprint in shown]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    yield json_text(log, indent=2) + "\n"
+
+
+def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]) -> dict[str, Any]:
+    artifact = _artifact(finding.path)
+    place = {"artifactLocation": artifact, "region": {"startLine": finding.line}}
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rules.index(finding.rule),
+        "level": finding.level,
+        "message": {"text": one_line(finding.message)},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"workbench/v1": fingerprint},
+    }
+
+
+def _artifact(path: str) -> dict[str, str]:
+    """Returns the place of a file: below the repository, or anywhere."""
+    from urllib.parse import quote  # on use: few reports are SARIF
+
+    if is_outside(path):
+        return {"uri": f"file://{quote(resolved(Path(path)).as_posix(), errors='replace')}"}
+    return {"uri": quote(path, errors="replace"), "uriBaseId": "%SRCROOT%"}
+
+
+def _below(path: str) -> str:
+    """Returns a path that does not lead out of the repository: Code Quality has no other."""
+    return re.sub(r"^(?:\.\./|/)+", "", path)
+
+
+def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
+    """Yields annotations for GitHub: of errors and of warnings up to nine each, and how many there are beside them."""
+    for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
+        found = [finding for finding in findings if finding.level == level]
+        for each in found[:_ANNOTATIONS_MAX]:
+            yield command(name, one_line(each.message), title=each.rule, file=each.path, line=each.line)
+        if (more := len(found) - _ANNOTATIONS_MAX) > 0:
+            yield command(name, f"and {counted(more, f'other {name}')}: the log has all of them", title="Workbench")

@@ -1,0 +1,148 @@
+"""Grades as text: issues, the steps of a chain, and judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
+from workbench.grading.status import Status
+from workbench.grading.traits import TRAITS
+from workbench.numerals import cost_text, counted, score_text
+from workbench.show.text import Paint
+from workbench.show.views.values import usage_text
+from workbench.show.visible import one_line, shortened
+
+
+def issue_text(issue: Issue) -> str:
+    """Returns `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
+    parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
+    return one_line(": ".join(parts) + _remark(_why(issue), "this alone fails the case" if issue.decides else ""))
+
+
+def issue_note(issue: Issue) -> str:
+    """Returns an issue as `issue_text` does, for places where the call and the argument are visible. What a schema
+    refuses may lie deep inside an argument."""
+    place = issue.argument if issue.kind == "schema violation" else None
+    parts = [issue.kind, *filter(None, [place, issue_facts(issue)])]
+    return one_line(": ".join(parts) + _remark(_why(issue)))
+
+
+def _why(issue: Issue) -> str:
+    """Returns the reason, empty where the kind and both calls already say it."""
+    return "" if issue.kind == "wrong tool" and issue.expected and issue.got else issue.why
+
+
+def _remark(*parts: str) -> str:
+    text = "; ".join(filter(None, parts))
+    return f" ({text})" if text else ""
+
+
+def issue_place(issue: Issue) -> str:
+    """Returns the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
+    subject = ".".join(part for part in (issue.tool, issue.argument) if part)
+    return f"call {issue.call + 1} {subject}" if issue.call is not None else subject
+
+
+def issue_facts(issue: Issue) -> str:
+    """Returns the expected and the actual value."""
+    facts = (("expected", issue.expected), ("got", issue.got))
+    return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
+
+
+def result_text(result: RunResult) -> str:
+    """Returns the sign, the status, the score and the error of a result, without those that it lacks."""
+    score = f" {score_text(result.score)}" if result.grades else ""
+    why = f": {one_line(result.error)}" if result.error is not None else ""
+    return f"{result.status.sign} {result.status}{score}{why}"
+
+
+_AGAINST_SCORE: frozenset[IssueKind] = frozenset(
+    {
+        "wrong tool",
+        "missing call",
+        "extra call",
+        "wrong argument",
+        "missing argument",
+        "invalid argument",
+        "wrong order",
+    }
+)
+
+
+def is_doubt(issue: Issue, result: RunResult) -> bool:
+    """Return whether an issue makes a run doubtful that passed: a call was invalid, or a real server answered it by an
+    error."""
+    if issue.kind in ("schema violation", "broken arguments"):
+        return True
+    return (
+        issue.kind == "tool error" and issue.call is not None and result.trajectory.calls[issue.call].server is not None
+    )
+
+
+def doubts(result: RunResult) -> list[str]:
+    """Return the issues that make a run doubtful that passed, as text."""
+    # Known without unpacking a run, of which a batch has many.
+    is_clean = False not in result.valid_arguments and not result.executions
+    if result.status != Status.PASSED or is_clean or result.grade is None:
+        return []
+    return [issue_text(issue) for issue in result.grade.issues if is_doubt(issue, result)]
+
+
+def why_passed(result: RunResult) -> str:
+    """Returns why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
+    Empty for other runs."""
+    grade = result.grade
+    if grade is None or grade.score is None or not result.passed:
+        return ""
+    if not any(issue.kind in _AGAINST_SCORE for issue in grade.issues):
+        return ""
+    low, high = TRAITS[grade.grader].thresholds(result.grading)
+    met = high if grade.verdict == Status.PASSED else low
+    short = f", not {high:g}" if met != high else ""
+    return f"{result.status}: score {score_text(grade.score)} meets the threshold {met:g}{short}"
+
+
+NOT_REACHED = "–"
+"""The sign of a step that was never reached, and its score."""
+
+
+def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator[str]:
+    """Yields a line for each step, cut to `width` cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
+    digits = len(str(len(steps)))
+    for step in steps:
+        sign, tone = step.status.mark if step.status else (NOT_REACHED, "muted")
+        score = f"{NOT_REACHED:>4}" if step.score is None else score_text(step.score)
+        text = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
+        yield f"{paint(sign, tone)} {shortened(text, width - 2)}"
+
+
+def judgement_text(judgement: Judgement) -> str:
+    """Returns a judgement on one line: the judge, the criteria, the finding, and the rationale."""
+    criteria = " ".join(judgement.criteria.split())
+    verb = "holds" if judgement.holds else "does not hold"
+    if judgement.scale is not None and judgement.number is not None:
+        enough = "is enough" if judgement.holds else "is not enough"
+        verb = f"rated {_on_scale(judgement.number, judgement.scale)}, which {enough}"
+    return one_line(f'judged by {judgement.model}: "{criteria}" {verb}: {judgement.rationale}')
+
+
+def _on_scale(number: float, scale: tuple[float, float]) -> str:
+    return f"{number:g} on {scale[0]:g}..{scale[1]:g}"
+
+
+def metric_text(metric: Metric) -> str:
+    """Returns a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`. The issue of a check
+    that does not hold says the rest."""
+    if metric.about is not None:
+        return one_line(f"{metric.name} {score_text(metric.value)} ({metric.about})")
+    given = "" if metric.number is None or metric.scale is None else f" ({_on_scale(metric.number, metric.scale)})"
+    value = f"{metric.name} {score_text(metric.value)}{given}"
+    why = f": {metric.why}" if metric.why else ""
+    return one_line(f"{value}, expected {metric.expected}{why}" if metric.holds else value)
+
+
+def judging_text(use: JudgeUse) -> str:
+    """Returns how often judges were asked, their tokens and their cost, where that is known."""
+    tokens = [f"{usage_text(use.usage)}"] if use.usage is not None else []
+    cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
+    return " · ".join((counted(use.asked, "question"), *tokens, *cost))

@@ -1,0 +1,176 @@
+"""The tools of suites as text and as JSON: where each comes from, its description, its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
+from workbench.dataclasses import dataclass
+from workbench.numerals import counted
+from workbench.show.text import Paint
+from workbench.show.views.server_output import output_lines
+from workbench.show.visible import one_line, shortened
+from workbench.trajectory.events import ServerOutput, ToolDefinition
+from workbench.trajectory.json_schema import properties_of, required_names, type_text
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ToolSource:
+    """The tools of one server of a suite, or (`server` is `None`) those written in it, or in the case with the id
+    `case`. `error` says why the server could not be asked; its tools are then those that it listed at `listed_at`, if
+    that is known, and `output` is the end of what it wrote. `task_tools` names what the server has besides and models
+    are not offered, because it demands tasks of MCP."""
+
+    server: str | None
+    tools: tuple[ToolDefinition, ...] = ()
+    error: str | None = None
+    listed_at: datetime | None = None
+    case: str | None = None
+    output: ServerOutput | None = None
+    task_tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SuiteTools:
+    """All tools of a suite. `findings` are those of lint, `None` when it did not run."""
+
+    path: str
+    name: str
+    sources: tuple[ToolSource, ...]
+    findings: tuple[LintFinding, ...] | None = None
+
+
+def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:
+    """Yields the listing as text, at most `width` cells wide; errors are never cut."""
+    for number, suite in enumerate(suites):
+        if number:
+            yield ""
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
+        if not suite.sources:
+            yield "  no tools"
+        for source in suite.sources:
+            yield from _source(source, width, paint)
+
+
+def tools_json(suites: Sequence[SuiteTools]) -> dict[str, Any]:
+    """Returns the listing as JSON, with the findings where lint ran."""
+    return {"version": VERSION, "suites": [_suite_json(suite) for suite in suites]}
+
+
+def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
+    """Yields the findings of lint as text, tool by tool; no line is cut."""
+    for number, suite in enumerate(suites):
+        if number:
+            yield ""
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
+        for source in suite.sources:
+            if source.error is not None:
+                as_listed = f"; as listed on {source.listed_at:%Y-%m-%d %H:%M}" if source.listed_at else ""
+                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'failed')}{as_listed}"
+                if source.output is not None:
+                    yield from output_lines(source.output, paint, 4)
+        findings = suite.findings or ()
+        last = None
+        for finding in findings:
+            about = ", ".join(_origin(tool) for tool in finding.tools) or "all tools"
+            if about != last:
+                yield f"  {one_line(about)}"
+            last = about
+            where = f"{one_line(finding.where)}: " if finding.where else ""
+            severity = paint(finding.severity, "failed" if finding.severity == "error" else "warned")
+            yield f"    {severity}: {where}{one_line(finding.message)} ({one_line(finding.hint)})"
+        errors = sum(finding.severity == "error" for finding in findings)
+        tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
+        yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
+
+
+def _origin(tool: ToolName) -> str:
+    origin = tool.server if tool.case is None else f"case {tool.case}"
+    return tool.name if origin is None else f"{origin}: {tool.name}"
+
+
+def _suite_json(suite: SuiteTools) -> dict[str, Any]:
+    findings = suite.findings
+    listed = {"path": suite.path, "name": suite.name, "sources": [_source_json(source) for source in suite.sources]}
+    return listed if findings is None else {**listed, "findings": [asdict(finding) for finding in findings]}
+
+
+def hint(tool: ToolDefinition) -> str:
+    """Returns the server's hints on the effects of its tool."""
+    annotations = tool.annotations
+    if annotations.get("readOnlyHint") is True:
+        return "read-only"
+    if annotations.get("destructiveHint") is True:
+        return "destructive"
+    if annotations.get("destructiveHint") is False:
+        return "non-destructive"
+    return "not read-only" if "readOnlyHint" in annotations else ""
+
+
+def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
+    title = "written out" if source.server is None else f"server {one_line(source.server)}"
+    if source.case is not None:
+        title = f"written out in case {one_line(source.case)}"
+    if source.error is not None:
+        yield f"  {title}: {paint(one_line(source.error), 'failed')}"
+        if source.output is not None:
+            yield from output_lines(source.output, paint, 4)
+        if source.listed_at is None:
+            return
+        title = f"as listed on {source.listed_at:%Y-%m-%d %H:%M}"
+    size = sum(map(definition_size, source.tools))
+    yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'muted') if size else ''}"
+    for tool in source.tools:
+        note = hint(tool) or ("unmarked" if source.server is not None else "")
+        about = ", ".join(filter(None, [note, _size(definition_size(tool))]))
+        yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
+        yield paint(shortened(f"        {about}", width), "muted")
+        if tool.description:
+            yield shortened(f"        {one_line(tool.description.strip())}", width)
+    if source.task_tools:
+        yield f"    {not_offered(source.task_tools)}"
+
+
+def not_offered(task_tools: Sequence[str]) -> str:
+    """Return why tools of a server are not offered, with their names."""
+    return f"not offered to models, because only tasks of MCP may call it: {', '.join(map(one_line, task_tools))}"
+
+
+def _size(characters: int) -> str:
+    return f"{characters:,} characters ≈ {tokens_in(characters):,} tokens"
+
+
+def _parameters(tool: ToolDefinition) -> str:
+    """Returns `city: string, days?: integer`: names with their types, a question mark where one may be left out."""
+    must = required_names(tool.parameters)
+    return ", ".join(
+        f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(kind)}' if (kind := type_text(schema)) else ''}"
+        for name, schema in properties_of(tool.parameters).items()
+    )
+
+
+def _source_json(source: ToolSource) -> dict[str, Any]:
+    return {
+        "server": source.server,
+        "case": source.case,
+        "error": source.error,
+        "server_output": asdict(source.output) if source.output is not None else None,
+        "listed_at": source.listed_at.isoformat() if source.listed_at is not None else None,
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "annotations": dict(tool.annotations),
+                "parameters": dict(tool.parameters),
+                "characters": definition_size(tool),
+                "tokens": tokens_in(definition_size(tool)),
+            }
+            for tool in source.tools
+        ],
+        "task_tools": list(source.task_tools),
+    }

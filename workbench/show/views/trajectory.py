@@ -1,0 +1,167 @@
+"""The steps of a run as lines, one at a time, as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.numerals import duration_text
+from workbench.show.text import Paint
+from workbench.show.views.by_hand import fork_text, hold_text
+from workbench.show.views.deviations import deviation_lines
+from workbench.show.views.values import call_text, progress_text, result_text, waited_text
+from workbench.show.visible import one_line, shortened
+from workbench.trajectory.events import (
+    CallEdited,
+    CallFinished,
+    CallStarted,
+    Event,
+    ExecutionProgress,
+    ExecutionStarted,
+    Forked,
+    MessageAdded,
+    Paused,
+    ReasoningDelta,
+    Regenerated,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultEdited,
+    ResultReceived,
+    ResultSource,
+    Resumed,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+    TextDelta,
+    TextWasReasoning,
+)
+
+_UNTIMED: Mapping[ResultSource, str] = {
+    "edited": "✎ answered by hand",
+    "skipped": "✎ skipped by hand",
+    "replayed": "replayed",
+    "reported": "reported",
+}
+"""Sources of results that take no time of their own."""
+
+_EMPTY = "(empty)"
+
+
+class StepLines:
+    """Turns the events of one run into lines. `verbose` adds reasoning, latencies, the progress of executions and whole
+    results."""
+
+    def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
+        self._paint = paint
+        self._verbose = verbose
+        self._width = width
+        self._tools: dict[str, str] = {}
+        self._servers: dict[str, str] = {}
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._failure = ""
+        self._silent = True
+        self._suites: str | None = None
+        self._system: str | None = None
+        self._round = 0
+        self._step_due: bool | None = None
+
+    def lines(self, event: Event) -> list[str]:
+        """Yields the lines of one more event, cut to the width unless verbose."""
+        lines = self._lines_of(event)
+        return lines if self._verbose else [shortened(line, self._width) for line in lines]
+
+    def _lines_of(self, event: Event) -> list[str]:
+        match event.payload:
+            case RunStarted(notices=notices, system=system):
+                self._suites = system or None
+                return [f"▲ {one_line(notice)}" for notice in notices]
+            case RequestStarted(round=number):
+                # The answer of a failed attempt is void.
+                self._text.clear()
+                self._reasoning.clear()
+                self._silent = True
+                # A request outside the steps: neither a retry, nor the first one after the start of a step.
+                of_none = number != self._round and self._step_due is False
+                self._round, self._step_due = number, self._step_due and False
+                return [self._answer()] if of_none else []
+            case StepStarted(step=step, user=user, system=system):
+                self._step_due, self._system = True, system or None
+                user_line = f"  » {one_line(user).strip() or _EMPTY}" if user is not None else ""
+                return [f"step {step}{user_line}"]
+            case CallStarted(call_id=call_id, tool=tool):
+                self._tools[call_id] = tool
+                self._silent = False
+                return self._words()
+            case CallFinished(call_id=call_id, arguments=arguments, problem=None):
+                return [f"→ {call_text(self._tools[call_id], arguments)}"]
+            case CallFinished(call_id=call_id, raw=raw, problem=problem):
+                return [one_line(f"→ {self._tools[call_id]} broken arguments ({problem}): {raw or ''}")]
+            case ExecutionStarted(call_id=call_id, server=server):
+                self._servers[call_id] = server
+            case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):
+                error = "error " if is_error else ""
+                if source in _UNTIMED:
+                    return [f"← {_UNTIMED[source]}  {error}{result_text(content)}"]
+                who = f"server {self._servers[call_id]}" if call_id in self._servers else source
+                return [f"← {one_line(who)} {duration_text(ms)}  {error}{result_text(content)}"]
+            case TextDelta(text=text):
+                self._text.append(text)
+            case ReasoningDelta(text=text):
+                self._reasoning.append(text)
+            case TextWasReasoning():
+                self._reasoning += self._text
+                self._text.clear()
+            case ExecutionProgress(call_id=call_id) as progress if self._verbose:
+                return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
+            case RequestFailed(error=error):
+                self._failure = error  # reported with the retry, or with the run's end if it ends the run
+            case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
+                why = "" if reason == self._failure else f": {one_line(reason)}"
+                return [f"▲ {one_line(self._failure)}", f"↻ retry {attempt} in {duration_text(wait_ms)}{why}"]
+            case RunFinished(reason="sent too much", error=error):
+                return [f"▲ {one_line(error or '')}"]
+            case Paused(why=why, call_id=call_id) as paused:
+                where = hold_text(paused, self._tools.get(call_id or ""))
+                return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]
+            case Resumed(held_ms=held_ms):
+                return [f"‖ continues after {duration_text(held_ms)}"]
+            case CallEdited(call_id=call_id, arguments=arguments):
+                return [f"✎ edited: {call_text(self._tools[call_id], arguments)}"]
+            case ResultEdited(content=content, is_error=is_error):
+                return [f"✎ edited result: {'error ' if is_error else ''}{result_text(content)}"]
+            case MessageAdded(text=text):
+                return [f"✎ added: {one_line(text)}"]
+            case Regenerated(round=number):
+                return [f"↻ the answer of round {number} is superseded; the model is asked again"]
+            case Forked() as fork:
+                return [f"↳ {one_line(fork_text(fork))}"]
+            case ResponseFinished(latency_ms=latency_ms, deviations=deviations, waited_ms=waited_ms):
+                time = f" in {duration_text(latency_ms)}" if latency_ms else ""
+                waited = [f"· {waited_text(waited_ms)}"] if waited_ms else []
+                answered = self._paint(f"· model answered{time}", "muted")
+                silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
+                repaired = [f"▲ {line}" for line in deviation_lines(deviations)]
+                return [*waited, *self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
+            case _:
+                pass
+        return []
+
+    def _answer(self) -> str:
+        """Yields the request behind the last step of a chain, with its system prompt where that changed."""
+        if self._suites == self._system:
+            return "answer"
+        return f"answer  system: {one_line(self._suites)}" if self._suites else "answer  no system prompt"
+
+    def _words(self) -> list[str]:
+        """Yields the model's output since its last request: its reasoning if verbose, and its text."""
+        text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
+        self._text.clear()
+        self._reasoning.clear()
+        lines = []
+        if self._verbose and reasoning:
+            lines.append(self._paint(f"· {one_line(reasoning)}", "muted"))
+        if text:
+            lines.append(f"« {one_line(text)}")
+        return lines

@@ -1,0 +1,72 @@
+"""Calls and values as short text for a person."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
+from workbench.show.visible import one_line
+from workbench.trajectory.events import ExecutionProgress, JsonValue, Usage
+
+if TYPE_CHECKING:
+    from workbench.analysis.estimate import Estimate
+    from workbench.analysis.totals import Latency
+
+
+_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
+
+
+def shown_json(value: JsonValue) -> str:
+    """Returns a value as JSON on one line, safe to show."""
+    return one_line(json.dumps(value, ensure_ascii=False))
+
+
+def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Returns a call as `tool(name=value, …)`, safe to show."""
+    inside = ", ".join(f"{one_line(name)}={shown_json(value)}" for name, value in arguments.items())
+    return f"{one_line(tool)}({inside})"
+
+
+def result_text(content: str) -> str:
+    """Returns a tool's result on one line, safe to show. The layout of text that looks like JSON is folded; nothing
+    else changes."""
+    if content[:1] in ("{", "["):
+        # A line break inside a JSON text is never part of a string.
+        content = _LAYOUT.sub(" ", content)
+    return one_line(content)
+
+
+def waited_text(waited_ms: float) -> str:
+    """Returns how long a request waited at its endpoint for others to end."""
+    return f"waited {duration_text(waited_ms)} for a free slot"
+
+
+def usage_text(usage: Usage) -> str:
+    """Return tokens in and out, with those from a cache and those spent on reasoning where there are any."""
+    return tokens_text(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, usage.reasoning_tokens)
+
+
+def percentiles_text(times: Latency) -> str:
+    """Return `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
+    shown = (("p50", times.p50_ms), ("p95", times.p95_ms), ("max", times.max_ms))
+    return ", ".join(f"{name} {duration_text(ms)}" for name, ms in shown)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Returns what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`. Runs that cost
+    nothing are no price for those of unknown cost."""
+    runs, unpriced = estimate.runs, estimate.without_cost
+    tokens = "" if estimate.without_tokens == runs else f"about {estimate.tokens:,} tokens"
+    cost = "" if unpriced and not estimate.cost_usd else cost_text(estimate.cost_usd)
+    cost = f"about {cost}" if estimate.cost_usd else cost
+    unknown = "cost unknown" if unpriced == runs else f"cost unknown for {counted(unpriced, 'run')}" if unpriced else ""
+    return ", ".join(filter(None, (" and ".join(filter(None, (tokens, cost))), unknown)))
+
+
+def progress_text(progress: ExecutionProgress) -> str:
+    """Returns the progress of an execution, safe to show: `3 of 10  reading`."""
+    total = f" of {figure(progress.total)}" if progress.total is not None else ""
+    return f"{figure(progress.progress)}{total}  {one_line(progress.message or '')}".rstrip()
