@@ -27,13 +27,13 @@ from workbench.grading.repeats import case_result
 from workbench.grading.status import Status
 from workbench.show.json.report import (
     BatchFacts,
+    RegradeReport,
     ReportDocument,
     report_of,
     report_records,
     report_without_records,
 )
 from workbench.show.json.writing import document_pieces
-from workbench.show.views.grade_moves import RegradeReport
 from workbench.suite.model import Gate
 from workbench.trajectory.trajectory import fold
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from tests.results import result
 from workbench.grading.status import Status
+from workbench.show.json.report import published_summaries
 from workbench.show.text import Paint
-from workbench.show.views.published import published_lines, published_summaries
+from workbench.show.views.published import published_lines
 
 RUNS = [result(Status.PASSED, 1.0), result(Status.FAILED, 0.5, case="other")]
 

@@ -15,7 +15,7 @@ from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.grading.status import Status
 from workbench.show.csv_rows import rows_of_runs
-from workbench.show.json.record_lines import lines_of_runs
+from workbench.show.json.report import lines_of_runs
 from workbench.show.visible import visible
 
 

@@ -112,7 +112,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return lines_redacted((paint(title, "strong"), counts_text(diff, paint), *tests_text, *quiet, *changes))
         if output.form == "html":
             return page()
-        from workbench.show.json.history_records import diff_report
+        from workbench.show.json.history import diff_report
 
         report = diff_report(diff, before, after, suites, notes)
         if output.form == "json":

@@ -56,7 +56,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     listed = _Listed(facts_of(runs, regraded, going), facts_of(forks, regraded, going), count, fork_count, trends)
     match options.format:
         case "json":
-            from workbench.show.json.history_records import list_report
+            from workbench.show.json.history import list_report
 
             command.write_json(list_report(command.file, shown, trends, regraded))
         case "text":

@@ -120,7 +120,7 @@ def _show_batch(
         if output.form == "text":
             return lines_redacted(lines(output))
         if output.form == "json":
-            from workbench.show.json.history_records import shown_batch
+            from workbench.show.json.history import shown_batch
 
             return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
         return report().pieces(str(output.form))
@@ -148,7 +148,7 @@ def _show_run(
     shown = [*(event for each in recording.events for event in door.take(each)), *door.rest()]
     if options.output.form == "json":
         events = [parsed_json(event_to_line(event)) for event in shown]
-        from workbench.show.json.history_records import shown_run
+        from workbench.show.json.history import shown_run
 
         command.write_json(shown_run(run, events, recording.result or {}))
         return
@@ -168,7 +168,7 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, com
     if not runs:
         raise HistoryError(_no_such_case(history, of_batch, case_id))
     if form == "json":
-        from workbench.show.json.history_records import shown_case
+        from workbench.show.json.history import shown_case
 
         command.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
         return USAGE if damaged else OK

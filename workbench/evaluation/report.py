@@ -48,9 +48,9 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
     from workbench.history.records import ShardRef
     from workbench.show.json.report import BatchFacts, ReportDocument
     from workbench.show.json.writing import Records
-    from workbench.show.runs_report import MissingRuns, ShownCase, ShownRun
     from workbench.show.views.baseline import AgainstBaseline
     from workbench.show.views.grade_moves import Regraded
+    from workbench.show.views.runs_report import MissingRuns, ShownCase, ShownRun
 
 
 class CaseResults(Lazy[CaseResult]):
@@ -301,7 +301,7 @@ class Report:
         from workbench.show.json.writing import document_pieces
 
         if self.regraded is not None:
-            from workbench.show.views.grade_moves import regrade_pieces
+            from workbench.show.json.report import regrade_pieces
 
             return regrade_pieces(self.document_without_records(), self.json_records(), self.regraded, self.secrets)
         return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
@@ -320,7 +320,7 @@ class Report:
 
     def shown_runs(self) -> Iterator[ShownRun]:
         """The runs without secrets, one by one, for a writer of reports."""
-        from workbench.show.runs_report import ShownRun
+        from workbench.show.views.runs_report import ShownRun
 
         for run in self.runs:
             line = self.line_of(run.result.suite, run.result.case_id)
@@ -328,7 +328,7 @@ class Report:
 
     def shown_case(self, case: CaseResult) -> ShownCase:
         """What a case came to with a model, without secrets."""
-        from workbench.show.runs_report import ShownCase
+        from workbench.show.views.runs_report import ShownCase
 
         first = case.runs[0]
         line = self.line_of(first.suite, first.case_id)

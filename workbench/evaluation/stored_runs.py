@@ -26,9 +26,9 @@ from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow
 from workbench.history.writer import BatchHandle
-from workbench.show.runs_report import MissingRuns
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
+from workbench.show.views.runs_report import MissingRuns
 from workbench.suite.model import Case, GraderName
 from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite
 from workbench.trajectory.events import Usage

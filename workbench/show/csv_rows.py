@@ -10,11 +10,10 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import valid_arguments_of
 from workbench.show.csv import csv_rows
 from workbench.show.json.base import bounded
-from workbench.show.json.comparison import ComparisonReport
+from workbench.show.json.comparison import ComparisonReport, cells_of
 from workbench.show.json.history import DiffReport
-from workbench.show.json.record_lines import cells_of
-from workbench.show.runs_report import RunsReport
 from workbench.show.views.grades import issue_text
+from workbench.show.views.runs_report import RunsReport
 from workbench.suite.files import from_here
 
 

@@ -88,9 +88,9 @@ FORMS: tuple[Form, ...] = (
         (".jsonl",),
         "a line of JSON for each run, compared case or change",
         {
-            **_of_runs("json.record_lines:lines_of_runs"),
-            "compare": "workbench.show.json.record_lines:lines_of_comparison",
-            "history diff": "workbench.show.json.record_lines:lines_of_diff",
+            **_of_runs("json.report:lines_of_runs"),
+            "compare": "workbench.show.json.comparison:lines_of_comparison",
+            "history diff": "workbench.show.json.history:lines_of_diff",
         },
         is_json=True,
     ),

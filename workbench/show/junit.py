@@ -18,10 +18,10 @@ from workbench.grading.repeats import CaseResult
 from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
 from workbench.grading.status import Status
 from workbench.numerals import counted, score_text
-from workbench.show.runs_report import RunsReport, ShownCase
 from workbench.show.text import Paint
 from workbench.show.views.grades import doubts
 from workbench.show.views.run_facts import cut, issue_lines, told_steps
+from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.server_output import output_lines
 from workbench.show.visible import visible
 from workbench.suite.files import from_repository

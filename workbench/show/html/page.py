@@ -20,8 +20,8 @@ from workbench.dataclasses import json_text
 from workbench.grading.status import Status
 from workbench.show.html.records import PageCase, PageFacts, PageHead, PageRun, page_run
 from workbench.show.json.base import ReportModel
-from workbench.show.json.writing import Records, Redactor
-from workbench.show.runs_report import ShownRun
+from workbench.show.json.writing import Records
+from workbench.show.views.runs_report import Redactor, ShownRun
 from workbench.show.visible import one_line
 from workbench.version import __version__
 

@@ -16,7 +16,7 @@ from workbench.grading.status import Status
 from workbench.show.json.base import Finite, ReportModel
 from workbench.show.json.comparison import ComparedCaseReport, ModelReport, PairReport, compared_case
 from workbench.show.json.report import ReportDocument, RunReport, run_fields
-from workbench.show.runs_report import ShownRun
+from workbench.show.views.runs_report import ShownRun
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import Message
 from workbench.trajectory.trajectory import Round

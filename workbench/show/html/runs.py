@@ -16,8 +16,7 @@ from workbench.show.html.page import page_pieces
 from workbench.show.html.records import PageHead, PageVerdict, facts_of, page_case
 from workbench.show.html.scatter import scatters
 from workbench.show.json.comparison import ModelReport, pair_report
-from workbench.show.json.report import ReportDocument
-from workbench.show.runs_report import RunsReport
+from workbench.show.json.report import JsonReport, ReportDocument
 from workbench.show.text import Paint
 from workbench.show.views.baseline import confirmation_lines
 from workbench.show.views.batch_diff import counts_text
@@ -26,12 +25,12 @@ from workbench.show.views.grade_move_kinds import moves_text
 from workbench.suite.files import from_here
 
 
-def page_of_runs(report: RunsReport) -> Iterator[str]:
+def page_of_runs(report: JsonReport) -> Iterator[str]:
     """Yields the page, one run after the other."""
     return _page(report, "runs", verdict_of(report))
 
 
-def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: bool) -> Iterator[str]:
+def page_of_comparison(report: JsonReport, exit_code: int, *, only_differences: bool) -> Iterator[str]:
     """Yields the page of models that are compared, which `only_differences` lets begin with the cases that differ."""
     models = len({run.model for run in report.results})
     cases = len({(run.suite, run.case_id) for run in report.results})
@@ -41,7 +40,7 @@ def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: 
     return _page(report, "comparison", verdict, exit_code=exit_code, only_differences=only_differences)
 
 
-def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
+def page_of_changes(report: JsonReport, title: str) -> Iterator[str]:
     """Yields the page of a batch beside an earlier one, whose runs are in the report too: `title` names both."""
     assert report.against is not None
     verdict = PageVerdict(good=None, text=counts_text(report.against.diff, Paint(False)), details=(title,))
@@ -49,7 +48,7 @@ def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
 
 
 def _page(
-    report: RunsReport,
+    report: JsonReport,
     kind: Literal["runs", "comparison", "changes"],
     verdict: PageVerdict,
     *,
@@ -92,7 +91,7 @@ def _page(
     )
 
 
-def _summaries(report: RunsReport) -> list[RunSummary]:
+def _summaries(report: JsonReport) -> list[RunSummary]:
     """Returns the runs in numbers. Those of the same repeat, from several batches, count on."""
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
@@ -121,7 +120,7 @@ def _causes(document: ReportDocument) -> Mapping[int, Sequence[str]]:
     return found
 
 
-def verdict_of(report: RunsReport) -> PageVerdict:
+def verdict_of(report: JsonReport) -> PageVerdict:
     """Returns whether a command with this report succeeds, and why not."""
     totals, quality, good = report.totals, report.quality, report.exit_code == 0
     missed = [gate for gate in quality.gates if not gate.met]

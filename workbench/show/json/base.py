@@ -1,13 +1,16 @@
-"""The base of every model of the JSON reports."""
+"""The base of every model of the JSON reports, and the parts that several reports have: counts, measurements, gates."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
+from workbench.analysis.measures import GateMeasureName, Unit
+from workbench.grading.status import Status
 from workbench.suite.files import from_here
+from workbench.suite.model import Statistic
 
 
 def bounded(score: object) -> object:
@@ -64,3 +67,138 @@ class IntervalReport(ReportModel):
 
     low: Finite
     high: Finite
+
+
+class VerdictReport(ReportModel):
+    """Status and score of a run."""
+
+    status: Status
+    score: Finite | None
+
+
+class LatencyReport(ReportModel):
+    """Model latency of the graded runs in milliseconds, percentiles by nearest rank."""
+
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+
+
+class UsageReport(ReportModel):
+    """Tokens as the providers counted them."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int = Field(description="number of input tokens that were read from a cache")
+    reasoning_tokens: int = Field(description="number of output tokens for reasoning")
+
+
+class ToolArgumentsReport(ReportModel):
+    """Calls of one tool whose arguments were checked against its own schema."""
+
+    tool: str
+    valid: int
+    checked: int
+    unknown: int = Field(description="number of calls that no schema could check")
+
+
+class ValidArgumentsReport(ReportModel):
+    """How many calls of graded runs have arguments that the tool's own schema accepts."""
+
+    valid: int
+    checked: int = Field(description="number of calls that a schema could check")
+    unknown: int = Field(
+        description="number of calls that none could: there is no tool of that name, or its schema is invalid"
+    )
+    rate: float | None = Field(description="valid calls divided by checked ones, 0..1; null where none was checked")
+    tools: tuple[ToolArgumentsReport, ...]
+
+
+class JudgeUseReport(ReportModel):
+    """The cost of asking judges; it is part of no other number."""
+
+    asked: int = Field(description="number of judgements for which a model was asked, without those that were known")
+    usage: UsageReport | None
+    cost_usd: float | None = Field(description="US dollars; null if unknown")
+
+
+class DifferenceReport(ReportModel):
+    """Something of which the source's verdict is another one."""
+
+    about: str
+    value: float = Field(description="the source's score, 0..1")
+    passed_here: bool
+
+
+class AgreementReport(ReportModel):
+    """The verdicts of the system that made the runs beside those of their cases, by one of its scores."""
+
+    name: str
+    agree: int = Field(description="how many verdicts are the same")
+    of: int = Field(description="how many have a verdict on both sides")
+    ungraded: int = Field(description="how many have none here")
+    differ: tuple[DifferenceReport, ...]
+
+
+class GateWatchedReport(ReportModel):
+    """What was known of a pass rate when its runs stopped early, or when all were made."""
+
+    verdict: Literal["reached", "missed"] | None = Field(
+        description="decided by a sequential test, and by it `met`; null if all runs left it open"
+    )
+    worse: float = Field(description="the pass rate that the gate is told apart from")
+    runs: int = Field(description="number of graded runs, in their random order, after which that was known")
+    of: int = Field(description="number of runs that were planned")
+    saved: int = Field(description="number of runs that were planned and not needed")
+    cases: int = Field(description="number of cases with a graded run, after which that was known")
+    of_cases: int = Field(description="number of cases that were planned")
+    clusters: int | None = Field(description="number of clusters that these cases are in; null where each is one")
+    rate: float | None = Field(description="mean over these cases of the share of good runs, 0..1")
+    interval: IntervalReport | None = Field(description="of `rate`, 95%; null where runs were stopped early")
+
+
+class GateReport(ReportModel):
+    """A demand on the runs of a model and what was reached; `suite` is null for the command line's own."""
+
+    suite: SuitePath | None
+    model: str | None = Field(description="null for the runs of all models together")
+    measure: GateMeasureName
+    minimum: float
+    reached: Finite | None
+    met: bool
+    counted_zero: int = Field(
+        description="number of failed runs that count 0 in the mean score, because they failed for a reason besides the"
+        " score or have none"
+    )
+    watched: GateWatchedReport | None = Field(None, description="of a batch that may stop early")
+
+
+class AggregateGateReport(ReportModel):
+    """What a statistic had to reach."""
+
+    statistic: Statistic
+    threshold: float
+    strictly: bool = Field(description="the statistic must be greater than the threshold, not equal to it")
+    reached: Finite | None = Field(description="null without any value, which meets no gate")
+    met: bool
+    at_most: bool = Field(False, description="the threshold is the most that the statistic may be")
+
+
+class AggregateReport(ReportModel):
+    """Statistics over the graded runs of a suite with a model that have a value; null where the values have no such
+    statistic."""
+
+    suite: SuitePath
+    model: str | None = Field(description="null for the runs of all models together")
+    name: str
+    of: str
+    unit: Unit = Field("number", description="of the values")
+    tags: tuple[str, ...]
+    count: int = Field(description="number of runs with a value")
+    statistics: dict[Statistic, Finite | None]
+    gates: tuple[AggregateGateReport, ...]
+    met: bool
+    counted_zero: int = Field(
+        description="for a score: failed runs that count 0, because they failed for another reason or have none"
+    )

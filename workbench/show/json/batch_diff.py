@@ -1,17 +1,133 @@
-"""The changes between two batches as JSON, for `workbench history diff` and for a report with a baseline."""
+"""What differs between two columns, two batches, or a batch and its baseline: parts of the JSON reports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from pydantic import Field
 
 from workbench.analysis.batch_diff import CaseChange, CaseSide, ChangeKind
+from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
 from workbench.analysis.paired import Paired
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
-from workbench.show.json.base import Finite, ReportModel, SuitePath
-from workbench.show.json.paired import PairedReport, paired_fields
+from workbench.show.json.base import Finite, IntervalReport, ReportModel, SuitePath
+from workbench.show.views.baseline import BATCH_NAMES, AgainstBaseline, Confirm, FailOn
+from workbench.show.views.batch_diff import notes_of
+from workbench.suite.model import ComparedBy
+
+
+class WatchedReport(ReportModel):
+    """What was known of two columns when their runs stopped early, or when all were made."""
+
+    rule: Literal["e-value", "looks"] = Field(description="by an e-value after each case, or at a few looks")
+    decided: bool
+    cases: int = Field(description="number of cases, in their random order, after which that was known")
+    of: int = Field(description="number of cases that were planned")
+    better: int = Field(description="number of these cases that are good only with the second")
+    worse: int = Field(description="number of these cases that are good only with the first")
+    e_value: Finite | None = Field(description="the greatest one so far; null for looks")
+    p: float = Field(description="adjusted for all comparisons of this report; by the e-value it holds at any time")
+    level: float = Field(description="what `p` has to reach at this look")
+    look: int = Field(description="number of looks that were taken; 0 for an e-value")
+    looks: int | None
+    saved: int = Field(description="number of runs that were planned and not needed")
+
+
+class PairedReport(ReportModel):
+    """The paired tests of a first and a second column: `better` and `worse` tell how the second does against the first.
+    Pass and fail is one question, scores are another; the level of 5% applies to each by itself."""
+
+    pairs: int = Field(description="number of cases graded with both")
+    better: int = Field(description="number of cases that are good only with the second")
+    worse: int = Field(description="number of cases that are good only with the first")
+    both_good: int
+    both_bad: int
+    left_out: int = Field(
+        description="number of cases that ran with at least one of the two, and were not graded with both"
+    )
+    p_status: float | None = Field(
+        description="exact McNemar test on pass and fail, by cluster where there are any, two-sided; null without pairs"
+    )
+    holm_status: float | None = Field(
+        description="`p_status` times the number of comparisons of this report (Bonferroni, formerly Holm); `sentence`"
+        " uses it"
+    )
+    p_score: float | None = Field(description="paired permutation test on the scores, two-sided")
+    holm_score: float | None = Field(
+        description="`p_score` times the number of comparisons (Bonferroni, formerly Holm); `score_sentence` uses it"
+    )
+    mean_difference: Finite | None = Field(description="of the scores, second minus first")
+    more_cases: int | None = Field(
+        description="about how many more cases like these would show a difference; 0 if these do, null if unknown"
+    )
+    watched: WatchedReport | None = Field(
+        None,
+        description="of a batch that may stop early; tests for a fixed number of cases do not hold and are null",
+    )
+    primary: ComparedBy = Field(description="the question that decides: only its sentence may call a difference real")
+    clusters: int | None = Field(
+        description="number of groups of cases that depend on each other; null where no case has a cluster"
+    )
+    rate_difference: float | None = Field(description="of the pass rates on the pairs, second minus first")
+    rate_interval: IntervalReport | None = Field(
+        description="of `rate_difference`, 95% for all comparisons of this report together; a bound of 0 is outside"
+        " where `holm_status` is at most 0.05"
+    )
+    score_interval: IntervalReport | None = Field(
+        description="of `mean_difference`, likewise by `holm_score`; null with fewer than two cases or clusters"
+    )
+    detectable_rate: float | None = Field(
+        description="about the smallest difference in pass rates that so many cases show four times in five"
+    )
+    detectable_score: Finite | None = Field(description="the same for mean scores")
+    arguments_difference: float | None = Field(
+        None, description="of the shares of calls with valid arguments, second minus first, the mean over cases"
+    )
+    p_arguments: float | None = Field(None, description="paired permutation test on these shares, two-sided")
+    adjusted_arguments: float | None = Field(
+        None, description="`p_arguments` times the number of comparisons; `arguments_sentence` uses it"
+    )
+    arguments_sentence: str | None = Field(
+        None, description="the result of that test in a sentence; null where the two do not differ"
+    )
+    sizes: tuple[str, ...] = Field(description="these differences in sentences")
+    sentence: str = Field(description="the result of the test on pass and fail in a sentence")
+    score_sentence: str = Field(description="the result of the test on scores in a sentence")
+
+
+def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
+    """Returns the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
+    return {
+        "pairs": found.count,
+        "better": found.better,
+        "worse": found.worse,
+        "both_good": found.both_good,
+        "both_bad": found.both_bad,
+        "left_out": found.left_out,
+        "p_status": found.p_status,
+        "holm_status": found.adjusted_status,
+        "p_score": found.p_score,
+        "holm_score": found.adjusted_score,
+        "mean_difference": found.mean_difference,
+        "more_cases": found.more_cases,
+        "watched": found.watched,
+        "primary": found.primary,
+        "clusters": found.clusters,
+        "rate_difference": found.rate_difference,
+        "rate_interval": found.rate_interval,
+        "score_interval": found.score_interval,
+        "detectable_rate": found.detectable_rate,
+        "detectable_score": found.detectable_score,
+        "arguments_difference": found.arguments_difference,
+        "p_arguments": found.p_arguments,
+        "adjusted_arguments": found.adjusted_arguments,
+        "arguments_sentence": found.arguments_sentence(first, second),
+        "sizes": tuple(found.sizes()),
+        "sentence": found.sentence(first, second),
+        "score_sentence": found.score_sentence(first, second),
+    }
 
 
 class ChangedCellReport(ReportModel):
@@ -71,3 +187,119 @@ def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[
 
 def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
     return ChangedCellReport.model_validate(cell) if cell is not None else None
+
+
+class ConfirmedReport(ReportModel):
+    """What is known of a case that broke."""
+
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    model: str
+    outcome: Confirmation = Field(description="confirmed alone is a regression")
+    failed: int = Field(description="number of reruns that failed")
+    good: int = Field(description="number of reruns that passed or were warned")
+    why: str | None = Field(description="why there are no reruns, or no more")
+    sentence: str
+
+
+class GoodRunsReport(ReportModel):
+    """The test of all cases of a model by the share of good runs of each, which decides before single cases do."""
+
+    model: str
+    cases: int
+    difference: float = Field(description="the later share minus that of the baseline, the mean over the cases")
+    low: float | None = Field(description="lower end of its 95% interval, for the tests of all models")
+    high: float | None
+    p: float = Field(description="of the permutation test, adjusted for the tests of all models")
+    worse: bool = Field(description="whether there are fewer good runs, by more than chance")
+    sentence: str
+
+
+class BaselineReport(ReportModel):
+    """The batch compared with its baseline."""
+
+    batch: int = Field(description="number of the baseline in the history")
+    name: str | None
+    started_at: str = Field(description="ISO 8601")
+    grading: int | None = Field(description="which grading of the baseline; null for the original one")
+    fail_on: FailOn | None = Field(description="what was demanded")
+    regressed: bool = Field(
+        description="whether a case broke, is gone or missing, or all cases together are worse; with `confirm`, whether"
+        " that is more than chance"
+    )
+    compared: int = Field(description="number of cases graded in both")
+    as_before: int = Field(description="number of these with the same status and score")
+    left_out: int = Field(
+        description="number of cases in both batches that were not graded in both, without new errors"
+    )
+    changes: tuple[ChangeReport, ...]
+    tests: tuple[BatchTestReport, ...]
+    notes: tuple[str, ...] = Field(description="further facts about the comparison, such as which models are left out")
+    confirm: Confirm = Field("none", description="how it was made sure that cases broke; none without fail_on")
+    confirmed: tuple[ConfirmedReport, ...] = Field(
+        (), description="the cases that broke, unless the test of all cases decided"
+    )
+    reruns: int = Field(0, description="number of runs that were made again; they count in nothing else here")
+    reruns_batch: int | None = Field(None, description="number of the batch in the history that has them")
+    good_runs: tuple[GoodRunsReport, ...] = ()
+    suite_changes: tuple[str, ...] = Field((), description="what is different in suites since the baseline")
+    verdict: str = ""
+
+
+def baseline_report(against: AgainstBaseline) -> BaselineReport:
+    """Returns the comparison for the JSON report."""
+    diff, confirmed = against.diff, against.confirmed or Confirmed(())
+    return BaselineReport(
+        batch=against.batch.number,
+        name=against.batch.name,
+        started_at=against.batch.started_at,
+        grading=against.grading.number if against.grading is not None else None,
+        fail_on=against.fail_on,
+        regressed=against.regressed,
+        compared=diff.compared,
+        as_before=diff.as_before,
+        left_out=diff.left_out,
+        changes=tuple(change_report(change, against.suites) for change in diff.changes),
+        tests=test_reports(against.diff.tests, *BATCH_NAMES),
+        notes=(*notes_of(diff, *BATCH_NAMES, against.suites), *against.notes),
+        confirm=against.confirm,
+        confirmed=tuple(_confirmed_report(case, against.suites) for case in confirmed.cases),
+        reruns=confirmed.reruns,
+        reruns_batch=confirmed.batch,
+        good_runs=tuple(_good_runs(diff.tests)),
+        suite_changes=against.suite_changes,
+        verdict=against.verdict,
+    )
+
+
+def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
+    for model, test in tests.items():
+        difference, p, sentence = test.share_difference, test.adjusted_shares, test.shares_sentence()
+        if difference is None or p is None or sentence is None:
+            continue
+        found = test.shares_interval
+        yield GoodRunsReport(
+            model=model,
+            cases=test.share_count,
+            difference=difference,
+            low=None if found is None else found.low,
+            high=None if found is None else found.high,
+            p=p,
+            worse=test.is_worse,
+            sentence=sentence,
+        )
+
+
+def _confirmed_report(case: ConfirmedCase, suites: Mapping[str, SuiteRef]) -> ConfirmedReport:
+    return ConfirmedReport(
+        suite=str(suites[case.suite].file),
+        case_id=case.case_id,
+        case_name=case.case_name,
+        model=case.model,
+        outcome=case.outcome,
+        failed=case.failed,
+        good=case.good,
+        why=case.why,
+        sentence=case.sentence,
+    )

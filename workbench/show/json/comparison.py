@@ -6,18 +6,27 @@ version; none is changed or removed.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 from pydantic import Field
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.grading.status import Status
-from workbench.show.json.base import CountsReport, Finite, IntervalReport, ReportModel, SuitePath
-from workbench.show.json.measured import LatencyReport, ValidArgumentsReport
-from workbench.show.json.paired import PairedReport, paired_fields
-from workbench.show.views.baseline import AgainstBaseline, BaselineReport, baseline_report
-from workbench.show.views.gates import GateReport
+from workbench.show.json.base import (
+    CountsReport,
+    Finite,
+    GateReport,
+    IntervalReport,
+    LatencyReport,
+    ReportModel,
+    SuitePath,
+    ValidArgumentsReport,
+)
+from workbench.show.json.batch_diff import BaselineReport, PairedReport, baseline_report, paired_fields
+from workbench.show.json.writing import dumped, json_lines
+from workbench.show.views.baseline import AgainstBaseline
 from workbench.suite.model import RepeatRule
 
 
@@ -221,3 +230,15 @@ def pair_report(pair: Pair) -> PairReport:
             ),
         }
     )
+
+
+def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
+    """Yield each case with each model of a comparison, as one object."""
+    for case in dumped(report.cases):
+        cells = case.pop("cells")
+        yield from ({**case, **cell} for cell in cells)
+
+
+def lines_of_comparison(report: ComparisonReport) -> Iterator[str]:
+    """Yield each case with each model on a line of its own."""
+    return json_lines(cells_of(report))

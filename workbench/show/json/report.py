@@ -6,34 +6,41 @@ none is changed or removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from workbench.analysis.failures import FailureNumbers
+from workbench.analysis.causes import ADVICE, Cause
+from workbench.analysis.failures import CauseNumbers, FailureNumbers
 from workbench.analysis.gates import Quality
+from workbench.analysis.published.summary import published_reports
 from workbench.analysis.totals import that_count, totals_by_model
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, parsed_json
 from workbench.grading.grade import IssueKind, RunResult
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, Verdict
-from workbench.show.json.base import CountsReport, Finite, ReportModel, SuitePath
-from workbench.show.json.measured import (
+from workbench.show.json.base import (
+    AggregateReport,
     AgreementReport,
+    CountsReport,
+    Finite,
+    GateReport,
     JudgeUseReport,
     LatencyReport,
+    ReportModel,
+    SuitePath,
     UsageReport,
     ValidArgumentsReport,
+    VerdictReport,
 )
-from workbench.show.json.writing import Records
-from workbench.show.views.baseline import AgainstBaseline, BaselineReport, baseline_report
-from workbench.show.views.cases import CaseReport, case_fields
-from workbench.show.views.failures import FailuresReport, failures_report
-from workbench.show.views.gates import AggregateReport, GateReport, aggregate_report
-from workbench.show.views.published import PublishedSummary, published_summaries
+from workbench.show.json.batch_diff import BaselineReport, baseline_report
+from workbench.show.json.writing import Records, document_pieces, json_lines
+from workbench.show.views.baseline import AgainstBaseline
+from workbench.show.views.grade_moves import Regraded
+from workbench.show.views.runs_report import Redactor, RunsReport
 from workbench.show.views.timing import Timing
-from workbench.suite.model import Case
+from workbench.suite.model import Case, RepeatRule
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.trajectory.trajectory import CallRecord, Round
 
@@ -268,6 +275,81 @@ class RunReport(ReportModel):
     )
 
 
+class ArgumentStatisticsReport(ReportModel):
+    """What an argument earned in the graded runs of a case; deviations are population standard deviations."""
+
+    argument: str
+    scores: tuple[Finite, ...] = Field(description="for each run, the mean over its pairs; 0 without a pair")
+    mean_score: Finite
+    deviation: Finite
+    normalised: tuple[Finite, ...] = Field(description="the scores as shares of the weight")
+    mean_normalised: Finite
+    normalised_deviation: Finite
+    weight: float
+
+
+class CaseReport(ReportModel):
+    """The result of a case with one model by the rule for its repeats."""
+
+    suite: SuitePath
+    case_id: str
+    model: str
+    grader: str | None = Field(description="the grader that decided; null if no run was graded")
+    rule: RepeatRule
+    status: Status
+    score: Finite | None = Field(description="mean of the graded runs")
+    deviation: Finite | None = Field(description="population standard deviation of the scores")
+    reason: str | None = Field(description="why it did not pass, if there is one reason")
+    statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
+    arguments: tuple[ArgumentStatisticsReport, ...] = Field(description="empty for a single graded run")
+
+
+class SubjectReport(ReportModel):
+    """A tool, or one of its parameters, that a cause concerns."""
+
+    tool: str
+    argument: str | None
+    instead: str | None = Field(description="the tool that was called instead of `tool`")
+    count: int
+
+
+class CauseReport(ReportModel):
+    """The failed runs that have a cause; a run may have several, and one of them is its main one."""
+
+    cause: Cause
+    runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
+    main: tuple[int, ...] = Field(description="number of these of which it is the main cause")
+    cases: int = Field(description="number of cases of these runs")
+    advice: str = Field(description="what to do, in one sentence")
+    meaning: str = Field("", description="what the cause means")
+    subjects: tuple[SubjectReport, ...] = Field(description="the most frequent first")
+
+
+class ConfusionReport(ReportModel):
+    """How often a tool was called where a tool was expected."""
+
+    expected: str | None = Field(description="null: no call was expected")
+    called: str | None = Field(description="null: no call was made")
+    count: int
+
+
+class FailuresReport(ReportModel):
+    """Why runs failed, and which tools were called for which, over all graded runs."""
+
+    causes: tuple[CauseReport, ...]
+    confusion: tuple[ConfusionReport, ...]
+
+
+class PublishedSummary(ReportModel):
+    """A suite as reported by the published system behind its deciding grader."""
+
+    suite: SuitePath
+    model: str | None = Field(description="null for the system's comparison of several models")
+    grader: str
+    system: str
+    numbers: dict[str, JsonValue] = Field(description="with the names and roundings of the system")
+
+
 class TimingReport(ReportModel):
     """How long the batch took, from its start to the end of its last run, and its pace."""
 
@@ -306,6 +388,26 @@ class ReportDocument(ReportModel):
     timing: TimingReport | None = Field(description="how long the batch took; null in a report on earlier runs")
 
 
+class RegradedReport(ReportModel):
+    """A recording with its original and its new grade."""
+
+    recording: str
+    before: VerdictReport | None
+    after: VerdictReport
+    moved: bool
+    not_regraded: str | None
+    """Why the run keeps the recorded verdict: a value that a check needs is not in the recording, because it is
+    secret."""
+
+
+class RegradeReport(ReportDocument):
+    """The report of `workbench grade`: that of a batch, and the recording of each of its runs."""
+
+    model_config = ConfigDict(title="RegradeReport")
+
+    regraded: tuple[RegradedReport, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchFacts:
     """The facts about a batch that do not follow from its runs. `batch` is its number in the history, if it is
@@ -320,6 +422,18 @@ class BatchFacts:
     baseline: AgainstBaseline | None = None
     timing: Timing | None = None
     cases: Mapping[str, Case] | None = None
+
+
+class JsonReport(RunsReport, Protocol):
+    """The runs of an evaluation that can be written as a `ReportDocument`."""
+
+    def document_without_records(self) -> ReportDocument: ...
+    def json_records(self) -> dict[str, Records[Any]]: ...
+
+
+def lines_of_runs(report: JsonReport) -> Iterator[str]:
+    """Yield each of the `runs` of the JSON report on a line of its own."""
+    return json_lines(map(parsed_json, report.json_records()["runs"].texts("", report.secrets)))
 
 
 def report_of(
@@ -351,7 +465,7 @@ def report_without_records(
         totals=TotalsReport.model_validate(whole),
         totals_per_model={model: TotalsReport.model_validate(each) for model, each in of_models.items()},
         gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
-        aggregates=tuple(map(aggregate_report, quality.aggregates)),
+        aggregates=tuple(map(AggregateReport.model_validate, quality.aggregates)),
         runs=(),
         cases=(),
         failures=failures_report(failures),
@@ -447,3 +561,72 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "unedited": record.unedited.content if record.unedited is not None else None,
         "unedited_is_error": record.unedited.is_error if record.unedited is not None else None,
     }
+
+
+def case_fields(case: CaseResult) -> dict[str, Any]:
+    """Returns the fields of a `CaseReport`; their values are the program's own objects where the names agree."""
+    first = case.runs[0]
+    return {
+        "suite": first.suite,
+        "case_id": first.case_id,
+        "model": first.model,
+        "grader": next((run.grader for run in case.runs if run.grader is not None), None),
+        "rule": case.rule,
+        "status": case.status,
+        "score": case.score,
+        "deviation": case.deviation,
+        "reason": case.reason,
+        "statuses": tuple(run.status for run in case.runs),
+        "arguments": case.arguments,
+    }
+
+
+def failures_report(failures: FailureNumbers) -> FailuresReport:
+    """Returns the failures for the JSON report."""
+    return FailuresReport(
+        causes=tuple(map(_cause, failures.groups)),
+        confusion=tuple(
+            ConfusionReport(expected=expected, called=called, count=count)
+            for (expected, called), count in failures.confusion.counts.items()
+        ),
+    )
+
+
+def _cause(group: CauseNumbers) -> CauseReport:
+    return CauseReport(
+        cause=group.cause,
+        runs=tuple(group.indices),
+        main=tuple(group.main_indices),
+        cases=group.cases,
+        advice=group.advice,
+        meaning=ADVICE[group.cause].meaning,
+        subjects=tuple(
+            SubjectReport(tool=subject.tool, argument=subject.argument, instead=subject.instead, count=count)
+            for subject, count in group.subjects
+        ),
+    )
+
+
+def published_summaries(
+    results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
+) -> tuple[PublishedSummary, ...]:
+    """Returns the numbers for the JSON report. `cases` are those of the runs, by run."""
+    return tuple(
+        PublishedSummary(
+            suite=report.suite,
+            model=report.model,
+            grader=report.grader,
+            system=report.system,
+            numbers=dict(report.summary.numbers),
+        )
+        for report in published_reports(results, cases or {})
+    )
+
+
+def regrade_pieces(
+    document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
+) -> Iterator[str]:
+    """Yields the report of the runs combined with their recordings, as JSON text. `records` are those of the document,
+    which is without them."""
+    whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
+    return document_pieces(whole, {**records, "regraded": Records(RegradedReport, regraded)}, redactor)

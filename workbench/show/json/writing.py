@@ -5,27 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from json.encoder import encode_basestring
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
 from workbench.dataclasses import json_text
 from workbench.show.json.base import ReportModel
+from workbench.show.views.runs_report import Redactor
 
 _Item = TypeVar("_Item")
-_Value = TypeVar("_Value")
 _STEP = "  "
 
 
 def _itself(item: object) -> object:
     return item
-
-
-class Redactor(Protocol):
-    """Keeps secrets out of what is written."""
-
-    def redacted(self, value: _Value) -> _Value: ...
-    def may_be_in_json(self, text: str) -> bool: ...
 
 
 class Records(Generic[_Item]):
@@ -85,3 +78,13 @@ def _record_text(record: ReportModel) -> str:
 def _moved(text: str, pad: str) -> str:
     """Return an indented JSON text behind `pad`. No string in it holds a line break."""
     return text.replace("\n", f"\n{pad}")
+
+
+def dumped(records: Iterable[ReportModel]) -> Iterator[dict[str, Any]]:
+    """Yield records as JSON values."""
+    return (record.model_dump(mode="json") for record in records)
+
+
+def json_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield JSON values, each on a line of its own."""
+    return (f"{json_text(record)}\n" for record in records)

@@ -1,4 +1,4 @@
-"""A batch compared with its baseline, as lines for a terminal and as a part of the JSON report."""
+"""A batch compared with its baseline, as lines for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
-from pydantic import Field
-
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
-from workbench.analysis.paired import Paired
+from workbench.analysis.confirmation import Confirmation, Confirmed
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.numerals import counted
 from workbench.show.forms import LINES_MAX
-from workbench.show.json.base import ReportModel, SuitePath
-from workbench.show.json.batch_diff import BatchTestReport, ChangeReport, change_report, test_reports
 from workbench.show.markdown import text
 from workbench.show.spans import Role
 from workbench.show.text import Paint
@@ -36,7 +31,7 @@ Confirm = Literal["reruns", "repeats", "none"]
 _CHANGES_MAX = 100
 """So many changes are listed in Markdown."""
 
-_NAMES = "the baseline", "this batch"
+BATCH_NAMES = "the baseline", "this batch"
 """The names of the two batches in sentences."""
 
 
@@ -152,9 +147,9 @@ def baseline_lines(
     yield ""
     yield paint(title, "strong")
     yield f"  {counts_text(diff, paint)}"
-    for sentence in test_lines(against.diff.tests, *_NAMES):
+    for sentence in test_lines(against.diff.tests, *BATCH_NAMES):
         yield from (f"  {line}" for line in _wrapped(sentence, width))
-    for note in (*notes_of(diff, *_NAMES, against.suites), *against.notes):
+    for note in (*notes_of(diff, *BATCH_NAMES, against.suites), *against.notes):
         yield from (paint(f"  {line}", "muted") for line in _wrapped(note, width))
     with_model = len(diff.models) > 1
     yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
@@ -204,8 +199,8 @@ def _wrapped(sentence: str, width: int | None) -> list[str]:
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
     """Yields whether the changes are more than chance, and what else there is to know of the comparison."""
-    yield from test_lines(against.diff.tests, *_NAMES)
-    yield from notes_of(against.diff, *_NAMES, against.suites)
+    yield from test_lines(against.diff.tests, *BATCH_NAMES)
+    yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
     yield from against.notes
 
 
@@ -227,119 +222,3 @@ def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = s
         yield "\n" + "".join(f"{line}\n" for line in shown)
         if (more := len(changes) - _CHANGES_MAX) > 0:
             yield f"\nand {counted(more, 'other change')}.\n"
-
-
-class ConfirmedReport(ReportModel):
-    """What is known of a case that broke."""
-
-    suite: SuitePath
-    case_id: str
-    case_name: str
-    model: str
-    outcome: Confirmation = Field(description="confirmed alone is a regression")
-    failed: int = Field(description="number of reruns that failed")
-    good: int = Field(description="number of reruns that passed or were warned")
-    why: str | None = Field(description="why there are no reruns, or no more")
-    sentence: str
-
-
-class GoodRunsReport(ReportModel):
-    """The test of all cases of a model by the share of good runs of each, which decides before single cases do."""
-
-    model: str
-    cases: int
-    difference: float = Field(description="the later share minus that of the baseline, the mean over the cases")
-    low: float | None = Field(description="lower end of its 95% interval, for the tests of all models")
-    high: float | None
-    p: float = Field(description="of the permutation test, adjusted for the tests of all models")
-    worse: bool = Field(description="whether there are fewer good runs, by more than chance")
-    sentence: str
-
-
-class BaselineReport(ReportModel):
-    """The batch compared with its baseline."""
-
-    batch: int = Field(description="number of the baseline in the history")
-    name: str | None
-    started_at: str = Field(description="ISO 8601")
-    grading: int | None = Field(description="which grading of the baseline; null for the original one")
-    fail_on: FailOn | None = Field(description="what was demanded")
-    regressed: bool = Field(
-        description="whether a case broke, is gone or missing, or all cases together are worse; with `confirm`, whether"
-        " that is more than chance"
-    )
-    compared: int = Field(description="number of cases graded in both")
-    as_before: int = Field(description="number of these with the same status and score")
-    left_out: int = Field(
-        description="number of cases in both batches that were not graded in both, without new errors"
-    )
-    changes: tuple[ChangeReport, ...]
-    tests: tuple[BatchTestReport, ...]
-    notes: tuple[str, ...] = Field(description="further facts about the comparison, such as which models are left out")
-    confirm: Confirm = Field("none", description="how it was made sure that cases broke; none without fail_on")
-    confirmed: tuple[ConfirmedReport, ...] = Field(
-        (), description="the cases that broke, unless the test of all cases decided"
-    )
-    reruns: int = Field(0, description="number of runs that were made again; they count in nothing else here")
-    reruns_batch: int | None = Field(None, description="number of the batch in the history that has them")
-    good_runs: tuple[GoodRunsReport, ...] = ()
-    suite_changes: tuple[str, ...] = Field((), description="what is different in suites since the baseline")
-    verdict: str = ""
-
-
-def baseline_report(against: AgainstBaseline) -> BaselineReport:
-    """Returns the comparison for the JSON report."""
-    diff, confirmed = against.diff, against.confirmed or Confirmed(())
-    return BaselineReport(
-        batch=against.batch.number,
-        name=against.batch.name,
-        started_at=against.batch.started_at,
-        grading=against.grading.number if against.grading is not None else None,
-        fail_on=against.fail_on,
-        regressed=against.regressed,
-        compared=diff.compared,
-        as_before=diff.as_before,
-        left_out=diff.left_out,
-        changes=tuple(change_report(change, against.suites) for change in diff.changes),
-        tests=test_reports(against.diff.tests, *_NAMES),
-        notes=(*notes_of(diff, *_NAMES, against.suites), *against.notes),
-        confirm=against.confirm,
-        confirmed=tuple(_confirmed_report(case, against.suites) for case in confirmed.cases),
-        reruns=confirmed.reruns,
-        reruns_batch=confirmed.batch,
-        good_runs=tuple(_good_runs(diff.tests)),
-        suite_changes=against.suite_changes,
-        verdict=against.verdict,
-    )
-
-
-def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
-    for model, test in tests.items():
-        difference, p, sentence = test.share_difference, test.adjusted_shares, test.shares_sentence()
-        if difference is None or p is None or sentence is None:
-            continue
-        found = test.shares_interval
-        yield GoodRunsReport(
-            model=model,
-            cases=test.share_count,
-            difference=difference,
-            low=None if found is None else found.low,
-            high=None if found is None else found.high,
-            p=p,
-            worse=test.is_worse,
-            sentence=sentence,
-        )
-
-
-def _confirmed_report(case: ConfirmedCase, suites: Mapping[str, SuiteRef]) -> ConfirmedReport:
-    return ConfirmedReport(
-        suite=str(suites[case.suite].file),
-        case_id=case.case_id,
-        case_name=case.case_name,
-        model=case.model,
-        outcome=case.outcome,
-        failed=case.failed,
-        good=case.good,
-        why=case.why,
-        sentence=case.sentence,
-    )

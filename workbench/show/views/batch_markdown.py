@@ -12,7 +12,6 @@ from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
 from workbench.show.markdown import block, code, table, text
-from workbench.show.runs_report import RunsReport, ShownCase
 from workbench.show.text import Paint
 from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import baseline_markdown
@@ -22,6 +21,7 @@ from workbench.show.views.deviations import repaired_line
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grades import doubts, metric_text
 from workbench.show.views.run_facts import cut, expected_lines, issue_lines, made_lines, told_steps
+from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
 from workbench.show.visible import one_line
 from workbench.suite.files import from_repository

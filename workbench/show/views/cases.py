@@ -1,72 +1,19 @@
-"""The joined result of a case's repeats, and the graders' results for one run: lines of the text report, and the cases
-of the JSON report."""
+"""The joined result of a case's repeats, and the graders' results for one run, as lines."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-from pydantic import Field
 
 from workbench.grading.grade import Grade, RunResult, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted, score_text
-from workbench.show.json.base import Finite, ReportModel, SuitePath
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
-from workbench.suite.model import RepeatRule
 
 DISAGREE = "≠"
-
-
-class ArgumentStatisticsReport(ReportModel):
-    """What an argument earned in the graded runs of a case; deviations are population standard deviations."""
-
-    argument: str
-    scores: tuple[Finite, ...] = Field(description="for each run, the mean over its pairs; 0 without a pair")
-    mean_score: Finite
-    deviation: Finite
-    normalised: tuple[Finite, ...] = Field(description="the scores as shares of the weight")
-    mean_normalised: Finite
-    normalised_deviation: Finite
-    weight: float
-
-
-class CaseReport(ReportModel):
-    """The result of a case with one model by the rule for its repeats."""
-
-    suite: SuitePath
-    case_id: str
-    model: str
-    grader: str | None = Field(description="the grader that decided; null if no run was graded")
-    rule: RepeatRule
-    status: Status
-    score: Finite | None = Field(description="mean of the graded runs")
-    deviation: Finite | None = Field(description="population standard deviation of the scores")
-    reason: str | None = Field(description="why it did not pass, if there is one reason")
-    statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
-    arguments: tuple[ArgumentStatisticsReport, ...] = Field(description="empty for a single graded run")
-
-
-def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Returns the fields of a `CaseReport`; their values are the program's own objects where the names agree."""
-    first = case.runs[0]
-    return {
-        "suite": first.suite,
-        "case_id": first.case_id,
-        "model": first.model,
-        "grader": next((run.grader for run in case.runs if run.grader is not None), None),
-        "rule": case.rule,
-        "status": case.status,
-        "score": case.score,
-        "deviation": case.deviation,
-        "reason": case.reason,
-        "statuses": tuple(run.status for run in case.runs),
-        "arguments": case.arguments,
-    }
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:

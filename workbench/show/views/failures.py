@@ -1,15 +1,12 @@
-"""Failed runs by cause, as lines for a report and as part of the JSON report."""
+"""Failed runs by cause as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pydantic import Field
-
-from workbench.analysis.causes import ADVICE, Cause
+from workbench.analysis.causes import ADVICE
 from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Pair, Symptom
 from workbench.numerals import counted
-from workbench.show.json.base import ReportModel
 from workbench.show.text import Paint
 from workbench.show.views.batch_text import run_title
 from workbench.show.visible import one_line
@@ -98,65 +95,3 @@ def failed_title(run: FailedRun, suite_names: Mapping[str, str]) -> str:
 def advice_text(group: CauseGroup) -> str:
     """Return the meaning of a cause and what to do about it, in one paragraph."""
     return f"{ADVICE[group.cause].meaning} {group.advice[:1].upper()}{group.advice[1:]}."
-
-
-class SubjectReport(ReportModel):
-    """A tool, or one of its parameters, that a cause concerns."""
-
-    tool: str
-    argument: str | None
-    instead: str | None = Field(description="the tool that was called instead of `tool`")
-    count: int
-
-
-class CauseReport(ReportModel):
-    """The failed runs that have a cause; a run may have several, and one of them is its main one."""
-
-    cause: Cause
-    runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
-    main: tuple[int, ...] = Field(description="number of these of which it is the main cause")
-    cases: int = Field(description="number of cases of these runs")
-    advice: str = Field(description="what to do, in one sentence")
-    meaning: str = Field("", description="what the cause means")
-    subjects: tuple[SubjectReport, ...] = Field(description="the most frequent first")
-
-
-class ConfusionReport(ReportModel):
-    """How often a tool was called where a tool was expected."""
-
-    expected: str | None = Field(description="null: no call was expected")
-    called: str | None = Field(description="null: no call was made")
-    count: int
-
-
-class FailuresReport(ReportModel):
-    """Why runs failed, and which tools were called for which, over all graded runs."""
-
-    causes: tuple[CauseReport, ...]
-    confusion: tuple[ConfusionReport, ...]
-
-
-def failures_report(failures: FailureNumbers) -> FailuresReport:
-    """Returns the failures for the JSON report."""
-    return FailuresReport(
-        causes=tuple(map(_cause, failures.groups)),
-        confusion=tuple(
-            ConfusionReport(expected=expected, called=called, count=count)
-            for (expected, called), count in failures.confusion.counts.items()
-        ),
-    )
-
-
-def _cause(group: CauseNumbers) -> CauseReport:
-    return CauseReport(
-        cause=group.cause,
-        runs=tuple(group.indices),
-        main=tuple(group.main_indices),
-        cases=group.cases,
-        advice=group.advice,
-        meaning=ADVICE[group.cause].meaning,
-        subjects=tuple(
-            SubjectReport(tool=subject.tool, argument=subject.argument, instead=subject.instead, count=count)
-            for subject, count in group.subjects
-        ),
-    )

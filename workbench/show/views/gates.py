@@ -1,14 +1,12 @@
-"""Gates and aggregates of suites, as lines for a report and as parts of the JSON report."""
+"""Gates and aggregates of suites as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from workbench.analysis.gates import AggregateGate, AggregateResult, GateResult
-from workbench.analysis.measures import GATE_MEASURES, GateMeasureName, Unit
+from workbench.analysis.measures import GATE_MEASURES, Unit
 from workbench.numerals import (
     NOTHING,
     cost_text,
@@ -19,81 +17,11 @@ from workbench.numerals import (
     reached_text,
     setting_text,
 )
-from workbench.show.json.base import Finite, IntervalReport, ReportModel, SuitePath
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
-from workbench.suite.model import Statistic
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import GateWatched
-
-
-class GateWatchedReport(ReportModel):
-    """What was known of a pass rate when its runs stopped early, or when all were made."""
-
-    verdict: Literal["reached", "missed"] | None = Field(
-        description="decided by a sequential test, and by it `met`; null if all runs left it open"
-    )
-    worse: float = Field(description="the pass rate that the gate is told apart from")
-    runs: int = Field(description="number of graded runs, in their random order, after which that was known")
-    of: int = Field(description="number of runs that were planned")
-    saved: int = Field(description="number of runs that were planned and not needed")
-    cases: int = Field(description="number of cases with a graded run, after which that was known")
-    of_cases: int = Field(description="number of cases that were planned")
-    clusters: int | None = Field(description="number of clusters that these cases are in; null where each is one")
-    rate: float | None = Field(description="mean over these cases of the share of good runs, 0..1")
-    interval: IntervalReport | None = Field(description="of `rate`, 95%; null where runs were stopped early")
-
-
-class GateReport(ReportModel):
-    """A demand on the runs of a model and what was reached; `suite` is null for the command line's own."""
-
-    suite: SuitePath | None
-    model: str | None = Field(description="null for the runs of all models together")
-    measure: GateMeasureName
-    minimum: float
-    reached: Finite | None
-    met: bool
-    counted_zero: int = Field(
-        description="number of failed runs that count 0 in the mean score, because they failed for a reason besides the"
-        " score or have none"
-    )
-    watched: GateWatchedReport | None = Field(None, description="of a batch that may stop early")
-
-
-class AggregateGateReport(ReportModel):
-    """What a statistic had to reach."""
-
-    statistic: Statistic
-    threshold: float
-    strictly: bool = Field(description="the statistic must be greater than the threshold, not equal to it")
-    reached: Finite | None = Field(description="null without any value, which meets no gate")
-    met: bool
-    at_most: bool = Field(False, description="the threshold is the most that the statistic may be")
-
-
-class AggregateReport(ReportModel):
-    """Statistics over the graded runs of a suite with a model that have a value; null where the values have no such
-    statistic."""
-
-    suite: SuitePath
-    model: str | None = Field(description="null for the runs of all models together")
-    name: str
-    of: str
-    unit: Unit = Field("number", description="of the values")
-    tags: tuple[str, ...]
-    count: int = Field(description="number of runs with a value")
-    statistics: dict[Statistic, Finite | None]
-    gates: tuple[AggregateGateReport, ...]
-    met: bool
-    counted_zero: int = Field(
-        description="for a score: failed runs that count 0, because they failed for another reason or have none"
-    )
-
-
-def aggregate_report(result: AggregateResult) -> AggregateReport:
-    """Returns one aggregate for the JSON report."""
-    return AggregateReport.model_validate(result)
 
 
 def gate_lines(

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
-
-from pydantic import ConfigDict
+from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.grading.status import Status
-from workbench.show.json.base import Finite, ReportModel
-from workbench.show.json.report import ReportDocument
-from workbench.show.json.writing import Records, Redactor, document_pieces
 from workbench.show.signs import FORK
 from workbench.show.text import Paint
 from workbench.show.views.grade_move_kinds import Move, graded_text, moves_text
@@ -57,39 +50,3 @@ def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
         yield f"{one_line(each.recording)}{fork}: {graded_text(each.before)} → {after}"
     if regraded:
         yield moves_text(each.move for each in moved) or "no grade differs from the recorded one"
-
-
-class VerdictReport(ReportModel):
-    """Status and score of a run."""
-
-    status: Status
-    score: Finite | None
-
-
-class RegradedReport(ReportModel):
-    """A recording with its original and its new grade."""
-
-    recording: str
-    before: VerdictReport | None
-    after: VerdictReport
-    moved: bool
-    not_regraded: str | None
-    """Why the run keeps the recorded verdict: a value that a check needs is not in the recording, because it is
-    secret."""
-
-
-class RegradeReport(ReportDocument):
-    """The report of `workbench grade`: that of a batch, and the recording of each of its runs."""
-
-    model_config = ConfigDict(title="RegradeReport")
-
-    regraded: tuple[RegradedReport, ...]
-
-
-def regrade_pieces(
-    document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
-) -> Iterator[str]:
-    """Yields the report of the runs combined with their recordings, as JSON text. `records` are those of the document,
-    which is without them."""
-    whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
-    return document_pieces(whole, {**records, "regraded": Records(RegradedReport, regraded)}, redactor)

@@ -1,45 +1,15 @@
-"""The reports of the published systems on a batch, in the text report and in the JSON one."""
+"""The reports of the published systems on a batch as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field, JsonValue
-
 from workbench.analysis.published.summary import published_reports
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_DOCUMENT_RUNS
-from workbench.show.json.base import ReportModel, SuitePath
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
-from workbench.suite.model import Case
-
-
-class PublishedSummary(ReportModel):
-    """A suite as reported by the published system behind its deciding grader."""
-
-    suite: SuitePath
-    model: str | None = Field(description="null for the system's comparison of several models")
-    grader: str
-    system: str
-    numbers: dict[str, JsonValue] = Field(description="with the names and roundings of the system")
-
-
-def published_summaries(
-    results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
-) -> tuple[PublishedSummary, ...]:
-    """Returns the numbers for the JSON report. `cases` are those of the runs, by run."""
-    return tuple(
-        PublishedSummary(
-            suite=report.suite,
-            model=report.model,
-            grader=report.grader,
-            system=report.system,
-            numbers=dict(report.summary.numbers),
-        )
-        for report in published_reports(results, cases or {})
-    )
 
 
 def published_lines(

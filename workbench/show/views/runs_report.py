@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-from workbench.show.json.writing import Redactor
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from workbench.analysis.failures import FailureNumbers
@@ -14,12 +12,20 @@ if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched
     from workbench.grading.grade import RunResult
     from workbench.grading.repeats import CaseResult
-    from workbench.show.json.report import ReportDocument
-    from workbench.show.json.writing import Records
     from workbench.show.views.baseline import AgainstBaseline
     from workbench.show.views.grade_moves import Regraded
     from workbench.show.views.timing import Timing
     from workbench.suite.model import Case, Suite
+
+
+_Value = TypeVar("_Value")
+
+
+class Redactor(Protocol):
+    """Keeps secrets out of what is written."""
+
+    def redacted(self, value: _Value) -> _Value: ...
+    def may_be_in_json(self, text: str) -> bool: ...
 
 
 class TextRedactor(Redactor, Protocol):
@@ -102,6 +108,3 @@ class RunsReport(Protocol):
     def shown_case(self, case: CaseResult) -> ShownCase:
         """One of the cases of `quality`, to be written."""
         ...
-
-    def document_without_records(self) -> ReportDocument: ...
-    def json_records(self) -> dict[str, Records[Any]]: ...
