@@ -209,11 +209,11 @@ def cost_text(dollars: float | None) -> str:
     return f"${dollars:,.{2 if dollars >= 1 else 4 if dollars >= 0.01 else 6}f}"
 
 
-def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0) -> str:
-    """Return tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`."""
+def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0, *, unit: str = " tokens") -> str:
+    """Return tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`; without a unit `1,200 in, 56 out`."""
     from_cache = f" ({cached:,} cached)" if cached else ""
     reasoned = f" ({reasoning:,} reasoning)" if reasoning else ""
-    return f"{into:,} tokens in{from_cache}, {out:,} out{reasoned}"
+    return f"{into:,}{unit} in{from_cache}, {out:,} out{reasoned}"
 
 
 def short_tokens_text(into: int, out: int) -> str:

@@ -16,7 +16,7 @@ from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.significance import LEVEL, mcnemar
-from workbench.grading.run_summary import ToolArguments
+from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.status import Status
 from workbench.numerals import p_text
 from workbench.suite.model import ComparedBy

@@ -13,15 +13,9 @@ from workbench.analysis.gates import GateResult, gates_of
 from workbench.analysis.intervals import Interval, Passing, bounded_interval, passing
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
 from workbench.grading.repeats import Joined, joined
-from workbench.grading.run_summary import (
-    NOTHING_CHECKED,
-    RunSummary,
-    ValidArguments,
-    is_endpoint_fault,
-    is_not_needed,
-    valid_arguments_in,
-)
+from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
 from workbench.suite.model import Gate, RepeatRule

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import valid_arguments_of
 from workbench.grading.scoring import counted_score, mean
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS

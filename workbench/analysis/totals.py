@@ -9,15 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.grading.agreement import Agreement, AgreementFold
+from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.lazy import Chosen
-from workbench.grading.run_summary import (
-    NOTHING_CHECKED,
-    ArgumentsFold,
-    ValidArguments,
-    is_cost_limited,
-    is_endpoint_fault,
-)
+from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status, StatusCounts, counts_of
 from workbench.trajectory.events import Usage

@@ -34,8 +34,8 @@ from workbench.grading.pairing import (
     pairs_in_turn,
 )
 from workbench.grading.requirements import missing_keywords
-from workbench.grading.scoring import NO_OBJECT, PASS_SCORE, ROUNDING_SLACK, is_required
-from workbench.grading.status import Status, Verdict
+from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required
+from workbench.grading.status import PASS_SCORE, Status, Verdict
 from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits

@@ -14,8 +14,8 @@ from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
 from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.grade import CallPairing, Grade, Issue, disagree
-from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
-from workbench.grading.status import NOT_APPLICABLE, WORST_FIRST, Status
+from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.grading.status import NOT_APPLICABLE, PASS_SCORE, WORST_FIRST, Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import figure
 from workbench.suite.settings import Grading

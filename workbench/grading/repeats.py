@@ -13,8 +13,8 @@ from typing import Protocol, TypeVar
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Grade, RunResult
 from workbench.grading.lazy import Codes, Lazy
-from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, mean, verdict_of
-from workbench.grading.status import Status, passed_if
+from workbench.grading.scoring import ROUNDING_SLACK, mean, verdict_of
+from workbench.grading.status import PASS_SCORE, Status, passed_if
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 

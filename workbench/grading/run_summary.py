@@ -2,105 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import ToolArguments, valid_arguments_of
 from workbench.grading.grade import ENDPOINT_FAULT, RunResult
 from workbench.grading.status import Status
 from workbench.suite.settings import Grading, limited_ms
-
-# The measure "valid arguments": how many calls of each tool have arguments that the tool's own schema accepts.
-
-
-class ToolArguments(NamedTuple):
-    """Calls of one tool: the valid ones, those that a schema could check, and those that none could."""
-
-    tool: str
-    valid: int
-    checked: int
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True)
-class ValidArguments:
-    """The calls of runs by tool, in the order of their first calls. Nothing is known of calls in runs that were not
-    graded, and in runs that an earlier version graded."""
-
-    tools: tuple[ToolArguments, ...] = ()
-
-    @property
-    def valid(self) -> int:
-        return sum(tool.valid for tool in self.tools)
-
-    @property
-    def checked(self) -> int:
-        return sum(tool.checked for tool in self.tools)
-
-    @property
-    def unknown(self) -> int:
-        return sum(tool.unknown for tool in self.tools)
-
-    @property
-    def rate(self) -> float | None:
-        """Valid calls divided by checked ones, 0..1; `None` where none was checked."""
-        return self.valid / checked if (checked := self.checked) else None
-
-
-NOTHING_CHECKED = ValidArguments()
-
-
-class _Called(Protocol):
-    @property
-    def called(self) -> tuple[str, ...]: ...
-    @property
-    def valid_arguments(self) -> tuple[bool | None, ...]: ...
-
-
-class ArgumentsFold:
-    """Counts that are added run by run."""
-
-    def __init__(self) -> None:
-        self._tools: dict[str, list[int]] = {}
-
-    def add(self, run: _Called) -> None:
-        """Add the calls of a run."""
-        # The part of an answer over the limits is not graded: the calls in it come last, and were not checked.
-        for tool, valid in zip(run.called, run.valid_arguments, strict=False):
-            self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
-
-    def add_counts(self, counts: Iterable[ToolArguments]) -> None:
-        """Add the counts of a run."""
-        for tool, *numbers in counts:
-            self._add(tool, *numbers)
-
-    def _add(self, tool: str, valid: int, checked: int, unknown: int) -> None:
-        counts = self._tools.setdefault(tool, [0, 0, 0])
-        counts[0] += valid
-        counts[1] += checked
-        counts[2] += unknown
-
-    def counts(self) -> ValidArguments:
-        """Returns the counts so far."""
-        if not self._tools:
-            return NOTHING_CHECKED
-        return ValidArguments(tuple(ToolArguments(tool, *counts) for tool, counts in self._tools.items()))
-
-
-def valid_arguments_of(run: _Called) -> ValidArguments:
-    """Returns the counts of one run."""
-    fold = ArgumentsFold()
-    fold.add(run)
-    return fold.counts()
-
-
-def valid_arguments_in(counts: Iterable[Iterable[ToolArguments]]) -> ValidArguments:
-    """Returns the counts of several runs together."""
-    fold = ArgumentsFold()
-    for of_run in counts:
-        fold.add_counts(of_run)
-    return fold.counts()
-
 
 _DEFAULTS = Grading()
 

@@ -74,10 +74,6 @@ def part_earned(score: float, weight: float) -> str:
     return f"{min(max(round(100 * score / weight), 1), 99)}%"
 
 
-PASS_SCORE = 0.8
-"""The score that `dimensions` requires to pass, whatever the suite's thresholds are."""
-
-
 def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:

@@ -238,3 +238,7 @@ class StatusCounts:
 def counts_of(statuses: Mapping[Status, int]) -> Mapping[Status, int]:
     """Return the number of every status, 0 for those that are not there."""
     return {status: statuses.get(status, 0) for status in Status}
+
+
+PASS_SCORE = 0.8
+"""The score that `dimensions` requires to pass, whatever the suite's thresholds are."""

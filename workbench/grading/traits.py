@@ -4,12 +4,15 @@ grader grades is `grading.graders`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import Grade
-from workbench.grading.scoring import PASS_SCORE
+from workbench.grading.status import PASS_SCORE
 from workbench.numerals import figure
-from workbench.suite.settings import Grading
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import Grade
+    from workbench.suite.settings import Grading
 
 
 def _of_grading(grading: Grading) -> tuple[float, float]:

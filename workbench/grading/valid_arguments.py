@@ -15,10 +15,9 @@ from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violatio
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Issue
-from workbench.numerals import counted
 from workbench.suite.model import InvalidArguments
 from workbench.trajectory.events import ToolDefinition
-from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 # Recognises results by which a server refuses the arguments of a call, rather than reporting that its work failed.
 
@@ -68,7 +67,7 @@ def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
     """Yield that the last answer was cut off or refused. That decides nothing by itself."""
     how = _how_it_ended(trajectory)
     if how == "truncated":
-        yield Issue("cut off", cut_off_where(trajectory.rounds[-1]))
+        yield Issue("cut off", trajectory.rounds[-1].cut_off)
     elif how == "refused":
         yield Issue("refused", "the model, or a content filter of its endpoint, refused to answer")
 
@@ -90,13 +89,6 @@ def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | N
     if "truncated" in reasons:
         return "truncated"
     return "refused" if "refused" in reasons else None
-
-
-def cut_off_where(answer: Round) -> str:
-    """Return where an answer was cut off, and what to do: `after 16 tokens: raise max_tokens`."""
-    tokens = answer.usage.output_tokens if answer.usage is not None else 0
-    where = f"after {counted(tokens, 'token')}" if tokens else "at the token limit"
-    return f"{where}: raise `max_tokens`"
 
 
 class CheckedCall(NamedTuple):
@@ -185,7 +177,7 @@ def argument_issues(
 ) -> Iterator[Issue]:
     """Yield the issues of invalid calls. Those that were not corrected decide if the suite says "fail"; one that is no
     JSON object decides whatever the suite says, because it cannot meet any expectation."""
-    cut_off = {each.number: cut_off_where(each) for each in trajectory.rounds if each.stop_reason == "truncated"}
+    cut_off = {each.number: each.cut_off for each in trajectory.rounds if each.stop_reason == "truncated"}
     for index, (record, check) in enumerate(zip(trajectory.calls, checked, strict=True)):
         if record.is_broken:
             where = cut_off.get(record.round)

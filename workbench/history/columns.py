@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, get_args
 
 from workbench.dataclasses import parsed_json
-from workbench.grading.run_summary import ToolArguments
+from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.status import Status
 from workbench.history.records import Kind
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.dataclasses import compact_json
+from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import valid_arguments_of
 from workbench.show.csv import csv_rows
 from workbench.show.json.base import bounded
 from workbench.show.json.comparison import ComparisonReport, cells_of

@@ -10,12 +10,10 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape
 
-from workbench.grading.grade import RunResult
-from workbench.grading.repeats import CaseResult
-from workbench.grading.run_summary import valid_arguments_in, valid_arguments_of
+from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.status import Status
 from workbench.numerals import counted, score_text
 from workbench.show.text import Paint
@@ -26,6 +24,11 @@ from workbench.show.views.server_output import output_lines
 from workbench.show.visible import visible
 from workbench.suite.files import from_repository
 from workbench.version import __version__
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
+    from workbench.grading.repeats import CaseResult
+    from workbench.show.runs_report import RunsReport, ShownCase
 
 _TEXT_MAX = 20_000
 """Characters of the text of a failure, and of the steps of a run."""

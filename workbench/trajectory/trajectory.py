@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from workbench.dataclasses import dataclass
+from workbench.numerals import counted
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -118,6 +119,13 @@ class Round:
     def touched(self) -> bool:
         """Whether a person changed it."""
         return bool(self.added or self.superseded) or any(call.touched for call in self.calls)
+
+    @property
+    def cut_off(self) -> str:
+        """Where an answer was cut off, and what to do: `after 16 tokens: raise max_tokens`."""
+        tokens = self.usage.output_tokens if self.usage is not None else 0
+        where = f"after {counted(tokens, 'token')}" if tokens else "at the token limit"
+        return f"{where}: raise `max_tokens`"
 
     @property
     def retries(self) -> int:

@@ -217,7 +217,7 @@ def test_what_a_failed_attempt_said_is_void_and_why_it_failed_stays() -> None:
     assert [plain(lines.line(index)) for index in range(lines.count)] == said.split("\n")
     assert "void" not in said and "Half" not in said and "retry" not in said
     assert "! cut off" in said
-    assert "9 tokens in (4 cached), 5 out (3 reasoning)" in said
+    assert "9 in (4 cached), 5 out (3 reasoning)" in said
     assert "← server · 7 ms · held 2.0 s  done" in said
     assert [item.call_id for item in view.items if isinstance(item, CallItem)] == ["a"]
 

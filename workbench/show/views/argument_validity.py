@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from workbench.grading.argument_counts import ValidArguments
 from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import ValidArguments
 from workbench.grading.valid_arguments import why_unchecked
 from workbench.numerals import counted, rate_text
 from workbench.show.visible import one_line, shortened

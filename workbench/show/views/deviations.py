@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import RunSummary
 from workbench.numerals import counted
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Deviation
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
+    from workbench.grading.run_summary import RunSummary
 
 
 def deviation_text(deviation: Deviation) -> str:

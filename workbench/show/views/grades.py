@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
 from workbench.show.text import Paint
 from workbench.show.views.values import usage_text
 from workbench.show.visible import one_line, shortened
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
 
 
 def issue_text(issue: Issue) -> str:

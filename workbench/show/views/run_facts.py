@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from workbench.checks.check import Check
-from workbench.grading.grade import Grade, RunResult
-from workbench.grading.valid_arguments import cut_off_where
 from workbench.numerals import duration_text
 from workbench.show.views.deviations import deviation_lines
 from workbench.show.views.grades import issue_text, why_passed
 from workbench.show.views.values import call_text, result_text, shown_json
 from workbench.show.visible import one_line
-from workbench.suite.model import Case
-from workbench.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from workbench.checks.check import Check
+    from workbench.grading.grade import Grade, RunResult
+    from workbench.suite.model import Case
+    from workbench.trajectory.trajectory import Trajectory
 
 CUT = " … (cut)"
 
@@ -74,7 +76,7 @@ def told_steps(trajectory: Trajectory) -> Iterator[str]:
         if round_.text.strip():
             yield f"« {one_line(round_.text.strip())}"
         if round_.stop_reason == "truncated":
-            yield f"▲ cut off {cut_off_where(round_)}"
+            yield f"▲ cut off {round_.cut_off}"
         elif round_.stop_reason == "refused":
             yield "▲ refused"
         yield from (f"▲ {line}" for line in deviation_lines(round_.deviations))

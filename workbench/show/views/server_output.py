@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from workbench.grading.grade import RunResult
 from workbench.numerals import counted
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ServerOutput
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
 
 
 def output_title(output: ServerOutput) -> str:

@@ -44,9 +44,10 @@ def waited_text(waited_ms: float) -> str:
     return f"waited {duration_text(waited_ms)} for a free slot"
 
 
-def usage_text(usage: Usage) -> str:
+def usage_text(usage: Usage, unit: str = " tokens") -> str:
     """Return tokens in and out, with those from a cache and those spent on reasoning where there are any."""
-    return tokens_text(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, usage.reasoning_tokens)
+    cached, reasoning = usage.cached_input_tokens, usage.reasoning_tokens
+    return tokens_text(usage.input_tokens, usage.output_tokens, cached, reasoning, unit=unit)
 
 
 def percentiles_text(times: Latency) -> str:

@@ -188,7 +188,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:
-        parts.append(usage_text(response.usage))
+        parts.append(usage_text(response.usage, unit=""))  # the line has no room for the unit beside the first token
     separator = f" {GLYPHS.dot} "
     first = response.first_token_ms
     if first is not None and 1 <= first < response.latency_ms - 1:
