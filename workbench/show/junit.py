@@ -19,7 +19,6 @@ from workbench.numerals import counted, score_text
 from workbench.show.text import Paint
 from workbench.show.views.grades import doubts
 from workbench.show.views.run_facts import cut, issue_lines, told_steps
-from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.server_output import output_lines
 from workbench.show.visible import visible
 from workbench.suite.files import from_repository
@@ -28,7 +27,7 @@ from workbench.version import __version__
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
     from workbench.grading.repeats import CaseResult
-    from workbench.show.runs_report import RunsReport, ShownCase
+    from workbench.show.views.runs_report import RunsReport, ShownCase
 
 _TEXT_MAX = 20_000
 """Characters of the text of a failure, and of the steps of a run."""
