@@ -34,8 +34,8 @@ from workbench.history.packing import PackedRun, RunPacker
 from workbench.history.records import NewBatch, NewRun
 from workbench.history.rows import begin_batch, end_batch, write_run
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.tui.comparing.sources import of_batch
-from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparison.sources import of_batch
+from workbench.tui.comparison.state import CompareState
 from workbench.tui.history.batches_screen import FIRST_BATCHES
 from workbench.tui.run_book.stored import read_batches, read_cases
 

@@ -20,9 +20,9 @@ from workbench.config.program import program_in
 from workbench.engine.events import BatchListener
 from workbench.evaluation.runtime import Runtime
 from workbench.tui.audit.screen import AuditScreen
-from workbench.tui.comparing.paired import PairedScreen
-from workbench.tui.faults.dialog import FaultsDialog
+from workbench.tui.comparison.paired import PairedScreen
 from workbench.tui.faults.screen import FaultsScreen
+from workbench.tui.faults.trials import FaultsDialog
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.run_book.shown.items import ResultItem

@@ -37,7 +37,7 @@ TIMESTAMPS = {
     "tools/listings.py": 1,
     "tools/pool.py": 1,
     "tools/server_process.py": 1,
-    "tui/comparing/batch_screen.py": 2,
+    "tui/comparison/batch_screen.py": 2,
     "tui/history/batch_work.py": 1,
     "tui/run_book/book.py": 1,
     "tui/tools/screen.py": 1,
@@ -53,7 +53,7 @@ OF_THE_TIME_OF_DAY = {
     "evaluation/resume.py": 1,  # the same
     "exchange/exporters/otlp_sender.py": 1,  # dates in headers, where an answer has none of its own
     "providers/http/errors.py": 1,  # the same
-    "tui/comparing/watched.py": 2,  # at which time of day something began, or goes on
+    "tui/comparison/watched_batch.py": 2,  # at which time of day something began, or goes on
 }
 """Where it is compared or computed with, because the other side is a time of day too, perhaps of another program."""
 

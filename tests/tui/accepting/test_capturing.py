@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import Call, Opened, conversation, opened, suites_in
-from workbench.tui.accepting.capturing import CaptureScreen
+from workbench.tui.acceptance.capture import CaptureScreen
 from workbench.tui.kit.preview import PreviewScreen
 
 LIGHTS = """

@@ -12,11 +12,11 @@ from tests.tui.run_book.test_book import done
 from workbench.engine.plan import PlannedRun
 from workbench.grading.status import Status
 from workbench.trajectory.events import ToolDefinition
-from workbench.tui.comparing.paired import PairedScreen
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.paired import PairedScreen
+from workbench.tui.comparison.screen import CompareScreen
+from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.runs.dialogs import ExecutionScreen, TrustScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs.screen import PairScreen
 
 GARDEN = SMART_HOME.replace("Smart home", "Garden", 1).replace("Movie night", "Watering")
 RIGHT: dict[str, list[Call]] = {

@@ -12,8 +12,8 @@ from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
 from workbench.evaluation.options import Begin, RunOptions
 from workbench.grading.status import Status
-from workbench.tui.comparing.screen import Compared
-from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing
+from workbench.tui.comparison.screen import Compared
+from workbench.tui.comparison.sources import ComparedCase, LiveRuns, Standing
 
 
 async def test_it_shows_what_ended_meanwhile_and_looks_at_nothing_that_was_over(

@@ -22,8 +22,8 @@ from workbench.evaluation.run import Evaluation
 from workbench.history.edits import remove_batches
 from workbench.history.writer import HistoryWriter
 from workbench.suite.suite_file import load_suite
-from workbench.tui.comparing.batch_screen import ComparedBatchScreen
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.batch_screen import ComparedBatchScreen
+from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
 HELLO = said("openai", "Hello.")
@@ -52,7 +52,7 @@ def batch_screen(app: Opened) -> ComparedBatchScreen:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read again at every news, and when it is shown again."""
-    monkeypatch.setattr("workbench.tui.comparing.batch_screen.GOING_S", 0.0)
+    monkeypatch.setattr("workbench.tui.comparison.batch_screen.GOING_S", 0.0)
 
 
 async def test_a_batch_of_this_program_fills_in_as_its_runs_end(tmp_path: Path) -> None:

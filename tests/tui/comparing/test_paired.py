@@ -6,7 +6,7 @@ from tests.analysis.cells import column
 from workbench.analysis.paired import paired
 from workbench.grading.status import Status
 from workbench.show.spans import plain
-from workbench.tui.comparing.paired import PairedState
+from workbench.tui.comparison.paired import PairedState
 
 
 def said(state: PairedState) -> list[str]:

@@ -11,7 +11,7 @@ from tests.tui.comparing.test_compared_batch import GREETINGS
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.providers.built_in import is_built_in
 from workbench.show.views.values import estimate_text
-from workbench.tui.comparing.again import AgainScreen
+from workbench.tui.comparison.cells_screen import AgainScreen
 
 HELLO = said("openai", "Hello.")
 MODEL = '[models.{name}]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\n{price}'

@@ -17,8 +17,8 @@ from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, RequestFailed, RequestStarted, RetryScheduled
-from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing, of_batch
-from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparison.sources import ComparedCase, LiveRuns, Standing, of_batch
+from workbench.tui.comparison.state import CompareState
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.stored import read_cases
 

@@ -18,10 +18,10 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import WORST_FIRST, Status
 from workbench.show.spans import cells, plain
 from workbench.suite.model import Gate
-from workbench.tui.comparing.lines import cell_line, cell_text, columns_of, header_line, heads_of, row_line
-from workbench.tui.comparing.sources import NOT_RUN, ComparedCase, Standing
-from workbench.tui.comparing.state import CompareState
-from workbench.tui.comparing.table import ComparedTotals
+from workbench.tui.comparison.lines import cell_line, cell_text, columns_of, header_line, heads_of, row_line
+from workbench.tui.comparison.sources import NOT_RUN, ComparedCase, Standing
+from workbench.tui.comparison.state import CompareState
+from workbench.tui.comparison.table import ComparedTotals
 from workbench.tui.run_book.record import RunRecord
 
 MODELS = ("a", "b")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.tui.apps import Opened, conversation, opened, suites_in
 from workbench.engine.plan import PlannedRun
-from workbench.tui.faults.dialog import FaultsDialog
 from workbench.tui.faults.screen import FaultsScreen
+from workbench.tui.faults.trials import FaultsDialog
 
 MAIL = """
 format = 1

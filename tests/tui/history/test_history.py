@@ -16,15 +16,15 @@ from workbench.config.folders import bundled
 from workbench.grading.status import Status
 from workbench.history.claims import claim, claimed
 from workbench.history.edits import name_batch
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.dialogs import GoOnScreen
 from workbench.tui.history.timeline_screen import TimelineScreen
 from workbench.tui.kit.rows import Head
+from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.runs.dialogs import TrustScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs.screen import PairScreen
 
 __all__ = ["utc"]
 

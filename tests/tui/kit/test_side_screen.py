@@ -12,7 +12,7 @@ from textual.color import Color
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparing.test_compare import compared
 from tests.tui.histories import Made, well, write_history
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.failures.screen import FailuresScreen
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.history.batches_screen import HistoryScreen

@@ -9,11 +9,11 @@ from tests.tui.comparing.test_compare import compared as both_compared
 from tests.tui.comparing.test_compare import comparing, finish, row
 from workbench.authoring.document import HEAD, Document
 from workbench.grading.status import Status
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.grades.screen import GradesScreen
+from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.runs.regrader import PIECE_RUNS
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs.screen import PairScreen
 
 CASES = 2 * PIECE_RUNS + 1
 MANY = 'format = 1\nname = "Many"\n\n[[tools]]\nname = "go"\n' + "".join(

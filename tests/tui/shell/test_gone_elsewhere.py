@@ -15,8 +15,8 @@ from tests.tui.comparing.test_compare import compared
 from tests.tui.held import Held, held
 from tests.tui.histories import Made, well, write_history
 from workbench.analysis import paired
-from workbench.tui.comparing.paired import PairedScreen
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.paired import PairedScreen
+from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.history import changes_screen
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes import DiffList
@@ -24,9 +24,9 @@ from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.dialogs import BatchNameScreen
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.run_book import stored as history_reading
+from workbench.tui.run_pair import screen as pair
+from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs import screen as pair
-from workbench.tui.two_runs.screen import PairScreen
 
 __all__ = ["held"]
 

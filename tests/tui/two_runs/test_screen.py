@@ -11,9 +11,9 @@ import pytest
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.two_runs.pairs import SUITE, flight
+from workbench.tui.run_pair import screen as pair
+from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs import screen as pair
-from workbench.tui.two_runs.screen import PairScreen
 
 __all__ = ["held"]
 

@@ -10,8 +10,8 @@ from tests.trajectory.scripts import scripts
 from tests.tui.two_runs.pairs import DEAR, flight, record_with
 from workbench.show.spans import cells, plain
 from workbench.trajectory.events import Event
-from workbench.tui.two_runs.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
-from workbench.tui.two_runs.state import Fold, PairState
+from workbench.tui.run_pair.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
+from workbench.tui.run_pair.state import Fold, PairState
 
 
 def booked(rounds: int = 3) -> PairState:

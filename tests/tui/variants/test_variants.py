@@ -10,12 +10,12 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, 
 from tests.tui.comparing.test_compare import finish
 from workbench.evaluation.options import AddedVariants, Begin, RunOptions
 from workbench.suite.variants import Variants
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.models.dialog import ModelsScreen
 from workbench.tui.stepping.forking import ForkScreen
-from workbench.tui.variants.dialogs import VariantScreen, VariantTextScreen
+from workbench.tui.variants.maker import VariantScreen, VariantTextScreen
 
 TERSE = '\n[[variants]]\nname = "terse"\nsystem = "Be terse."\n'
 WITH_TERSE = SMART_HOME.replace("\n# A film", f"{TERSE}\n# A film")

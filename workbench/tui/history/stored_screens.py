@@ -17,8 +17,8 @@ from workbench.tui.lines.words import why_not_graded
 
 if TYPE_CHECKING:
     from workbench.history.records import BatchRow, Regrade, RunRow
-    from workbench.tui.comparing.batch_screen import ComparedBatchScreen
-    from workbench.tui.comparing.watched import WatchedBatch
+    from workbench.tui.comparison.batch_screen import ComparedBatchScreen
+    from workbench.tui.comparison.watched_batch import WatchedBatch
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.shell.workbench import Workbench
@@ -61,9 +61,9 @@ def file_of(app: Workbench) -> Path:
 
 async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
     """Return the screen of a batch by a grading, which shows runs while another process makes them."""
-    from workbench.tui.comparing.batch_screen import ComparedBatchScreen
-    from workbench.tui.comparing.sources import StoredRuns, of_batch
-    from workbench.tui.comparing.state import CompareState
+    from workbench.tui.comparison.batch_screen import ComparedBatchScreen
+    from workbench.tui.comparison.sources import StoredRuns, of_batch
+    from workbench.tui.comparison.state import CompareState
     from workbench.tui.run_book.stored import read_cases
 
     file = file_of(app)
@@ -88,7 +88,7 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     if known is None or not is_running(app.program.folders, known):
         return None
     from workbench.remote.attached.viewer import GoneError, Viewing
-    from workbench.tui.comparing.watched import WatchedBatch
+    from workbench.tui.comparison.watched_batch import WatchedBatch
 
     def again() -> Viewing | None:
         return Viewing(known) if is_running(app.program.folders, known) else None
@@ -116,8 +116,8 @@ def look_on(app: Workbench, number: int) -> None:
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
     """Return the screen of one run, or of two side by side. Each has its origin and grading."""
     from workbench.tui.run_book.stored import read_recording, record_of
+    from workbench.tui.run_pair.screen import pair_screen
     from workbench.tui.trajectory.screen import TrajectoryScreen
-    from workbench.tui.two_runs.screen import pair_screen
 
     file = file_of(app)
 

@@ -193,7 +193,7 @@ class ScreenActions(MainActions):
     )
     def open_comparison(self) -> None:
         """Show models side by side."""
-        from workbench.tui.comparing.screen import Comparison
+        from workbench.tui.comparison.screen import Comparison
 
         self.app.part(Comparison).open()
 
@@ -226,7 +226,7 @@ class ScreenActions(MainActions):
     )
     def open_pair(self) -> None:
         """Show two runs of the case side by side."""
-        from workbench.tui.two_runs.screen import open_pair
+        from workbench.tui.run_pair.screen import open_pair
 
         open_pair(self.app)
 

@@ -19,7 +19,7 @@ from workbench.tui.shell.returning import last_models, restore_position
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
-    from workbench.tui.comparing.screen import Compared
+    from workbench.tui.comparison.screen import Compared
     from workbench.tui.shell.workbench import Workbench
 
 FIRST_PAINT_S = 0.25
@@ -122,7 +122,7 @@ class Starting:
         if self._begin is None:
             return
         if self._begin.opens == "compare":
-            from workbench.tui.comparing.screen import Compared
+            from workbench.tui.comparison.screen import Compared
 
             self.compared = Compared(app, self._begin)
             self.compared.open()

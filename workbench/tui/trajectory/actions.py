@@ -132,7 +132,7 @@ class ShownRunActions(MainActions):
         self._accept(whole=True)
 
     def _accept(self, *, whole: bool) -> None:
-        from workbench.tui.accepting.accept import RunAccepter
+        from workbench.tui.acceptance.accept import RunAccepter
 
         self.app.part(RunAccepter).accept(whole=whole)
 
@@ -146,7 +146,7 @@ class ShownRunActions(MainActions):
     )
     def capture(self) -> None:
         """Accept what all runs of a case share, of every case that the filter shows."""
-        from workbench.tui.accepting.capturing import Capturer
+        from workbench.tui.acceptance.capture import Capturer
 
         self.app.part(Capturer).begin()
 

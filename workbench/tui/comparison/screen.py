@@ -18,11 +18,11 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.visible import one_line
-from workbench.tui.comparing.cells_screen import CellsScreen
-from workbench.tui.comparing.lines import Columns, cell_text
-from workbench.tui.comparing.sources import GOING, ComparedCase, LiveRuns, StoredRuns
-from workbench.tui.comparing.state import CompareState
-from workbench.tui.comparing.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
+from workbench.tui.comparison.cells_screen import CellsScreen
+from workbench.tui.comparison.lines import Columns, cell_text
+from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns, StoredRuns
+from workbench.tui.comparison.state import CompareState
+from workbench.tui.comparison.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
 from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField

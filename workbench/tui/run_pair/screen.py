@@ -23,10 +23,10 @@ from workbench.tui.kit.painting import Bar, palette_of, strip_of
 from workbench.tui.kit.stage import in_background
 from workbench.tui.lines.prose import title_line
 from workbench.tui.run_book.record import RunRecord
+from workbench.tui.run_pair.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
+from workbench.tui.run_pair.state import PairState, Snapshot, under_way
 from workbench.tui.trajectory.headline import began
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
-from workbench.tui.two_runs.state import PairState, Snapshot, under_way
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -25,7 +25,7 @@ from workbench.show.views.capture import CapturedSuite, CaptureOutcome
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
-from workbench.tui.accepting.accept import pairings_of
+from workbench.tui.acceptance.accept import pairings_of
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
@@ -37,6 +37,7 @@ from workbench.tui.lines.prose import behind, with_margin
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.tui.shell.workbench import Workbench
+
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""

@@ -27,7 +27,8 @@ from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.stored import ReadBatch, read_recording, record_of
 
 if TYPE_CHECKING:
-    from workbench.tui.comparing.watched import WatchedBatch
+    from workbench.tui.comparison.watched_batch import WatchedBatch
+
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
 """The stage of a cell. Of a batch in the history, only finished runs are stored, so the others are `to come`."""

@@ -13,14 +13,14 @@ from workbench.history.records import HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import ELLIPSIS, EMPTY, Line, Span
-from workbench.tui.comparing.screen import CompareScreen
-from workbench.tui.comparing.sources import StoredRuns, changed_cases
-from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparison.screen import CompareScreen
+from workbench.tui.comparison.sources import StoredRuns, changed_cases
+from workbench.tui.comparison.state import CompareState
 from workbench.tui.run_book.stored import OutdatedError
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
-    from workbench.tui.comparing.watched import WatchedBatch
+    from workbench.tui.comparison.watched_batch import WatchedBatch
     from workbench.tui.shell.workbench import Workbench
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from workbench.authoring.accept import RunToAccept, accept_call, accept_missing, accept_runs
 from workbench.authoring.case_list import graded_alike, index_of, read_now
 from workbench.authoring.document import CaseOutline
-from workbench.authoring.expected_calls import AcceptError
+from workbench.authoring.expected_calls import AcceptedArgument, AcceptError
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import Proposal, accept_steps, proposal_without_secrets
 from workbench.checks.patterns import CheckError
@@ -17,13 +21,18 @@ from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Span, cut, cut_line, padded
+from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
-from workbench.tui.accepting.dialog import AcceptScreen
 from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.dialogs import Dialog, keys_line
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.lines.json_lines import compact_json
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
+from workbench.tui.terminal.theming import Ground
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -133,3 +142,136 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
     reason = grade.reason if grade is not None else result.error or ""
     why = next((issue.why for issue in (grade.issues if grade is not None else ()) if issue.decides), reason)
     return f"the run is still {result.status}: {why}"
+
+
+MAX_NAME_CELLS = 18
+_KIND_CELLS = 11
+_FRAME_ROWS = 4
+"""The rows of border, title and keys."""
+
+
+class AcceptScreen(Dialog[Proposal]):
+    """Asks for confirmation. Closes with the accepted proposal."""
+
+    DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,space", "other(1)", show=False),
+        Binding("left", "other(-1)", show=False),
+        Binding("enter", "accept", show=False),
+    ]
+
+    def __init__(self, proposal: Proposal) -> None:
+        others = (("←→", "other check"),) if any(call.arguments for call in proposal.calls) else ()
+        super().__init__(keys_line(("Enter", "accept"), *others, ("Esc", "leave as it was")))
+        self._proposal = proposal
+
+    @property
+    def heading(self) -> str:
+        if self._proposal.only_drops:
+            return "Accept that it was not called?"
+        return "Accept the run as the expectation?" if self._proposal.whole else "Accept this call as expected?"
+
+    def body(self) -> ComposeResult:
+        yield AcceptLines(self._proposal, "accepted")
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one("#accepted"))
+
+    def _make_room(self, height: int) -> None:
+        self.query_one("#accepted").styles.max_height = max(height - _FRAME_ROWS, 1)
+
+    def action_other(self, step: int) -> None:
+        """Select a different check for the argument under the cursor."""
+        self.query_one("#accepted", AcceptLines).other_check(step)
+
+    def action_accept(self) -> None:
+        """Close with the displayed proposal."""
+        self.dismiss(self.query_one("#accepted", AcceptLines).proposal)
+
+
+class AcceptLines(LineView):
+    """The calls of a proposal, with a row for each call and argument."""
+
+    GROUND: ClassVar[Ground] = "panel"
+
+    def __init__(self, proposal: Proposal, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.proposal = proposal
+        self._rows: list[tuple[int, int | None]] = []
+        """The call of each row and the argument it shows, dropped ones last. Calls that go come after these rows."""
+        for number, call in enumerate(proposal.calls):
+            self._rows.append((number, None))
+            self._rows += [(number, at) for at in range(len(call.arguments) + len(call.lost))]
+        self.cursor = next((row for row in range(len(self._rows)) if self._argument_at(row)), 0)
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self._rows)
+
+    def line_count(self) -> int:
+        return len(self._rows) + len(self._others)
+
+    @property
+    def _others(self) -> list[Line]:
+        """The lines after the calls."""
+        gone = [
+            (Span(f"  {GLYPHS.missing} ", "muted"), Span(one_line(tool), "tool"), Span("  no longer expected", "muted"))
+            for tool in self.proposal.gone
+        ]
+        if self.proposal.whole and not self.proposal.calls:
+            return [(Span(" The model called nothing, and nothing will be expected."),), *gone]
+        return [*gone]
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return self.line_count()
+
+    def line_at(self, index: int) -> Line:
+        return cut_line(self._line(index), self.text_width)
+
+    def other_check(self, step: int) -> None:
+        """Select the next or previous check of the argument under the cursor."""
+        if (argument := self._argument_at(self.cursor)) is not None:
+            self.proposal = self.proposal.with_other_check(*argument, step)
+            self.repaint()
+
+    def _argument_at(self, row: int) -> tuple[int, int] | None:
+        """Return the call and argument of a row with a choice of checks."""
+        number, at = self._rows[row] if row < len(self._rows) else (0, None)
+        is_argument = at is not None and at < len(self.proposal.calls[number].arguments)
+        return (number, at) if at is not None and is_argument else None
+
+    def chosen(self, index: int) -> None:
+        self.other_check(1)
+
+    def _line(self, index: int) -> Line:
+        if index >= len(self._rows):
+            return self._others[index - len(self._rows)]
+        number, at = self._rows[index]
+        call = self.proposal.calls[number]
+        if at is not None:
+            names = (*(each.name for each in call.arguments), *(name for name, _ in call.lost))
+            widest = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
+            if at < len(call.arguments):
+                return self._argument_line(call.arguments[at], widest)
+            name, was = call.lost[at - len(call.arguments)]
+            shown = f"    {GLYPHS.missing} {padded(one_line(name), widest)}  no longer expected: {one_line(was)}"
+            return (Span(shown, "muted"),)
+        head = f" {number + 1:>2} " if call.step is None else f" step {call.step} "
+        line: Line = (Span(head, "muted"), Span(one_line(call.tool), "tool"))
+        if not call.arguments:
+            return (*line, Span("  without arguments", "muted"))
+        same_answer = sum(other.answer == call.answer for other in self.proposal.calls) > 1
+        grouped = self.proposal.whole and not self.proposal.in_place and same_answer
+        return (*line, Span("  in any order within its answer", "muted")) if grouped else line
+
+    def _argument_line(self, argument: AcceptedArgument, widest: int) -> Line:
+        choice = argument.choice
+        name = padded(one_line(argument.name), widest)
+        line: Line = (Span("      "), Span(f"{name}  ", "key"), Span(f"{choice.kind:<{_KIND_CELLS}}  ", "accent"))
+        if choice.written is not None:
+            shown = one_line(choice.text)
+            if not argument.given:
+                return (*line, Span(shown), Span("  not given, which is allowed", "muted"))
+            return (*line, Span(shown))
+        given = compact_json(argument.value, self.text_width) if argument.given else "not given"
+        return (*line, Span(cut(given, self.text_width), "muted"))

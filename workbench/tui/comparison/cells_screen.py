@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,22 +16,24 @@ from workbench.history.records import HistoryError
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.comparing.again import AgainScreen
-from workbench.tui.comparing.lines import names_of
-from workbench.tui.comparing.sources import to_look_at
-from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparison.lines import names_of
+from workbench.tui.comparison.sources import to_look_at
+from workbench.tui.comparison.state import CompareState
 from workbench.tui.kit.actions import action
+from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import in_background
+from workbench.tui.lines.prose import with_margin
 from workbench.tui.models.chooser import ModelChooser
 from workbench.tui.run_book.record import RunRecord
+from workbench.tui.run_pair.screen import pair_screen
 from workbench.tui.runs.dialogs import RepeatsScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs.screen import pair_screen
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
@@ -313,8 +315,8 @@ class CellsScreen(FilterScreen[None]):
 
         async def show() -> None:
             from workbench.analysis.paired import all_paired, paired
-            from workbench.tui.comparing.paired import PairedScreen, PairedState
-            from workbench.tui.comparing.sources import StoredRuns
+            from workbench.tui.comparison.paired import PairedScreen, PairedState
+            from workbench.tui.comparison.sources import StoredRuns
 
             def tested() -> PairedState | str:
                 watched = state.source.watched() if isinstance(state.source, StoredRuns) else ()
@@ -344,3 +346,27 @@ class CellsScreen(FilterScreen[None]):
             self.stage.show(screen, over=self)
 
         self.stage.work(show(), "compare", exclusive=True)
+
+
+class AgainScreen(AskScreen[Literal["run", "no"]]):
+    """Asks before cells that cost money run again. `cells` is how many of them ran before."""
+
+    TITLE_LINE = "Run again, for money?"
+
+    def __init__(self, cells: int, estimate: Estimate) -> None:
+        def lines(width: int) -> list[Line]:
+            before = "It ran before." if cells == 1 == estimate.runs else f"{counted(cells, 'cell')} ran before."
+            return [
+                EMPTY,
+                *with_margin(f"{counted(estimate.runs, 'run')}: {estimate_text(estimate)}.", width),
+                *with_margin(f"{before} The estimate is the mean of earlier runs.", width, "muted"),
+            ]
+
+        super().__init__(
+            lines,
+            [
+                ("run", Option("run", "and pay for it")),
+                ("no", Option("no", "nothing runs")),
+            ],
+            leaving="run nothing",
+        )

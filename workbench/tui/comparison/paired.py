@@ -26,6 +26,7 @@ from workbench.tui.lines.prose import Message
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
+
 _SCORE_CELLS = 4
 
 

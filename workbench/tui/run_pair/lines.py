@@ -19,10 +19,10 @@ from workbench.tui.lines.highlight import cut_json, json_line
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json
 from workbench.tui.lines.laid_out import GrowingText, LaidOut
 from workbench.tui.lines.typed_rows import text_rows
+from workbench.tui.run_pair.state import Entry, Fold, PairState
 from workbench.tui.trajectory.argument_lines import MAX_NAME_CELLS
 from workbench.tui.trajectory.call_lines import MAX_RESULT_CHARS
 from workbench.tui.trajectory.headline import headline, run_name
-from workbench.tui.two_runs.state import Entry, Fold, PairState
 
 INDENT = 2
 TEXT_ROWS = 3

@@ -13,7 +13,7 @@ from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.show.spans import Line
 from workbench.show.views.comparison_facts import totals_rows
 from workbench.suite.model import Gate
-from workbench.tui.comparing.lines import (
+from workbench.tui.comparison.lines import (
     Columns,
     Head,
     columns_of,
@@ -24,7 +24,7 @@ from workbench.tui.comparing.lines import (
     row_line,
     totals_line,
 )
-from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparison.state import CompareState
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.prose import message_lines

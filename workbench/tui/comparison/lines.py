@@ -15,8 +15,8 @@ from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
 from workbench.show.visible import model_label, one_line
-from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
-from workbench.tui.comparing.state import CompareState, Row
+from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
+from workbench.tui.comparison.state import CompareState, Row
 from workbench.tui.lines.prose import Message
 
 GAP = 2
