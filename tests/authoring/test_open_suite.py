@@ -9,11 +9,11 @@ from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import CellKey, InvalidText, OpenSuite
 from workbench.authoring.workspace import OpenSuites, Workspace
 from workbench.suite.files import FileState
+from workbench.suite.problems import at_line
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import form_source
-from workbench.tui.lines.words import at_line
 
 PATH = Path("suites/a.toml")
 TEXT = 'format = 1\nname = "S"\n'

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
+
+from workbench.show.visible import one_line
 
 Role = Literal[
     "text",
@@ -229,3 +232,79 @@ def with_blanks_joined(line: Line) -> Line:
         if span.text:
             joined.append(span)
     return tuple(joined)
+
+
+def part(line: Line, start: int, end: int | None) -> Line:
+    """Return the characters of a line between two indices."""
+    spans: list[Span] = []
+    position = 0
+    for span in line:
+        piece = span.text[max(start - position, 0) : None if end is None else max(end - position, 0)]
+        if piece:
+            spans.append(Span(piece, span.role))
+        position += len(span.text)
+    return tuple(spans)
+
+
+def recoloured(line: Line, start: int, end: int, role: Role) -> Line:
+    """Give the characters between two indices a different role."""
+    middle = plain(part(line, start, end))
+    return (*part(line, 0, start), Span(middle, role), *part(line, end, None)) if middle else line
+
+
+NARROWEST = 24
+"""The minimum layout width. Narrower screens cut the lines."""
+
+Message = tuple[tuple[str, Role], ...]
+"""The text of an empty pane: paragraphs, each with its role."""
+
+
+def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
+    """Return a wrapped paragraph after a sign."""
+    first, *others = wrap(one_line(text), width - indent - 2)
+    return [
+        (Span(" " * indent), Span(f"{sign} {first}", role)),
+        *((Span(" " * (indent + 2)), Span(row, role)) for row in others),
+    ]
+
+
+def indented(lines: Sequence[Line], indent: int) -> list[Line]:
+    """Indent lines."""
+    return [(Span(" " * indent), *line) for line in lines]
+
+
+def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
+    """Return a text after a head, in rows of `room` cells that all begin in the same column."""
+    first, *others = wrap(one_line(text), room)
+    blank = Span(" " * cells(head))
+    return [(*head, Span(first, role)), *((blank, Span(row, role)) for row in others)]
+
+
+def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
+    """Return an indented text in rows that leave a cell at the right."""
+    return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
+
+
+def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
+    """Return a text in rows with two cells on either side, for dialogs."""
+    return behind((Span("  "),), text, role, max(width - 4, 10))
+
+
+def heading(text: str) -> Line:
+    """Return the title of a section."""
+    return (Span(f" {text}", "heading"),)
+
+
+@lru_cache(maxsize=16)
+def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
+    """Return the paragraphs of an empty pane, with a margin. An empty text is a blank line."""
+    rows: list[Line] = [EMPTY]
+    for text, role in texts:
+        rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))
+    return tuple(rows)
+
+
+def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
+    """Return a title with the first of several endings, longest first, that fits without cutting the title."""
+    end = next((end for end in ends if cells(left) + cells(end) < width), EMPTY)
+    return spread(left, end, width)

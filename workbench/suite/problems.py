@@ -122,3 +122,11 @@ def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
 def table(value: object) -> dict[str, object]:
     """Returns a table unchanged; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def at_line(problem: Problem, word: str) -> str:
+    """Describe a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`. `word` is the word for
+    line."""
+    if not problem.line:
+        return problem.message
+    return f"{word} {problem.line}{'' if problem.message.startswith('is ') else ':'} {problem.message}"

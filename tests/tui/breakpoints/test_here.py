@@ -8,6 +8,7 @@ import pytest
 
 from workbench.engine.breakpoints import Breakpoint, breakpoint_line, breakpoint_of
 from workbench.grading.grade import ArgumentVerdict
+from workbench.show.lazy_lines import GrowingText
 from workbench.show.spans import Line, Span, plain
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
@@ -18,8 +19,7 @@ from workbench.tui.breakpoints.lines import (
     breakpoint_in_run,
     completions_of,
 )
-from workbench.tui.lines.laid_out import GrowingText
-from workbench.tui.lines.typed_rows import with_breakpoint
+from workbench.tui.kit.typed_text import with_breakpoint
 from workbench.tui.run_book.shown.items import (
     CallItem,
     HoldItem,

@@ -17,13 +17,13 @@ from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run import grade_run
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
+from workbench.show.views.grades import why_not_graded
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue, RunFinished, ToolDefinition
 from workbench.tui.grades.lines import ROWS, copied_grade, disagreement_text, grade_page, list_line
 from workbench.tui.grades.pairing_lines import SIDE_BY_SIDE_CELLS
 from workbench.tui.grades.state import GradesState
-from workbench.tui.lines.words import why_not_graded
 
 HOSTILE = "\x1b[31m[/nope]\u202e list[int]\r\n\0 漢字"
 

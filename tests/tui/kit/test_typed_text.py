@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.show.highlight import shown
 from workbench.show.spans import Span, cells, plain
-from workbench.tui.kit.typed_text import Motion, TypedText
-from workbench.tui.lines.typed_rows import column_at, shift_for, shown, window
+from workbench.tui.kit.typed_text import Motion, TypedText, column_at, shift_for, window
 
 texts = st.text(st.sampled_from("ab \t\r\n\"'=[]{}#é\u0301漢\x1b\u202e\u200b"), max_size=60)
 motions = st.sampled_from(list(Motion.__args__))  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ from tests.tui.run_book.showing import (
 )
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.status import Status
+from workbench.show.search import found_in, pattern_for
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -40,7 +41,6 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.lines.matching import found_in, pattern_for
 from workbench.tui.run_book.shown.items import CallItem, ResultItem, RoundItem, SetAsideItem
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.shown.view import RunView

@@ -13,6 +13,7 @@ from tests.strategies import json_values
 from tests.trajectory.scripts import events_of, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
 from workbench.grading.status import Status
+from workbench.show.lazy_lines import JsonLines, texts_of
 from workbench.show.spans import Line, cells, plain
 from workbench.trajectory.events import (
     CallFinished,
@@ -26,7 +27,6 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.tui.lines.json_lines import JsonLines, texts_of
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 

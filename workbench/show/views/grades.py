@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.grading.grade import RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
@@ -149,3 +150,31 @@ def judging_text(use: JudgeUse) -> str:
     tokens = [f"{usage_text(use.usage)}"] if use.usage is not None else []
     cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
     return " · ".join((counted(use.asked, "question"), *tokens, *cost))
+
+
+MAX_NAMED = 8
+"""The number of failed steps that are named. More are only counted."""
+
+
+def failed_steps(steps: Sequence[StepGrade]) -> str:
+    """Return which steps of a chain failed."""
+    failed = [str(step.step) for step in steps if step.status == Status.FAILED]
+    if len(failed) == 1:
+        return f"step {failed[0]} failed, and with it the chain"
+    which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
+    return f"{which if len(failed) <= MAX_NAMED else counted(len(failed), 'step')} failed, and with them the chain"
+
+
+def why_not_graded(result: RunResult) -> str:
+    """Return why a finished run has no grades, as the end of a sentence."""
+    why = one_line(result.error or "")
+    if result.status == Status.SKIPPED:
+        return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"
+    if result.status == Status.STOPPED:
+        return "you stopped this run, so it is not graded"
+    if result.status == Status.NOT_GRADED:
+        return f"this case {why}, so there is nothing to grade"
+    finish = result.trajectory.finish
+    if finish is None or finish.reason in ("error", "timed out"):
+        return f"this run did not finish, so it is not graded: {why}"
+    return f"this run finished, but could not be graded: {why}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
+from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ExecutionProgress, JsonValue, Usage
 
@@ -71,3 +72,25 @@ def progress_text(progress: ExecutionProgress) -> str:
     """Returns the progress of an execution, safe to show: `3 of 10  reading`."""
     total = f" of {figure(progress.total)}" if progress.total is not None else ""
     return f"{figure(progress.progress)}{total}  {one_line(progress.message or '')}".rstrip()
+
+
+_HINTS: Mapping[str, tuple[str, str]] = {
+    "readOnlyHint": ("read-only", "not read-only"),
+    "destructiveHint": ("destructive", "non-destructive"),
+    "idempotentHint": ("idempotent", "not idempotent"),
+    "openWorldHint": ("open-world", "closed-world"),
+}
+"""The words for a hint that is true and for one that is false."""
+
+
+def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
+    """Return every annotation in words, known ones first."""
+    known = [name for name in _HINTS if name in annotations]
+    parts = []
+    for name in (*known, *(name for name in annotations if name not in _HINTS)):
+        value = annotations[name]
+        if name in _HINTS and isinstance(value, bool):
+            parts.append(_HINTS[name][0 if value else 1])
+        else:
+            parts.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
+    return f" {GLYPHS.dot} ".join(parts)

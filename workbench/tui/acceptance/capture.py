@@ -19,8 +19,9 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
+from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.spans import EMPTY, Line, Role, Span, behind, with_margin
 from workbench.show.views.capture import CapturedSuite, CaptureOutcome
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
@@ -31,8 +32,6 @@ from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.difference import difference
-from workbench.tui.lines.prose import behind, with_margin
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from workbench.analysis.audit.audit import audit_suite, unsaid
 from workbench.numerals import counted
-from workbench.show.spans import Line, Span
+from workbench.show.spans import Line, Span, title_line
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
@@ -24,7 +24,6 @@ from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.lines.prose import title_line
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -9,13 +9,12 @@ from workbench.authoring.form.tables import tool_of_call, value_at
 from workbench.engine.breakpoints import KINDS, Breakpoint, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Span, cut_line, wrap
+from workbench.show.spans import Line, Span, behind, cut_line, wrap
 from workbench.show.visible import one_line
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, key_text
 from workbench.suite.render import one_line as toml_line
 from workbench.tui.breakpoints.project import Breakpoints
-from workbench.tui.lines.prose import behind
 from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, MissingItem, OutcomeItem, ResultItem, RoundItem
 from workbench.tui.run_book.shown.places import RunPlace
 

@@ -15,10 +15,11 @@ from workbench.authoring.form.completions import Completion
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.numerals import counted
-from workbench.show.spans import Line, Span
+from workbench.show.spans import Line, Span, title_line
+from workbench.show.spans import Message as Text
 from workbench.tui.breakpoints.lines import completions_of, point_line, storage_lines, typing_lines, warned_lines
 from workbench.tui.breakpoints.project import Breakpoints
-from workbench.tui.kit.actions import Action, Situation, action, key_for
+from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
@@ -27,9 +28,6 @@ from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import RowsView
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.suggestions import CompletionList
-from workbench.tui.lines.prose import Message as Text
-from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.words import unless_read_only
 
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint

@@ -16,14 +16,24 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, wrap_line
+from workbench.show.highlight import shown, toml_lines
+from workbench.show.spans import (
+    ELLIPSIS,
+    EMPTY,
+    Line,
+    Message,
+    Role,
+    Span,
+    behind,
+    message_lines,
+    recoloured,
+    wrap_line,
+)
 from workbench.show.visible import one_line
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.highlight import toml_lines
-from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS, Found, Message, behind, message_lines
-from workbench.tui.lines.typed_rows import recoloured, shown
+from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Found
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.tree.state import TreeState
 

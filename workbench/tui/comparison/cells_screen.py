@@ -16,7 +16,7 @@ from workbench.history.records import HistoryError
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line
+from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
@@ -28,7 +28,6 @@ from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import with_margin
 from workbench.tui.models.chooser import ModelChooser
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_pair.screen import pair_screen

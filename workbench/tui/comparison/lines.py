@@ -13,11 +13,10 @@ from workbench.grading.status import WORST_FIRST, worst_of
 from workbench.numerals import counted, duration_text, score_text
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, plain
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, padded, plain
 from workbench.show.visible import model_label, one_line
 from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState, Row
-from workbench.tui.lines.prose import Message
 
 GAP = 2
 """The cells before each column. The second one can hold a mark for the cell after it."""

@@ -13,7 +13,7 @@ from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import LEVEL
 from workbench.numerals import counted, p_text, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.spans import EMPTY, Line, Message, Span, cut_line, plain, wrap
 from workbench.show.views.comparison_facts import rules_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
@@ -21,7 +21,6 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
-from workbench.tui.lines.prose import Message
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

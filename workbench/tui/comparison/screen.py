@@ -16,21 +16,19 @@ from workbench.analysis.side_by_side import WhenLeft, compared
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.visible import one_line
 from workbench.tui.comparison.cells_screen import CellsScreen
 from workbench.tui.comparison.lines import Columns, cell_text
 from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns, StoredRuns
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
-from workbench.tui.kit.actions import Action, Situation, action, key_for
+from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import title_line
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:

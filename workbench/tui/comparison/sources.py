@@ -21,7 +21,7 @@ from workbench.suite.model import Gate
 from workbench.suite.settings import models_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_name_of
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.stored import ReadBatch, read_recording, record_of

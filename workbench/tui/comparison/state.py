@@ -9,7 +9,7 @@ from workbench.analysis.side_by_side import differ
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.tui.comparison.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.stored import case_text
 
 

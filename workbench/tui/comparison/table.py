@@ -10,7 +10,7 @@ from textual.message import Message
 
 from workbench.analysis.comparison import ModelTotals, model_totals
 from workbench.analysis.side_by_side import totals_on_same_cases
-from workbench.show.spans import Line
+from workbench.show.spans import Line, message_lines
 from workbench.show.views.comparison_facts import totals_rows
 from workbench.suite.model import Gate
 from workbench.tui.comparison.lines import (
@@ -27,7 +27,6 @@ from workbench.tui.comparison.lines import (
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.prose import message_lines
 from workbench.tui.terminal.theming import Ground
 
 SHARE = 0.05

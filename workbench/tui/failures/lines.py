@@ -16,13 +16,16 @@ from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
+    Message,
     Role,
     Span,
     cells,
     cut,
     cut_line,
     cut_middle,
+    heading,
     padded,
+    paragraph,
     spread,
     wrap,
     wrap_line,
@@ -30,7 +33,6 @@ from workbench.show.spans import (
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, often
 from workbench.show.visible import one_line
 from workbench.tui.failures.state import FailureList, FailureRow
-from workbench.tui.lines.prose import Message, heading, paragraph
 
 WIDEST_NAME = 32
 """The maximum width of a tool's name in the table."""

@@ -11,7 +11,7 @@ from textual.message import Message as TextualMessage
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Message, Span
 from workbench.show.visible import one_line
 from workbench.tui.failures.lines import ConfusionTable, detail_lines, list_message, row_line
 from workbench.tui.failures.state import FailureList
@@ -20,7 +20,6 @@ from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import go_to_run
 

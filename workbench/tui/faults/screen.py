@@ -23,14 +23,27 @@ from workbench.lab.faults import (
 from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Message,
+    Role,
+    Span,
+    behind,
+    cells,
+    cut_line,
+    cut_middle,
+    heading,
+    padded,
+    paragraph,
+    wrap_line,
+)
 from workbench.show.text import Paint
 from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.lines.prose import Message, behind, heading, paragraph
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -21,12 +21,11 @@ from workbench.lab.faults import FAULTS, LASTS, FaultName, Lasts
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line
+from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import with_margin
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import go_to_run
 

@@ -11,14 +11,27 @@ from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import counted, duration_text, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
-from workbench.show.views.grades import issue_text, metric_text
+from workbench.show.spans import (
+    EMPTY,
+    NARROWEST,
+    Line,
+    Role,
+    Span,
+    behind,
+    cells,
+    cut,
+    cut_line,
+    heading,
+    plain,
+    signed,
+    spread,
+    wrap,
+)
+from workbench.show.views.grades import failed_steps, issue_text, metric_text
 from workbench.show.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines
-from workbench.tui.lines.prose import NARROWEST, behind, heading, signed
-from workbench.tui.lines.words import failed_steps
 
 ROWS = 3
 """The rows of each grader in the list: its name, and two of the reason."""

@@ -13,6 +13,8 @@ from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.traits import GraderTraits
 from workbench.numerals import figure
 from workbench.show.glyphs import GLYPHS
+from workbench.show.highlight import cut_json, json_line
+from workbench.show.lazy_lines import compact_json
 from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
@@ -22,15 +24,13 @@ from workbench.show.spans import (
     cells,
     cut,
     cut_line,
+    indented,
     padded,
     wrap,
     wrap_line,
 )
 from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState
-from workbench.tui.lines.highlight import cut_json, json_line
-from workbench.tui.lines.json_lines import compact_json
-from workbench.tui.lines.prose import indented
 
 INDENT = 4
 EARNED_CELLS = 19

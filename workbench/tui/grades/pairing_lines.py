@@ -19,6 +19,8 @@ from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.numerals import figure
 from workbench.show.glyphs import GLYPHS
+from workbench.show.highlight import json_line
+from workbench.show.lazy_lines import compact_json
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread, wrap, wrap_line
 from workbench.show.visible import one_line
 from workbench.tui.grades.pairing_arguments import (
@@ -32,8 +34,6 @@ from workbench.tui.grades.pairing_arguments import (
 )
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.grades.step_lines import silent_lines, silent_steps, step_label
-from workbench.tui.lines.highlight import json_line
-from workbench.tui.lines.json_lines import compact_json
 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on, expected and actual calls are side by side."""

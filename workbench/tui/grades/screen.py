@@ -13,7 +13,7 @@ from textual.message import Message
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import disagree
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.kit.actions import Situation, action
@@ -23,7 +23,6 @@ from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import ColumnsScreen, Varied
-from workbench.tui.lines.prose import title_line
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult

@@ -8,11 +8,10 @@ from workbench.grading.grade import StepGrade
 from workbench.grading.status import Status
 from workbench.numerals import counted, figure, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, wrap
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, signed, wrap
 from workbench.show.views.grades import issue_text
 from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
-from workbench.tui.lines.prose import signed
 
 MAX_STEPS = 200
 """The number of steps shown."""

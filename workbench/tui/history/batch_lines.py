@@ -14,12 +14,14 @@ from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
     Line,
+    Message,
     Role,
     Span,
     cells,
     cut_line,
     cut_middle,
     padded,
+    paragraph,
     spread,
     wrap_line,
 )
@@ -28,8 +30,7 @@ from workbench.show.visible import model_label, one_line
 from workbench.show.when import local_time, took_s
 from workbench.trajectory.events import JsonValue
 from workbench.tui.history.batches import HistoryList
-from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import unless_read_only
 
 Settings = Mapping[str, JsonValue]
 

@@ -13,9 +13,8 @@ from workbench.show.doc import Table
 from workbench.show.rows import MEASURED_ROWS, Laid
 from workbench.show.views.batch_list import BatchFacts, batch_table
 from workbench.show.when import local_time
-from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.stored import ReadBatches
 
 OLDER_ROWS = 100

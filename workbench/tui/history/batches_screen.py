@@ -10,7 +10,7 @@ from workbench.history.records import BatchRow, DamagedError, HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
-from workbench.show.spans import Line, Span
+from workbench.show.spans import Line, Message, Span
 from workbench.show.views.batch_list import called
 from workbench.tui.history.batch_lines import detail_lines, list_message
 from workbench.tui.history.batches import HistoryList
@@ -19,7 +19,6 @@ from workbench.tui.history.dialogs import BatchNameScreen, FormScreen, RemoveScr
 from workbench.tui.history.stored_screens import batch_screen, show_stored
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
-from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 

@@ -14,13 +14,12 @@ from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.numerals import duration_text, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, paragraph, spread
 from workbench.show.views.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
 from workbench.show.views.batch_list import called
 from workbench.show.visible import model_label, one_line
 from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
-from workbench.tui.lines.prose import Message, paragraph
 from workbench.tui.run_book.stored import ReadBatch
 
 

@@ -9,14 +9,13 @@ from workbench.analysis.batch_diff import CaseChange
 from workbench.config.folders import history_option
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Message, Span
 from workbench.tui.history.changes import DiffList, detail_lines, head_lines, list_message, row_line
 from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
 from workbench.tui.history.timeline_screen import show_timeline
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.stored import read_two
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ from textual.widgets import Input
 from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow
 from workbench.numerals import counted
-from workbench.show.spans import EMPTY, Line, Span, wrap
+from workbench.show.spans import EMPTY, Line, Span, with_margin, wrap
 from workbench.show.views.batch_list import called
 from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen, NameScreen
 from workbench.tui.kit.dialogs import BuildLines, Option
-from workbench.tui.lines.prose import with_margin
 
 
 class BatchNameScreen(NameScreen):

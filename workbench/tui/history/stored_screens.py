@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from workbench.history.records import HistoryError
 from workbench.show.glyphs import GLYPHS
 from workbench.show.views.batch_list import called
+from workbench.show.views.grades import why_not_graded
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.words import why_not_graded
 
 if TYPE_CHECKING:
     from workbench.history.records import BatchRow, Regrade, RunRow

@@ -14,11 +14,22 @@ from workbench.numerals import cost_text, counted, duration_text, moment_text, s
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import text_table
 from workbench.show.signs import sparkline
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, spread
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Message,
+    Role,
+    Span,
+    cells,
+    cut_line,
+    cut_middle,
+    padded,
+    paragraph,
+    spread,
+)
 from workbench.show.visible import model_label, one_line
+from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.lines.prose import Message, paragraph
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 MAX_TREND = 32

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from workbench.history.records import RunRow
 from workbench.numerals import counted
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Message, Span
 from workbench.show.visible import one_line
 from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.stored import read_case
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from textual.binding import Binding, BindingType
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.tui.kit.keys import key_of
-from workbench.tui.lines.words import unless_read_only
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -328,3 +327,8 @@ FILTERING: tuple[Action, ...] = (
     Action("filter.end", "Show all again", ("escape",), label="show all"),
 )
 """The keys shown in the key bar while a filter is typed. The field handles them itself."""
+
+
+def unless_read_only(hint: str) -> str:
+    """Return a hint at a key that runs or changes something; in a read-only view, where it is refused, nothing."""
+    return "" if is_read_only() else hint

@@ -13,15 +13,14 @@ from textual.widgets import Input
 
 from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, wrap_line
+from workbench.show.search import fuzzy_match, marked_spans
+from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, wrap_line
 from workbench.tui.kit.actions import Action, Situation, key_for, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.painting import keymap_of
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
-from workbench.tui.lines.prose import behind
 
 KEY_COLUMN = 13
 KEYS_CELLS = len("Tab Shift+Tab")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textual import on
 
+from workbench.show.search import pattern_for
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchBar
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Answer
-from workbench.tui.lines.matching import pattern_for
 
 
 class SearchedScreen(SideScreen[Answer]):

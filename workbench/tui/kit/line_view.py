@@ -17,10 +17,10 @@ from textual.message import Message
 from textual.strip import Strip
 
 from workbench.show.glyphs import GLYPHS
+from workbench.show.search import Found, found_in, marked
 from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.painting import palette_of, segments_of
-from workbench.tui.lines.matching import Found, found_in, marked
 from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theming import Ground
 

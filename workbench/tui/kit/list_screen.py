@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from workbench.show.spans import Line, natural_cells
+from workbench.show.spans import Line, Message, natural_cells, title_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
@@ -17,7 +17,6 @@ from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, Head, ListState, MarkedState, RowsView
 from workbench.tui.kit.side_screen import ColumnsScreen, FilterScreen
 from workbench.tui.kit.stage import Answer
-from workbench.tui.lines.prose import Message, title_line
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -7,11 +7,10 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from textual.message import Message
 
-from workbench.show.spans import Line
+from workbench.show.spans import Line, message_lines
+from workbench.show.spans import Message as Text
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.prose import Message as Text
-from workbench.tui.lines.prose import message_lines
 from workbench.tui.terminal.theming import Ground
 
 Row = TypeVar("Row")

@@ -14,7 +14,7 @@ from workbench.authoring.form.completions import Completion
 from workbench.show.spans import EMPTY, Line, Span, cut, padded
 from workbench.suite.problems import Problem
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.typed_rows import problem_lines
+from workbench.tui.kit.typed_text import problem_lines
 from workbench.tui.terminal.theming import Ground
 
 MAX_ROWS = 6

@@ -13,12 +13,10 @@ from textual.geometry import Region
 from textual.message import Message
 
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span
+from workbench.show.highlight import Colours, TomlColours, shown
+from workbench.show.spans import Line, Role, Span, recoloured
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.typed_text import Motion, Place, TypedText
-from workbench.tui.lines.highlight import Colours, TomlColours
-from workbench.tui.lines.prose import Found
-from workbench.tui.lines.typed_rows import column_at, recoloured, shift_for, shown, window
+from workbench.tui.kit.typed_text import Found, Motion, Place, TypedText, column_at, shift_for, window
 
 MIN_ROOM_CELLS = 10
 """The minimum width for text, however narrow the pane."""

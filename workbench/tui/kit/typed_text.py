@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Literal
 
-from workbench.tui.lines.typed_rows import column_at, shown
+from workbench.authoring.form.typed import CellError, pieces_of, read_value
+from workbench.show.glyphs import GLYPHS
+from workbench.show.highlight import NUMBER, shown, toml_value
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, behind, part
+from workbench.suite.problems import Problem
 
 Place = tuple[int, int]
 """A line and a column, both from 0."""
@@ -230,3 +236,115 @@ class TypedText:
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
             column += step
         return column
+
+
+def column_at(line: str, cell: int) -> int:
+    """Return the character of a line that is drawn in a cell, or the end of the line after the last cell."""
+    places = shown(line).cells
+    return max(bisect_right(places, cell) - 1, 0) if cell < places[-1] else len(line)
+
+
+def shift_for(line: str, column: int, room: int, shift: int) -> int:
+    """Return by how many cells to shift a line to the left so that the cursor is visible in `room` cells. Keeps `shift`
+    if possible, so that little is redrawn. The cursor needs one cell after the end of the line."""
+    places = shown(line).cells
+    width = places[-1] + 1
+    start, end = places[column], places[column + 1] if column < len(line) else width
+    if width <= room:
+        return 0
+    if shift + bool(shift) <= start and end <= shift + room - (shift + room < width):
+        return shift
+    return min(max(start - room * 2 // 3, end - room + 1, 0), width - room)
+
+
+def window(painted: Line, line: str, shift: int, room: int) -> Line:
+    """Return the part of a coloured line that is visible in `room` cells from the cell `shift`, with an ellipsis where
+    it continues. The coloured line is one cell longer than the text, for a cursor at its end."""
+    _, at, places = shown(line)
+    first = bisect_left(places, shift + 1) if shift else 0
+    left = (Span(ELLIPSIS, "muted"), Span(" " * (places[first] - shift - 1))) if shift else EMPTY
+    if places[-1] <= shift + room:
+        return (*left, *part(painted, at[first], None if places[-1] < shift + room else at[-1]))
+    last = bisect_right(places, shift + room - 1) - 1
+    gap = " " * (shift + room - 1 - places[last])
+    return (*left, *part(painted, at[first], at[last]), Span(gap), Span(ELLIPSIS, "muted"))
+
+
+_MARK = f"{GLYPHS.breakpoint} "
+
+
+def with_breakpoint(line: Line) -> Line:
+    """Put the mark of a breakpoint into the blanks at the start of a line. A line without enough blanks stays as
+    it is."""
+    first = line[0] if line else None
+    if first is None or not first.text.isspace() or len(first.text) < len(_MARK):
+        return line
+    return (Span(first.text[: -len(_MARK)]), Span(_MARK, "failed"), *line[1:])
+
+
+def line_within(problem: Problem, first: int, count: int) -> int:
+    """Return the line, from 0, that a problem is on, within a part of `count` lines."""
+    return min(max((problem.line or first) - first, 0), count - 1)
+
+
+def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
+    """Return the lines, from 0, that have a problem. Errors win over warnings."""
+    ordered = sorted(problems, key=lambda problem: problem.severity == "error")
+    return {line_within(problem, first, count): _role(problem) for problem in ordered}
+
+
+def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], list[int]]:
+    """Return the problems as lines of `width` cells, and the index of the problem for each line."""
+    lines: list[Line] = []
+    about: list[int] = []
+    for index, problem in enumerate(problems):
+        role = _role(problem)
+        sign = GLYPHS.error if role == "error" else GLYPHS.warned
+        place = f"{problem.line} " if problem.line else ""
+        room = max(width - len(place) - 3, 10)
+        rows = behind((Span(" "), Span(f"{sign} {place}", role)), problem.message, role, room)
+        if problem.hint:
+            rows += behind((Span(" " * (len(place) + 3)),), problem.hint, "muted", room)
+        lines += rows
+        about += [index] * len(rows)
+    return lines, about
+
+
+def _role(problem: Problem) -> Role:
+    return "error" if problem.severity == "error" else "warned"
+
+
+LONGEST_SHOWN = 5_000
+"""Lines of a file that are shown if no single case is."""
+
+MAX_LINE_CHARS = 20_000
+"""Characters of a line that are shown."""
+
+Found = Mapping[int, Sequence[tuple[int, int, Role]]]
+"""The matches of a search, by line from 0: start, end and role."""
+
+
+_NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
+"""A number, or a range of numbers."""
+
+
+def value_line(text: str, *, several: bool = False) -> Line:
+    """Highlight a value, or `several` that are separated by commas. Text that could be mistaken for something else has
+    quotes (`shown_value`), so that everything without them is what it looks like."""
+    if several:
+        spans: list[Span] = []
+        for piece in pieces_of(text):
+            spans += [*value_line(piece), Span(",", "muted")]
+        return tuple(spans[:-1])
+    bare = text.strip()
+    if bare.startswith(("[", "{")) and not isinstance(_read(bare), str):
+        return tuple(Span(part, "string" if role == "text" else role) for part, role in toml_value(text))
+    role: Role = "number" if _NUMBER.fullmatch(bare) else "literal" if bare in ("true", "false", "null") else "string"
+    return (Span(text, role),)
+
+
+def _read(text: str) -> object:
+    try:
+        return read_value(text)
+    except CellError:
+        return None

@@ -15,13 +15,12 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, with_margin
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.prose import with_margin
 from workbench.tui.models.adder import Added
 from workbench.tui.models.choices import ModelChoices
 from workbench.tui.models.state import ModelsState, Row

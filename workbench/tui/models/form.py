@@ -18,12 +18,11 @@ from workbench.evaluation.model_list import KnownEndpoint
 from workbench.numerals import duration_text
 from workbench.providers.http.check import CheckResult
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.spans import EMPTY, Line, Role, Span, behind
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.prose import behind
 from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.terminal.theming import Ground
 

@@ -18,12 +18,11 @@ from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, Listed
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, padded
+from workbench.show.spans import EMPTY, Line, Role, Span, behind, padded
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import behind
 
 _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 

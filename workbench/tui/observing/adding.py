@@ -21,8 +21,9 @@ from workbench.exchange.importers.import_files import (
 )
 from workbench.exchange.importers.source_files import RefusedError
 from workbench.numerals import counted
+from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line
+from workbench.show.spans import EMPTY, Line, signed
 from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
@@ -32,8 +33,6 @@ from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.preview import PreviewScreen
 from workbench.tui.kit.stage import Announce, in_background
-from workbench.tui.lines.difference import difference
-from workbench.tui.lines.prose import signed
 from workbench.tui.observing.dialogs import WhereScreen
 from workbench.tui.observing.live import Seen
 from workbench.tui.tree.new_suites import NewSuites

@@ -10,12 +10,11 @@ from textual.widgets import Input
 from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Span, with_margin
 from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen, _Naming
 from workbench.tui.kit.dialogs import Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.lines.prose import with_margin
 from workbench.tui.tree.dialogs import WhichSuiteScreen
 
 

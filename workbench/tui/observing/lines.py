@@ -8,11 +8,10 @@ from workbench.config.models import ANTHROPIC_URL, Provider
 from workbench.config.secrets import Secrets
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread
+from workbench.show.lazy_lines import JoinedLines, LazyLines
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, paragraph, signed, spread
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Event
-from workbench.tui.lines.json_lines import JoinedLines, LazyLines
-from workbench.tui.lines.prose import Message, paragraph, signed
 from workbench.tui.observing.live import LiveRecording, Seen, State
 from workbench.tui.observing.state import Conversations
 from workbench.tui.run_book.shown.view import RunView

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from workbench.config.secrets import Secrets
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Message, Span
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.prose import Message
 from workbench.tui.observing.dialogs import EndScreen
 from workbench.tui.observing.lines import detail_lines, head_lines, list_message, row_line
 from workbench.tui.observing.live import LiveRecording, Seen

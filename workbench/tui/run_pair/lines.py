@@ -11,14 +11,21 @@ from workbench.analysis.alignment import How, Kind, Part, Row
 from workbench.checks.values import json_equal
 from workbench.numerals import duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
+from workbench.show.highlight import cut_json, json_line
+from workbench.show.lazy_lines import (
+    GrowingText,
+    JoinedLines,
+    JsonLines,
+    LaidOut,
+    LazyLines,
+    compact_json,
+    parsed_json,
+    text_rows,
+)
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
-from workbench.tui.lines.highlight import cut_json, json_line
-from workbench.tui.lines.json_lines import JoinedLines, JsonLines, LazyLines, compact_json, parsed_json
-from workbench.tui.lines.laid_out import GrowingText, LaidOut
-from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.run_pair.state import Entry, Fold, PairState
 from workbench.tui.trajectory.argument_lines import MAX_NAME_CELLS
 from workbench.tui.trajectory.call_lines import MAX_RESULT_CHARS

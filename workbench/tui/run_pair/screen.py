@@ -13,7 +13,7 @@ from textual.widget import Widget
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.show.spans import EMPTY, Line, Role, Span, wrap_line
+from workbench.show.spans import EMPTY, Line, Role, Span, title_line, wrap_line
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
@@ -21,7 +21,6 @@ from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar, palette_of, strip_of
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.prose import title_line
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_pair.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
 from workbench.tui.run_pair.state import PairState, Snapshot, under_way

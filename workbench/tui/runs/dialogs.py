@@ -17,7 +17,9 @@ from workbench.engine.events import CostLimitReached
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import cost_text, counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, wrap, wrap_line
+from workbench.show.highlight import json_line
+from workbench.show.spans import EMPTY, Line, Role, Span, behind, with_margin, wrap, wrap_line
+from workbench.show.views.values import hints_in_words
 from workbench.show.visible import model_label, one_line, visible
 from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -25,9 +27,6 @@ from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
-from workbench.tui.lines.highlight import json_line
-from workbench.tui.lines.prose import behind, with_margin
-from workbench.tui.lines.words import hints_in_words
 from workbench.tui.run_book.record import Question
 
 ExecutionAnswer = Literal["call", "run", "batch", "no", "stop"]

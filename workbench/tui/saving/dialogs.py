@@ -13,14 +13,13 @@ from textual.widgets import Input
 
 from workbench.authoring.case_list import named_path
 from workbench.numerals import counted
+from workbench.show.difference import Difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, wrap
+from workbench.show.spans import EMPTY, Line, Role, Span, with_margin, wrap
 from workbench.show.visible import one_line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.lines.difference import Difference
-from workbench.tui.lines.prose import with_margin
 
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]

@@ -84,7 +84,7 @@ class Drafting:
             self._stage.announce(text, "error", GLYPHS.error)
 
     async def _offer(self, draft: LeftDraft) -> None:
-        from workbench.tui.lines.difference import difference
+        from workbench.show.difference import difference
         from workbench.tui.saving.dialogs import LeftScreen
 
         suites = self._open_suites.suites

@@ -100,7 +100,7 @@ class Saver:
         if text.kept_formatting or suite.is_new:
             self._rewritten.discard(suite.path)
         elif suite.path not in self._rewritten:
-            from workbench.tui.lines.difference import difference
+            from workbench.show.difference import difference
             from workbench.tui.saving.dialogs import RewrittenScreen
 
             found = await asyncio.to_thread(difference, suite.disk.text, text.text)
@@ -162,7 +162,7 @@ class Saver:
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
         """Merge a suite with what is on disk now, or ask about it. Returns whether nothing is left to be saved. With
         `again`, it is to be saved, and asked about even if that was put off."""
-        from workbench.tui.lines.difference import difference
+        from workbench.show.difference import difference
         from workbench.tui.saving.dialogs import ChangedScreen
 
         path = suite.path
@@ -242,7 +242,7 @@ class Saver:
 
     async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: Merged, *, again: bool) -> bool:
         """Take over a merge, after asking about each conflict. Returns whether nothing is left to be saved."""
-        from workbench.tui.lines.difference import difference
+        from workbench.show.difference import difference
         from workbench.tui.saving.dialogs import ChangedScreen
 
         path, base, chosen = suite.path, suite.disk.parts, dict[Key, Side]()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from workbench.config.read_only import is_read_only
 from workbench.numerals import counted
+from workbench.show.spans import Message
 from workbench.show.visible import one_line
 from workbench.suite.files import resolved
 from workbench.suite.settings import models_of
-from workbench.tui.kit.actions import Pane
-from workbench.tui.lines.prose import Message
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import Pane, unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import models_label
 from workbench.tui.tree.remembered_lines import last_result_message

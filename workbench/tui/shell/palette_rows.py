@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
-from workbench.show.spans import EMPTY, Line, Span, wrap_line
+from workbench.show.search import NO_QUERY, fuzzy_match, marked_spans
+from workbench.show.spans import EMPTY, Line, Span, behind, wrap_line
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Action
-from workbench.tui.lines.fuzzy import NO_QUERY, fuzzy_match, marked_spans
-from workbench.tui.lines.prose import behind
 
 Groups = Sequence[tuple[str, Sequence[Action]]]
 """The actions of each area of the app, with its title."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for, why_no_run
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for, unless_read_only, why_no_run
 from workbench.tui.trajectory.actions import why_no_other_run
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.grading.status import Status
+from workbench.show.views.grades import why_not_graded
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSituation, Shown, Typing, key_for
-from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.trajectory.run_tabs import run_name

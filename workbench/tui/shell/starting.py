@@ -13,8 +13,8 @@ from workbench.authoring.workspace import Workspace, open_workspace, to_begin
 from workbench.numerals import counted
 from workbench.suite.project import Search
 from workbench.tui.breakpoints.project import Breakpoints
+from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.memory import NOTHING
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.shell.returning import last_models, restore_position
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from workbench.tui.kit.actions import (
     MainSituation,
     action,
     key_for,
+    unless_read_only,
     while_held,
     why_no_run,
 )
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.runs.actions import why_not_run
 from workbench.tui.tree.selection import go_to_run
 

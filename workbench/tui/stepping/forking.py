@@ -11,13 +11,13 @@ from textual.binding import Binding, BindingType
 from workbench.numerals import counted
 from workbench.providers.built_in import OFFLINE
 from workbench.show.glyphs import GLYPHS
+from workbench.show.highlight import PlainColours
 from workbench.show.spans import EMPTY, Line, Role, Span, wrap
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_named_by
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.lines.highlight import PlainColours
-from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS
+from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS
 from workbench.tui.models.choices import model_choices
 from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft

@@ -10,13 +10,13 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
 
+from workbench.show.highlight import Colours, JsonColours, PlainColours
 from workbench.show.spans import EMPTY, Line, Span, spread
 from workbench.tui.kit.actions import ANSWERS, HeldKind
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.suggestions import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.lines.highlight import Colours, JsonColours, PlainColours
-from workbench.tui.lines.typed_rows import marks
+from workbench.tui.kit.typed_text import marks
 from workbench.tui.stepping.held_text import HeldText, in_words
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from workbench.suite.problems import Problem
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
 from workbench.tui.kit.actions import HeldKind
-from workbench.tui.kit.typed_text import Place
-from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS
+from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Place
 from workbench.tui.run_book.record import RunRecord
 
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)

@@ -15,16 +15,14 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.lazy_lines import DISPLAY_LIMIT, JsonLines, safe_lines
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, indented, padded, signed, wrap
+from workbench.show.views.server_output import server_output_lines
 from workbench.show.visible import one_line
 from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
-from workbench.tui.lines.json_lines import JsonLines
-from workbench.tui.lines.laid_out import DISPLAY_LIMIT, safe_lines
-from workbench.tui.lines.prose import indented, signed
-from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.values import value_line
+from workbench.tui.kit.typed_text import value_line
 
 NULL = "null"
 

@@ -18,7 +18,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span
+from workbench.show.spans import Line, Role, Span, title_line
 from workbench.show.visible import one_line
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
@@ -31,7 +31,6 @@ from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.prose import title_line
 from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.call_lines import CallForm, CallOutcome, CallPicture, call_picture, is_read_only

@@ -15,16 +15,15 @@ from workbench.config.models import ConfigError
 from workbench.evaluation.plan import PlanError
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
+from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line
+from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.visible import model_label, one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.difference import difference
-from workbench.tui.lines.prose import with_margin
 
 if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Drafts

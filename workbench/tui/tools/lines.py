@@ -12,17 +12,17 @@ from workbench.analysis.schemas import Parameter, parameters_of
 from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
+from workbench.show.lazy_lines import JoinedLines, JsonLines
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
+from workbench.show.views.server_output import last_said, server_output_lines
 from workbench.show.views.tools import not_offered
+from workbench.show.views.values import hints_in_words
 from workbench.show.visible import one_line, visible
 from workbench.show.when import ago, local_time
 from workbench.suite.model import Server
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
-from workbench.tui.lines.json_lines import JoinedLines, JsonLines
-from workbench.tui.lines.prose import Message, heading, paragraph, signed
-from workbench.tui.lines.server_output import last_said, server_output_lines
-from workbench.tui.lines.words import hints_in_words, unless_read_only
+from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
 INDENT = 2

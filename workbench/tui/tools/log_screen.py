@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Span, wrap
+from workbench.show.spans import Line, Span, title_line, wrap
 from workbench.show.visible import one_line
 from workbench.suite.model import Server
 from workbench.tools.server_process import log_file_of
@@ -20,7 +20,6 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import Announce
-from workbench.tui.lines.prose import title_line
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

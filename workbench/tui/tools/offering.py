@@ -12,10 +12,10 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, SuitesChanged
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
+from workbench.show.views.server_output import failure_text
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.actions import key_for
-from workbench.tui.lines.server_output import failure_text
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval

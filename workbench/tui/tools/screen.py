@@ -16,7 +16,8 @@ from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.server_calls import ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import EMPTY, Line, Message, Span, message_lines
+from workbench.show.views.server_output import failure_text
 from workbench.show.visible import one_line
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile
@@ -24,8 +25,6 @@ from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tui.kit.actions import Situation, action, key_for
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.lines.prose import Message, message_lines
-from workbench.tui.lines.server_output import failure_text
 from workbench.tui.tools.call_lines import CallForm
 from workbench.tui.tools.call_screen import CallScreen, NotInCaseError
 from workbench.tui.tools.drafting import ToolDrafter

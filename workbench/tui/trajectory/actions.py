@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for, why_no_run
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for, unless_read_only, why_no_run
 
 
 def why_no_other_run(now: MainSituation) -> str | None:

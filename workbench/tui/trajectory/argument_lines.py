@@ -9,13 +9,12 @@ from rich.cells import cell_len
 from workbench.grading.grade import ArgumentVerdict, Issue
 from workbench.grading.scoring import part_earned
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.highlight import cut_json
+from workbench.show.lazy_lines import JsonLines, compact_json
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, indented, padded, signed, wrap
 from workbench.show.visible import one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue
-from workbench.tui.lines.highlight import cut_json
-from workbench.tui.lines.json_lines import JsonLines, compact_json
-from workbench.tui.lines.prose import indented, signed
 
 ARGUMENT_INDENT = 6
 MAX_NAME_CELLS = 18

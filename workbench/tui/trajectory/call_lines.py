@@ -10,17 +10,14 @@ from workbench.grading.grade import Issue
 from workbench.grading.status import Status
 from workbench.numerals import duration_text, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.show.highlight import json_line, json_rows
+from workbench.show.lazy_lines import DISPLAY_LIMIT, GrowingText, JoinedLines, JsonLines, parsed_json, text_rows
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, indented, padded, signed, wrap
 from workbench.show.views.by_hand import fork_text
 from workbench.show.views.grades import issue_note
 from workbench.show.views.values import progress_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.lines.highlight import json_line, json_rows
-from workbench.tui.lines.json_lines import JoinedLines, JsonLines, parsed_json
-from workbench.tui.lines.laid_out import DISPLAY_LIMIT, GrowingText
-from workbench.tui.lines.prose import indented, signed
-from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.run_book.shown.items import CallItem, ForkItem, HoldItem, NoticeItem, ResultItem, StepItem
 from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, argument_rows, shown_at_argument
 

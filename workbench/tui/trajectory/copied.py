@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from workbench.show.lazy_lines import TOO_DEEP
 from workbench.show.spans import plain
 from workbench.show.views.grades import issue_text
 from workbench.trajectory.events import JsonValue
-from workbench.tui.lines.json_lines import TOO_DEEP
 from workbench.tui.run_book.shown.items import (
     CallItem,
     ForkItem,

@@ -10,16 +10,14 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, score_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, signed
 from workbench.show.views.by_hand import changes_by_hand, unread_text
 from workbench.show.views.grade_move_kinds import Move, graded_text
-from workbench.show.views.grades import issue_text, metric_text, why_passed
+from workbench.show.views.grades import failed_steps, issue_text, metric_text, why_passed
+from workbench.show.views.server_output import server_output_lines
 from workbench.show.views.values import usage_text
 from workbench.show.visible import model_label
 from workbench.trajectory.events import FinishReason
-from workbench.tui.lines.prose import signed
-from workbench.tui.lines.server_output import server_output_lines
-from workbench.tui.lines.words import failed_steps
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import OutcomeItem
 

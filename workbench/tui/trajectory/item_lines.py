@@ -9,15 +9,12 @@ from rich.cells import cell_len
 
 from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.show.lazy_lines import DISPLAY_LIMIT, JoinedLines, LazyLines, compact_json, text_rows
+from workbench.show.spans import EMPTY, NARROWEST, Line, Role, Span, cut, cut_line, padded, signed, wrap
 from workbench.show.views.deviations import deviation_lines
 from workbench.show.views.values import usage_text, waited_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue, ResponseFinished
-from workbench.tui.lines.json_lines import JoinedLines, LazyLines, compact_json
-from workbench.tui.lines.laid_out import DISPLAY_LIMIT
-from workbench.tui.lines.prose import NARROWEST, signed
-from workbench.tui.lines.typed_rows import text_rows
 from workbench.tui.run_book.shown.items import (
     CallItem,
     ForkItem,

@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
+from workbench.show.spans import Message
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.record import RunRecord, waiting_message
 from workbench.tui.stepping.actions import OF_TYPED_TEXT
 from workbench.tui.trajectory.run_tabs import BranchLine, RunChoice

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from workbench.show.lazy_lines import LaidOut
+from workbench.show.search import Found, found_in, marked, pattern_for
 from workbench.show.spans import Line, Role
-from workbench.tui.lines.laid_out import LaidOut
-from workbench.tui.lines.matching import Found, found_in, marked, pattern_for
 from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, ResultItem, StepItem
 from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.item_lines import lines_of, rough_height

@@ -12,9 +12,8 @@ from workbench.numerals import score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label, one_line
-from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.painting import Bar, keymap_of
-from workbench.tui.lines.words import unless_read_only
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground

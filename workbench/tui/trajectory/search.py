@@ -6,11 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from workbench.show.lazy_lines import compact_json
 from workbench.show.views.by_hand import fork_text
 from workbench.show.views.grades import issue_note, issue_text
 from workbench.show.visible import visible
 from workbench.trajectory.events import JsonValue
-from workbench.tui.lines.json_lines import compact_json
 from workbench.tui.run_book.shown.items import (
     CallItem,
     ForkItem,

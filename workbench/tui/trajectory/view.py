@@ -10,13 +10,12 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line
+from workbench.show.spans import EMPTY, Line, message_lines
+from workbench.show.spans import Message as Text
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
-from workbench.tui.lines.prose import Message as Text
-from workbench.tui.lines.prose import message_lines
-from workbench.tui.lines.typed_rows import with_breakpoint
+from workbench.tui.kit.typed_text import with_breakpoint
 from workbench.tui.run_book.shown.items import CallItem, Item
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.shown.view import RunView

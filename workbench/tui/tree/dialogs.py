@@ -10,10 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from workbench.authoring.form.row_changes import CaseKind
-from workbench.show.spans import EMPTY
+from workbench.show.spans import EMPTY, with_margin
 from workbench.tui.kit.asking import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
-from workbench.tui.lines.prose import with_margin
 
 KINDS: tuple[tuple[CaseKind, Option], ...] = (
     ("positive", Option("positive", "calls are expected")),

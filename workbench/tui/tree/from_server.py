@@ -17,7 +17,8 @@ from workbench.evaluation.client_servers import ClientConfigError, ConfiguredSer
 from workbench.evaluation.first_suite import ServersToAsk
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, cut_line
+from workbench.show.highlight import toml_lines
+from workbench.show.spans import EMPTY, Line, cut_line, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
@@ -25,8 +26,6 @@ from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.asking import _ROWS_AROUND, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background
-from workbench.tui.lines.highlight import toml_lines
-from workbench.tui.lines.prose import with_margin
 
 Listed = tuple[tuple[ToolDefinition, ...], ...]
 """The tools of each server."""

@@ -11,10 +11,9 @@ from rich.cells import cell_len
 from workbench.grading.status import Status
 from workbench.numerals import age_text, counted, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, spread
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, spread
 from workbench.show.visible import one_line
-from workbench.tui.lines.prose import Message
-from workbench.tui.lines.words import unless_read_only
+from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, CaseTally, StepSummary, worst_graded
 from workbench.tui.tree.filter import advice

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.numerals import age_text, duration_text, moment_text, score_text
 from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Message
 from workbench.show.visible import model_label, one_line
-from workbench.tui.lines.prose import Message
 from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:

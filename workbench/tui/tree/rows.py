@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple
 
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Problem, at_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.recording import SUFFIX
-from workbench.tui.lines.words import at_line
 
 RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 

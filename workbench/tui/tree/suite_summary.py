@@ -12,9 +12,8 @@ from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import age_text, cost_text, counted, tokens_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Role
+from workbench.show.spans import Message, Role
 from workbench.show.views.values import percentiles_text
-from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.remembered_lines import is_edited_since
 from workbench.tui.tree.state import Row, TreeState

@@ -10,11 +10,10 @@ from textual.message import Message
 from textual.widgets import Input
 
 from workbench.limits import MAX_FILTER_CHARS
-from workbench.show.spans import EMPTY, Line, Role
+from workbench.show.spans import EMPTY, Line, Role, message_lines
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.lines.prose import message_lines
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.actions import TreeActions
 from workbench.tui.tree.lines import fold_cell, tree_line, tree_message

@@ -12,8 +12,10 @@ from textual.app import ComposeResult
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
+from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span
+from workbench.show.highlight import PlainColours
+from workbench.show.spans import EMPTY, Line, Role, Span, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
@@ -26,9 +28,6 @@ from workbench.tui.kit.asking import AskScreen, NameScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.lines.difference import difference
-from workbench.tui.lines.highlight import PlainColours
-from workbench.tui.lines.prose import with_margin
 
 if TYPE_CHECKING:
     from workbench.trajectory.events import ToolDefinition

@@ -20,7 +20,7 @@ from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import CellId, CellKey, InvalidText
 from workbench.limits import MAX_FIELD_CHARS
 from workbench.numerals import counted
-from workbench.show.spans import wrap
+from workbench.show.spans import Message, wrap
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -29,7 +29,6 @@ from workbench.tui.case.form.page import main_cell
 from workbench.tui.case.form.rows_view import FormRows
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.suggestions import CompletionList
-from workbench.tui.lines.prose import Message
 
 if TYPE_CHECKING:
     from workbench.tui.kit.text_field import TextField

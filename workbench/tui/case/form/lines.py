@@ -9,12 +9,24 @@ from workbench.authoring.form.row import Cell, CellKind, FormRow
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span, cells, cut, cut_line, cut_middle, padded, plain, wrap, wrap_line
+from workbench.show.lazy_lines import TAB
+from workbench.show.spans import (
+    Line,
+    Role,
+    Span,
+    cells,
+    cut,
+    cut_line,
+    cut_middle,
+    padded,
+    plain,
+    signed,
+    wrap,
+    wrap_line,
+)
 from workbench.show.visible import one_line, visible
 from workbench.suite.problems import Problem
-from workbench.tui.lines.laid_out import TAB
-from workbench.tui.lines.prose import signed
-from workbench.tui.lines.values import value_line
+from workbench.tui.kit.typed_text import value_line
 
 NARROW_COLUMN = 11
 """Cells of the labels in a narrow pane: enough for those that most cases have."""

@@ -15,14 +15,13 @@ from workbench.authoring.form.row_changes import Adding, adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.known_tools import with_own_tools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.show.spans import EMPTY, Line
-from workbench.suite.problems import Place, Problem
+from workbench.show.spans import EMPTY, Line, Message
+from workbench.suite.problems import Place, Problem, at_line
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.lines import Opened, RowLines, Spot, lay_out
-from workbench.tui.lines.prose import Message
-from workbench.tui.lines.words import at_line, unless_read_only
+from workbench.tui.kit.actions import unless_read_only
 
 _CASE = re.compile(r"cases\[(\d+)\]")
 

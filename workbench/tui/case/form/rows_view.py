@@ -8,11 +8,10 @@ from textual import events
 from textual.message import Message as TextualMessage
 
 from workbench.authoring.form.rows import nearest
-from workbench.show.spans import EMPTY, Line
+from workbench.show.spans import EMPTY, Line, Message, message_lines
 from workbench.suite.problems import Place, written
 from workbench.tui.case.form.page import FormPage
 from workbench.tui.kit.line_view import LineView, Motion, steps_of
-from workbench.tui.lines.prose import Message, message_lines
 
 
 class FormRows(LineView):

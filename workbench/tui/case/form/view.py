@@ -17,7 +17,7 @@ from workbench.tui.case.form.actions import FormActions
 from workbench.tui.case.form.fields_view import FormFields
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import Motion
-from workbench.tui.lines.typed_rows import with_breakpoint
+from workbench.tui.kit.typed_text import with_breakpoint
 
 
 class FormView(FormFields):

@@ -22,8 +22,7 @@ from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.suggestions import CompletionList, ProblemList
 from workbench.tui.kit.text_editor import TomlEditor
-from workbench.tui.kit.typed_text import Place
-from workbench.tui.lines.typed_rows import line_within, marks
+from workbench.tui.kit.typed_text import Place, line_within, marks
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
 """Applies typed text: the part, the new document, a description, and the undo group."""

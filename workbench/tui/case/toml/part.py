@@ -12,8 +12,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.show.spans import Role
 from workbench.suite.problems import Problem
-from workbench.tui.kit.typed_text import Place
-from workbench.tui.lines.prose import LONGEST_SHOWN, MAX_LINE_CHARS, Found
+from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Found, Place
 from workbench.tui.tree.state import Row
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
+from workbench.show.lazy_lines import GrowingText
 from workbench.show.views.waiting import Awaited
 from workbench.trajectory.events import (
     ExecutionProgress,
@@ -21,7 +22,6 @@ from workbench.trajectory.events import (
     ToolCall,
     ToolDefinition,
 )
-from workbench.tui.lines.laid_out import GrowingText
 
 if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from workbench.grading.grade import RunResult
+from workbench.show.lazy_lines import GrowingText
 from workbench.show.views.waiting import Awaited
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -39,7 +40,6 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.tui.lines.laid_out import GrowingText
 from workbench.tui.run_book.shown.grade import PlacedCall, put_grade
 from workbench.tui.run_book.shown.item_list import RunItems
 from workbench.tui.run_book.shown.items import (

@@ -8,10 +8,13 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from workbench.show.spans import Line, Role, Span, cut, sliced
-from workbench.tui.lines.typed_rows import part, shown
+from rich.cells import get_character_cell_size
+
+from workbench.show.lazy_lines import TAB
+from workbench.show.spans import Line, Role, Span, cut, part, sliced
+from workbench.show.visible import visible
 
 NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
@@ -198,3 +201,23 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
 
 def _joined(spans: list[Span]) -> Line:
     return tuple(span for span in spans if span.text)
+
+
+class ShownLine(NamedTuple):
+    """The text drawn for a line. `at` is where each character of the line begins in `text`, `cells` in which cell. Both
+    have one more item for the end."""
+
+    text: str
+    at: Sequence[int]
+    cells: Sequence[int]
+
+
+@lru_cache(KEPT_LINES)
+def shown(line: str) -> ShownLine:
+    """Return the text drawn for a line: tabs become blanks, and control characters become visible."""
+    if line.isascii() and line.isprintable():
+        same = range(len(line) + 1)
+        return ShownLine(line, same, same)
+    pieces = [TAB if char == "\t" else visible(char) for char in line]
+    widths = (sum(map(get_character_cell_size, piece)) for piece in pieces)
+    return ShownLine("".join(pieces), [0, *accumulate(map(len, pieces))], [0, *accumulate(widths)])

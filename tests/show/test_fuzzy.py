@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.show.search import fuzzy_match, marked_spans
 from workbench.show.spans import plain
-from workbench.tui.lines.fuzzy import fuzzy_match, marked_spans
 
 SUITE = "Run the whole suite, or folder"
 

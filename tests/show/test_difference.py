@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.show.difference import MOST_SHOWN, difference
 from workbench.show.spans import plain
-from workbench.tui.lines.difference import MOST_SHOWN, difference
 
 texts = st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=14).map("\n".join)
 

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.authoring.form.typed import shown_value, shown_values
+from workbench.show.highlight import cut_json, json_line, json_rows, toml_lines
+from workbench.show.lazy_lines import GrowingText, JsonLines
 from workbench.show.spans import Line, Role, cut, plain, wrap_line
 from workbench.trajectory.events import JsonValue
-from workbench.tui.lines.highlight import cut_json, json_line, json_rows, toml_lines
-from workbench.tui.lines.json_lines import JsonLines
-from workbench.tui.lines.laid_out import GrowingText
-from workbench.tui.lines.values import value_line
+from workbench.tui.kit.typed_text import value_line
 
 toml_like = st.text(st.sampled_from("abc_-=[]{}\"'#., \t\\019:T") | st.characters(exclude_characters="\n"), max_size=60)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.lines.laid_out import DISPLAY_LIMIT, GrowingText
+from workbench.show.lazy_lines import DISPLAY_LIMIT, GrowingText
 
 pieces = st.lists(st.text(st.sampled_from("ab \n漢") | st.characters(exclude_characters="\r"), max_size=12), max_size=8)
 
