@@ -1,8 +1,8 @@
 """Writes a suite's data as TOML the way a person would: short things on one line, expected calls as blocks, long texts
 over several lines.
 
-tomli-w decides by itself what is inline and expands every list, and tomlkit has no layout; both depend on the place
-here, so the few rules of writing TOML are below.
+tomli-w expands every list and makes sections of tables, and tomlkit has no layout; here both depend on the place. So
+the layout is below, and the values are written by the standard library: texts as JSON, which TOML reads the same.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ Keys = tuple[str, ...]
 """Keys from the top of the file, without indices: the kind of element there."""
 
 _WIDEST_LINE = 100
+_AS_IT_IS = frozenset('"\n\t')
+"""Characters that need no escape between triple quotes."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
 """Arrays of tables that read better with one line for each element than as blocks."""
 _UNDER_HEADERS = frozenset(
@@ -166,23 +167,22 @@ def _long_text(text: str) -> str:
     lines = text.split("\n")
     if "\\" in text and "'''" not in text and not text.endswith("'") and all(map(str.isprintable, lines)):
         return f"'''\n{text}'''"
-    inner = "\n".join(_escaped(line, unescaped='"\t') for line in lines)
+    parts = re.split(r'(["\n\t])', text)
+    inner = "".join(part if part in _AS_IT_IS else _escaped(part) for part in parts)
     inner = inner.replace('"""', '""\\"')
     if (len(text) - len(text.rstrip('"'))) % 3:
         inner = inner[:-1] + '\\"'
     return f'"""\n{inner}"""'
 
 
-def _escaped(text: str, unescaped: str = "") -> str:
-    """Escape a text for double quotes. Invisible characters are escaped too, so that a review shows them."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return text
-    return "".join(character if character in unescaped else _escaped_character(character) for character in text)
+def _escaped(text: str) -> str:
+    """Return a text as it stands between double quotes. The escapes of JSON are escapes of TOML; invisible characters
+    are escaped too, so that a review shows them."""
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    return escaped if escaped.isprintable() else "".join(map(_visible_character, escaped))
 
 
-def _escaped_character(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
+def _visible_character(character: str) -> str:
     if character.isprintable():
         return character
     number = ord(character)
