@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.config.environment import Environment
 from workbench.config.folders import Folders
 from workbench.config.models import ConfigError
-from workbench.config.program import Program, program_in
+from workbench.config.program import Environment, Program, program_in
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
 from workbench.engine.stepper import Until

@@ -28,6 +28,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.attaching.batches import TOKEN, ToldBatch
 from tests.cli.program import COMMAND, Program
+from tests.doors import DOORS
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
 from tests.tools.conftest import SERVERS
@@ -35,7 +36,6 @@ from tests.tui.apps import Opened, conversation, opened
 from workbench.authoring.accept import accept_run
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.authoring.proposal import proposal_without_secrets, table_without_secrets
-from workbench.config.doors import DOORS
 from workbench.config.folders import Folders
 from workbench.config.secrets import Secrets
 from workbench.exchange.exporters.forms import FORMS as EXPORTED
@@ -582,7 +582,7 @@ def _writes(call: ast.Call) -> bool:
 
 
 def test_every_way_out_is_a_door() -> None:
-    """Whoever adds a way out names it in `workbench/config/doors.py`, has it redact, and plants a secret before it."""
+    """Whoever adds a way out names it in `tests/doors.py`, has it redact, and plants a secret before it."""
     named = [writer for door in DOORS for writer in door.writers]
     assert sorted(set(named)) == sorted(named)
     assert set(_writers()) == set(named)

@@ -38,7 +38,7 @@ NOT_FOR_SHOWING = {
     "show/junit.py": "seconds of the format",
     "show/views/timing.py": "microseconds in JSON",
     "tools/audit.py": "microseconds in the audit log",
-    "tools/by_hand.py": "microseconds in the audit log",
+    "engine/server_calls.py": "microseconds in the audit log",
     "trajectory/trajectory.py": "microseconds in JSON",
     "dataclasses.py": "a bound of numbers in files",
     "tui/kit/line_view.py": "a row of a scroll bar",

@@ -33,7 +33,12 @@ OF_PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_extension
 NOT_PACKAGES = {"workbench", "__main__", "cython_runtime"}
 
 NOT_FOR_A_RUN = {
-    *("workbench.providers.http", "workbench.providers.wire", "workbench.tools.servers", "workbench.tools.by_hand"),
+    *(
+        "workbench.providers.http",
+        "workbench.providers.wire",
+        "workbench.tools.servers",
+        "workbench.engine.server_calls",
+    ),
     *("workbench.evaluation.baseline", "workbench.show.json.report", "workbench.engine.stepper"),
     *("workbench.grading.explanation", "workbench.grading.explanation", "workbench.analysis.published.trajectory"),
     *("urllib.request", "http.client", "rich.text", "multiprocessing"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.config.models import Price
-from workbench.engine.cost import FREE, cost_of
+from workbench.engine.model_specs import FREE, cost_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 

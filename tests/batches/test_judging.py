@@ -43,12 +43,12 @@ from workbench.engine.recordings import (
     result_of_recording,
     suite_of_recording,
 )
-from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Needs, needs_of
 from workbench.evaluation.judges import judge_for
 from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import Judgement, JudgeUse, RunResult
+from workbench.providers.model import RetryPolicy
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import read_recording, recordings_in

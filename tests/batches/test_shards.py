@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.engine.plan import PlannedShard, places_by_cost, places_in_turn, plan_runs, run_id_at
-from workbench.history.outline import Outline, OutlinedRun
-from workbench.history.records import ShardRef
+from workbench.history.records import Outline, OutlinedRun, ShardRef
 from workbench.suite.suite_file import parse_suite
 
 SUITE = """format = 1

@@ -117,7 +117,7 @@ def test_only_drafts_that_hold_are_written_and_each_other_one_is_accounted_for(p
 
 
 ONCE = """
-from workbench.engine.retries import RetryPolicy
+from workbench.providers.model import RetryPolicy
 from workbench.evaluation.runtime import Runtime
 Runtime.__init__.__kwdefaults__["retries"] = RetryPolicy(attempts=1)
 """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.environment import Environment
 from workbench.config.models import ConfigError
+from workbench.config.program import Environment
 from workbench.config.secrets import Secrets
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.programs import program_of
-from workbench.engine.agent_loop import StepFailed
+from workbench.engine.agent_loop import RunRequest, StepFailed, run_case
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.fork import Fork
 from workbench.engine.recorder import Recorder
-from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.engine.run import RunRequest, run_case
-from workbench.providers.model import Model
+from workbench.providers.model import DEFAULT_RETRIES, Model, RetryPolicy
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.pool import ServerPool

@@ -11,9 +11,8 @@ import pytest
 
 from tests.engine.making import CALL, Clock, finish_of, make
 from tests.engine.scripted import Cut, Fail, Say, ScriptedModel
-from workbench.engine.retries import RetryPolicy
-from workbench.engine.time_limit import TimeLimit
-from workbench.providers.model import ModelError
+from workbench.engine.recorder import TimeLimit
+from workbench.providers.model import ModelError, RetryPolicy
 from workbench.trajectory.events import RequestFailed, RequestStarted, RetryScheduled, RunFinished
 
 BUSY = ModelError("busy", retryable=True)

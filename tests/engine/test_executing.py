@@ -15,9 +15,8 @@ from tests.engine.making import Clock
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
-from workbench.engine.agent_loop import Audit, ExecutionQuestion, Leave, Permission
+from workbench.engine.agent_loop import Audit, ExecutionQuestion, Leave, Permission, RunRequest, run_case
 from workbench.engine.recorder import Recorder
-from workbench.engine.run import RunRequest, run_case
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.providers.http.runs import TWICE, spec_of
 from tests.providers.server import APIS, HANG, MARK, Answer, Api, Call, Server, document, error_document, said, serve
 from workbench.config.secrets import Secrets
-from workbench.engine.judge import JudgeError, Ruling, ask_judge, prompt_of
+from workbench.engine.judges import JudgeError, Ruling, ask_judge, prompt_of
 from workbench.grading.grade import judged_value
 from workbench.providers.http.endpoints import Endpoints
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.engine.making import CALL, WEATHER, Clock, finish_of, make
 from tests.engine.scripted import NO_ROUTE, BreakOff, Fail, Hang, Say, ScriptedModel
+from workbench.engine.agent_loop import RunRequest, fail, run_case
 from workbench.engine.recorder import Recorder
-from workbench.engine.run import RunRequest, fail, run_case
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.mocks import Mocks

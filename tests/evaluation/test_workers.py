@@ -21,7 +21,6 @@ from tests.providers.server import Answer, Request, Server, Signal, base_url_of,
 from workbench.engine.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
 from workbench.engine.history_recorder import done_run
 from workbench.engine.planned_run import RunContext
-from workbench.engine.retries import DEFAULT_RETRIES
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import OptionsError, RunOptions
 from workbench.evaluation.planner import plan
@@ -33,6 +32,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon, PackedResult
 from workbench.history.history import History
 from workbench.history.packing import RunPacker
+from workbench.providers.model import DEFAULT_RETRIES
 from workbench.trajectory.events import EventPayload
 
 SECRET = "tok-9f8e7d6c5b4a3210"

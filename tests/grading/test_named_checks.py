@@ -13,8 +13,8 @@ from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
+from workbench.engine.redaction import redacted_places, why_not_regraded
 from workbench.grading.packed import InCommon
-from workbench.grading.redacted import redacted_places, why_not_regraded
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.grading.run import GradedRun, graded_run
 from workbench.grading.status import Status

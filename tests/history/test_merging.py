@@ -26,9 +26,8 @@ from workbench.history.database import open_for_writing, transaction
 from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
-from workbench.history.outline import Outline, OutlinedRun
 from workbench.history.packing import RunPacker
-from workbench.history.records import DoneRun, HistoryError, NewBatch, NewRun, NewShard, ShardRef
+from workbench.history.records import DoneRun, HistoryError, NewBatch, NewRun, NewShard, Outline, OutlinedRun, ShardRef
 from workbench.history.rows import begin_batch, end_batch, write_run
 
 SAID: list[str] = []

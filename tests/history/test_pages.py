@@ -19,7 +19,7 @@ from workbench.engine.recordings import result_of_recording
 from workbench.engine.resume import resumable
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
-from workbench.history import columns, edits, rows, stored_batches, writer
+from workbench.history import columns, edits, rows, writer
 from workbench.history import history as reading
 from workbench.history.database import bytes_on_disk
 from workbench.history.edits import add_grading, remove_batches
@@ -181,7 +181,7 @@ def test_of_many_batches_only_those_are_read_that_are_looked_at(
     for _ in range(7):
         run_kept(tmp_path, file)
     run_kept(tmp_path, file, suite=SUITE.replace("Weather", "Climate"))
-    monkeypatch.setattr(stored_batches, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(reading, "BATCHES_AT_ONCE", 2)
     read_rows: list[str] = []
     read = columns.read
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.references import environment_names
+from workbench.checks.values import environment_names
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
 from workbench.tools.connection import MissingVariableError, filled, learn_written

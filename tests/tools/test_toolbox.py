@@ -15,7 +15,7 @@ from tests.programs import grant_of
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from tests.tools.processes import becomes_true, group_is_gone, is_running
 from workbench.checks.patterns import CheckError
-from workbench.config.environment import Environment
+from workbench.config.program import Environment
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError, UnknownToolError, UntrustedError

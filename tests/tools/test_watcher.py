@@ -14,9 +14,9 @@ import pytest
 
 from tests.tools.conftest import OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running, members_of
+from workbench.engine.subject import run_program
 from workbench.tools import watched_start
 from workbench.tools.answer import ServerError
-from workbench.tools.program import run_program
 
 WORKBENCH = """
 import asyncio, os, signal, sys

@@ -16,8 +16,8 @@ from workbench.config.program import Program, program_in
 from workbench.engine.agent_loop import ExecutionQuestion, Leave
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
-from workbench.engine.cost import FREE, cost_of
 from workbench.engine.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
+from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import Serving

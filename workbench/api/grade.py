@@ -20,9 +20,9 @@ from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.external_run import ToldError, started_elsewhere, told, told_payloads
-from workbench.engine.known_secrets import learn_secrets
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
+from workbench.engine.redaction import learn_secrets
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun

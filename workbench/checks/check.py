@@ -29,8 +29,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
-from workbench.checks.references import is_function_reference
-from workbench.checks.values import cut, describe_value, duration_seconds, json_equal, json_text
+from workbench.checks.values import cut, describe_value, duration_seconds, is_function_reference, json_equal, json_text
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 

@@ -37,8 +37,7 @@ from workbench.checks.check import (
     refuses_nothing,
 )
 from workbench.checks.patterns import CheckError
-from workbench.checks.references import file_name_fault, is_function_reference
-from workbench.checks.values import describe_value
+from workbench.checks.values import describe_value, file_name_fault, is_function_reference
 from workbench.numerals import number_text, range_text, score_text
 from workbench.trajectory.json_schema import Schema
 

@@ -12,8 +12,8 @@ from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
-from workbench.engine.known_secrets import keep_stored
 from workbench.engine.recordings import export_recording
+from workbench.engine.redaction import keep_stored
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.stored_runs import result_of_row, stored_report
 from workbench.exchange.exporters.exported import exported_run

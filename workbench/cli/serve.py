@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl+C; returns an exit code. The app of a visitor is the same command, told so by a variable."""
-    from workbench.config.environment import SERVED
+    from workbench.config.program import SERVED
 
     if SERVED in os.environ:
         return _open_app(arguments)
@@ -137,7 +137,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.config.folders import user_folders
     from workbench.config.models import ConfigError
     from workbench.config.program import program_in
-    from workbench.engine.known_secrets import learn_secrets, written_out
+    from workbench.engine.redaction import learn_secrets, written_out
     from workbench.history.records import HistoryError
     from workbench.numerals import counted
     from workbench.remote.attached.records import AttachError

@@ -33,6 +33,7 @@ from workbench.cli.redaction import (
 from workbench.cli.report_output import Output, annotate, report_width
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
+from workbench.engine.server_calls import CALL_ID, execute_by_hand
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.suites import NoSuitesError, load_suites
@@ -45,7 +46,6 @@ from workbench.show.views.values import progress_text
 from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import OnProgress, ServerError, ToolsError
-from workbench.tools.by_hand import CALL_ID, execute_by_hand
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ExecutionProgress, JsonValue, ServerOutput, ToolDefinition
 

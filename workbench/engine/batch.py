@@ -10,8 +10,8 @@ from dataclasses import field, replace
 from typing import Protocol
 
 from workbench.dataclasses import dataclass
-from workbench.engine.cost import cost_of
 from workbench.engine.events import BatchDone, BatchStarted, RunDone
+from workbench.engine.model_specs import cost_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, make_run, result_of
 from workbench.grading.status import Status

@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Literal, Protocol
 
 from workbench.dataclasses import dataclass
-from workbench.engine.arguments import problem_of
-from workbench.engine.recorder import Recorder
-from workbench.engine.time_limit import TimeLimit
+from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.providers.model import HttpRequest
 from workbench.trajectory.events import (
     CallEdited,
@@ -21,6 +19,7 @@ from workbench.trajectory.events import (
     ResultReceived,
     Resumed,
     ToolDefinition,
+    problem_of,
 )
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

@@ -10,7 +10,6 @@ from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, Validation
 from pydantic_core import ErrorDetails
 
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.arguments import usable
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 from workbench.providers.function import call_events, with_ids
@@ -33,6 +32,7 @@ from workbench.trajectory.events import (
     ToolCall,
     ToolDefinition,
     Usage,
+    usable,
 )
 
 

@@ -225,7 +225,7 @@ def _new_batch(
     kind = _kind_of(runs, settings)
     outline = uid = None
     if kind == "runs":
-        from workbench.history.outline import Outline, OutlinedRun  # on use: many runs are in no history
+        from workbench.history.records import Outline, OutlinedRun  # on use: many runs are in no history
 
         numbers = {path: number for number, path in enumerate(files)}
         outlined = (

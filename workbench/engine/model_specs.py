@@ -1,5 +1,5 @@
-"""How the models of suites are reached, and in which environment. Each thing is found out once, and nothing more after
-sealing: what changes on disk then sends no run elsewhere than where the user was told."""
+"""What a run cost: the tokens that were counted, at the price of its model. Nobody else decides what costs nothing and
+what is not known: `None` is unknown, here and wherever it is shown."""
 
 from __future__ import annotations
 
@@ -11,14 +11,38 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from workbench.checks.combined_kinds import Judged
-from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
-from workbench.engine.cost import FREE
+from workbench.config.program import Environment
 from workbench.engine.plan import PlannedRun
 from workbench.providers.built_in import is_built_in
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
+from workbench.trajectory.trajectory import Trajectory
+
+FREE = Price(0.0, 0.0)
+"""The price of what is asked over no network."""
+
+_PRICED_TOKENS = 1_000_000
+
+
+def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
+    """US dollars: nothing where no model was asked, or one that is free, whatever it counted; `None` where the price is
+    not known, or the tokens of some answer are not. Attempts that failed have no count and are not in it; what a fork
+    replays costs nothing."""
+    if not trajectory.asked:
+        return 0.0
+    if price is not None and not any((price.input, price.output, price.cached_input)):
+        return 0.0
+    usage = trajectory.usage
+    uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.asked)
+    if price is None or usage is None or uncounted:
+        return None
+    cached = min(usage.cached_input_tokens, usage.input_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    dollars = (usage.input_tokens - cached) * price.input + cached * cached_price + usage.output_tokens * price.output
+    return dollars / _PRICED_TOKENS
+
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

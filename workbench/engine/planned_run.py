@@ -14,20 +14,18 @@ from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.engine.agent_loop import AskExecution, Audit, Permission, StepNotJudgedError
+from workbench.engine.agent_loop import AskExecution, Audit, Permission, RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
-from workbench.engine.cost import cost_of
 from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.judges import RunJudge, judged
+from workbench.engine.model_specs import cost_of
 from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
 from workbench.engine.recorder import Recorder
-from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.engine.run import RunRequest, fail, run_case
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
 from workbench.grading.run import GradedRun, graded_run
 from workbench.grading.status import Status
 from workbench.grading.steps import grade_step
-from workbench.providers.model import Model, ModelError
+from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
 from workbench.suite.model import Case, Subject
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import changed_tools

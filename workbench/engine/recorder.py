@@ -1,11 +1,48 @@
-"""Stamps the events of a run with sequence number and time, folds them, and passes them on."""
+"""Stamps the events of a run with sequence number and time, folds them, and passes them on; the run's time limit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
 
 from workbench.trajectory.events import Event, EventPayload
 from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
+
+
+class TimeLimit:
+    """Raises TimeoutError in the body of the `async with` after the given seconds, not counting time inside
+    `suspended`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._timeout = asyncio.timeout(seconds)
+
+    async def __aenter__(self) -> TimeLimit:
+        await self._timeout.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._timeout.__aexit__(kind, error, traceback)
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncGenerator[None]:
+        """Time inside this context does not count."""
+        deadline = self._timeout.when()
+        if deadline is None:  # already suspended by an outer context
+            yield
+            return
+        clock = asyncio.get_running_loop().time
+        left = deadline - clock()
+        self._timeout.reschedule(None)
+        try:
+            yield
+        finally:
+            if not self._timeout.expired():
+                self._timeout.reschedule(clock() + left)
+
 
 Clock = Callable[[], float]
 """Returns monotonic seconds."""

@@ -19,8 +19,8 @@ from itertools import count
 from pathlib import Path
 
 from workbench.config.secrets import Secrets
-from workbench.engine.cost import FREE, cost_of
 from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent
+from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun, grader_named, with_grader
 from workbench.engine.redaction import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult

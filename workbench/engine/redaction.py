@@ -1,21 +1,31 @@
-"""The door through which runs leave the program: their events and results with `$NAME` in place of secrets."""
+"""What is secret for suites, known before anything of them is kept or shown: else a run learns it when it reaches its
+model and starts its servers."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from workbench.config.secret_forms import LOOKS_BACK
-from workbench.config.secrets import Finder, Secrets
+from workbench.checks.check import asks_for_run
+from workbench.checks.values import environment_names
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.config.secrets import LOOKS_BACK, Finder, Secrets
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import RunResult
-from workbench.grading.redacted import redacted_places
+from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
 from workbench.history.records import DoneRun
-from workbench.suite.model import Case
+from workbench.suite.model import ANY_TOOL, Case, started_by
+from workbench.suite.problems import Place, written
+from workbench.suite.settings import judged_checks
+from workbench.suite.tool_names import same_tool
+from workbench.tools.connection import learn_written
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -26,6 +36,203 @@ from workbench.trajectory.events import (
     TextDelta,
     ToolDefinition,
 )
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+if TYPE_CHECKING:
+    from workbench.engine.model_specs import Specs
+    from workbench.engine.plan import PlannedRun
+    from workbench.history.history import History
+    from workbench.history.records import BatchRow
+    from workbench.suite.model import Suite
+    from workbench.suite.suite_file import SuiteFile
+
+
+_NAMED = re.compile(r"\$([\w-]+)")
+
+
+def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
+    """Have the program know what is secret for the suites in a folder: in its `.env`, the keys of the models that are
+    named there, and what the servers of `suite` are given; and that a token in the suite's `text` is the user's own.
+    Raises ConfigError."""
+    program.secrets.keep(text)
+    environment = program.environment.of(folder)
+    names = {spec.api_key_env for spec in program.models.named(folder)}
+    for server in started_by(suite) if suite is not None else ():
+        learn_written(server, program.secrets)
+        for text in (*server.env.values(), *server.headers.values()):
+            names.update(environment_names(text))
+    for name in names:
+        _learn(program, name, environment)
+
+
+def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
+    """Keep the tokens in the suites of a stored batch as they stand there. A suite that cannot be read has none."""
+    from workbench.history.records import HistoryError  # on use: who asks has a history open
+
+    for suite in batch.suites:
+        with suppress(HistoryError):
+            program.secrets.keep(history.suite_text(suite))
+
+
+def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
+    """Have the program know what is secret for some runs: what `learn_secrets` finds for their suites, and the keys of
+    all models that they ask and have judge, whoever names these. What is wrong with the settings, the runs will say."""
+    runs = tuple(runs)
+    for run in {run.file.path: run for run in runs}.values():
+        with suppress(ConfigError):
+            learn_secrets(program, run.file.path.parent, run.suite, run.file.text)
+    for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
+        with suppress(ConfigError):
+            if (spec := specs.of(run)) is not None:
+                _learn(program, spec.api_key_env, _environment(program, run, specs))
+    for run in {(run.file.path, run.case.id): run for run in runs}.values():
+        for check in judged_checks(run.suite, run.case):
+            with suppress(ConfigError):
+                _learn(program, specs.judge_of(run.file.path, check).api_key_env, _environment(program, run, specs))
+
+
+def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
+    """Say where a suite holds values of secrets, whose variables it should name: each value, else each line (a comment,
+    a text that is no TOML). Quotes no secret."""
+    text, found = file.text, False
+    if secrets.redact(text) is text and "\\" not in text:  # what is written with escapes is seen in values alone
+        return
+    with suppress(ValueError, RecursionError):
+        for place, value in _leaves(tomllib.loads(text)):
+            if (without := secrets.redacted(value)) is not value:
+                found = True
+                where = f"{file.path}:{file.positions.line(place)} ({written(place)})"
+                if place[-1] == "url":  # in which no variable is filled in
+                    yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
+                else:
+                    yield _way_out(where, str(value), str(without))
+    for number, line in enumerate(() if found else text.splitlines(), start=1):
+        if (shown := secrets.redact(line)) is not line:
+            found = True
+            yield _way_out(f"{file.path}:{number}", line, shown)
+    if not found and (shown := secrets.redact(text)) is not text:  # one over several lines
+        yield _way_out(f"{file.path}", text, shown)
+
+
+def _way_out(where: str, before: str, shown: str) -> str:
+    names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
+    return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or leave it out"
+
+
+def _leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, (*place, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _leaves(each, (*place, index))
+    else:
+        yield place, value
+
+
+def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str, str]:
+    try:
+        return specs.environment_at(run.file.path)
+    except ConfigError:
+        return program.environment.own  # a `.env` overrides nothing of it
+
+
+def _learn(program: Program, name: str | None, environment: Mapping[str, str]) -> None:
+    if name is not None and name in environment:
+        program.secrets.add(name, environment[name].strip())
+
+
+def redacted_places(
+    raw: Trajectory, stored: Trajectory, case: Case | None, stored_case: Case | None
+) -> list[RedactedPlace]:
+    """Returns the places where the stored run and case differ from the originals."""
+    places: list[RedactedPlace] = []
+    sees_run = case is not None and any(asks_for_run(check) for _, check in case.answer_checks)
+    if stored is not raw:
+        for index, (before, after) in enumerate(zip(raw.calls, stored.calls, strict=True)):
+            places += _in_call(index, before, after)
+            if sees_run and before.result != after.result:
+                places.append(RedactedPlace("result", index))
+        if _schemas(raw) != _schemas(stored):
+            places.append(RedactedPlace("schema"))
+        if stored.final_answer != raw.final_answer:
+            places.append(RedactedPlace("answer"))
+    if (
+        case is not None
+        and stored_case is not None
+        and stored_case is not case
+        and _expectations(case) != _expectations(stored_case)
+    ):
+        places.append(RedactedPlace("case"))
+    return places
+
+
+def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
+    """Returns why a stored run cannot be regraded by a case, `None` if it can: it cannot when a check would look at
+    a redacted place. `as_stored` means that the case is the one stored with the run."""
+    for place in result.redacted:
+        if place.what == "case":
+            if as_stored:
+                return _kept("what the case expects holds a secret, which is not stored")
+        elif place.call is not None and any(asks_for_run(check) for _, check in case.answer_checks):
+            which = f"call {place.call + 1}"
+            return _kept(f"{which} holds a secret, which is not stored, and a Python function sees the run")
+        elif place.what == "answer":
+            if case.checks_answer:
+                return _kept("the answer holds a secret, which is not stored, and the case checks the answer")
+        elif place.what == "schema":
+            if any(call.args for _, call in case.written_calls()):
+                return _kept("the schema of a tool holds a secret, which is not stored, and arguments are checked")
+        elif place.call is not None and place.call < len(result.trajectory.calls):
+            why = _why_of_call(place, result.trajectory.calls[place.call], case)
+            if why is not None:
+                return _kept(why)
+    return None
+
+
+def _schemas(trajectory: Trajectory) -> list[object]:
+    start = trajectory.start
+    return [tool.parameters for tool in start.tools] if start is not None else []
+
+
+def _kept(why: str) -> str:
+    return f"cannot be regraded and keeps its verdict: {why}"
+
+
+def _in_call(index: int, before: CallRecord, after: CallRecord) -> Iterator[RedactedPlace]:
+    if before is after:
+        return
+    if before.tool != after.tool:
+        yield RedactedPlace("tool", index)
+    if list(before.arguments) != list(after.arguments):
+        yield RedactedPlace("names", index)
+    for name, value in before.arguments.items():
+        if name in after.arguments and after.arguments[name] is not value:
+            yield RedactedPlace("argument", index, name)
+
+
+def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | None:
+    assert place.call is not None
+    which = f"call {place.call + 1} ({record.tool})"
+    if place.what == "tool":
+        return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
+    checks = [call.args for _, call in case.written_calls() if call.tool and _is_meant(call.tool, record.tool)]
+    if place.what == "names" and any(each is not None for each in checks):
+        return f"the name of an argument of {which} holds a secret, which is not stored"
+    if any(place.argument in (each or ()) for each in checks):
+        return f"the argument {place.argument!r} of {which} holds a secret, which is not stored, and is checked"
+    return None
+
+
+def _is_meant(expected: str, tool: str) -> bool:
+    return expected == ANY_TOOL or same_tool(expected, tool)
+
+
+def _expectations(case: Case) -> tuple[object, ...]:
+    steps = tuple((step.tool, step.args, step.forbidden_args) for step in case.steps)
+    expected: Sequence[object] = (case.ordered, case.unordered, case.disallowed, case.response, case.response_contains)
+    return (*expected, steps)
+
 
 _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 

@@ -11,7 +11,6 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.history_recorder import brought_settings, cases_as_stored, judges_of, model_settings
-from workbench.engine.known_secrets import learn_secrets_of_runs
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import (
     NO_OWN_MODELS,
@@ -23,6 +22,7 @@ from workbench.engine.plan import (
     run_id_at,
     with_grader,
 )
+from workbench.engine.redaction import learn_secrets_of_runs
 from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef

@@ -1,23 +1,73 @@
-"""Starts, stops and calls servers on the engine's thread when a person asks for it."""
+"""Starts and stops servers, and executes one tool of a server, when a person asks for it, on the engine's thread."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from workbench.config.program import Program
+from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
 from workbench.suite.model import Server
-from workbench.tools.answer import ServerError, UntrustedError
+from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, UntrustedError
+from workbench.tools.audit import AuditLog, Caller, Outcome
 from workbench.tools.connection import ServerStatus
 from workbench.tools.pool import Grant, ServerPool
-from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
-if TYPE_CHECKING:
-    from workbench.tools.by_hand import Executed
+CALL_ID = "by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A tool's answer, and its latency in milliseconds."""
+
+    answer: ToolAnswer
+    duration_ms: float
+
+
+async def execute_by_hand(
+    pool: ServerPool,
+    suite_file: Path,
+    server: Server,
+    grant: Grant,
+    tool: str,
+    arguments: Mapping[str, JsonValue],
+    program: Program,
+    on_progress: OnProgress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Executed:
+    """Call a tool of a suite's server once, starting the server as the grant allows if necessary.
+
+    Raises UntrustedError when the grant does not cover the server, ServerError when it cannot be started, dies or does
+    not answer, and AuditError, without calling, when the execution cannot be logged first.
+    """
+    call = ToolCall(CALL_ID, tool, arguments)
+    caller = _caller(suite_file)
+    log = AuditLog(program.folders.audit_log, program.secrets)
+    outcome: Outcome = "stopped"
+    started = await pool.started(suite_file, server, grant)
+    audited = log.begin(caller, call, server.name, "by hand")
+    began_s = clock()
+    duration_ms = 0.0
+    try:
+        answer = await started.call(tool, arguments, on_progress)
+        outcome = "tool error" if answer.is_error else "ok"
+    except ServerError:
+        outcome = "server error"
+        raise
+    finally:
+        duration_ms = round((clock() - began_s) * 1000, 3)
+        audited.end(outcome, duration_ms)
+    return Executed(answer, duration_ms)
+
+
+def _caller(suite_file: Path) -> Caller:
+    return Caller(str(suite_file.absolute()))
 
 
 class ServerOf(NamedTuple):
@@ -86,7 +136,7 @@ class Serving:
         """Execute a tool once and write that into the audit log, starting its server if necessary. The future raises
         what `execute_by_hand` raises."""
 
-        from workbench.tools.by_hand import execute_by_hand  # on use: runs call no tool by hand
+        from workbench.engine.server_calls import execute_by_hand  # on use: runs call no tool by hand
 
         async def call() -> Executed:
             await self._stop_if_down(server)

@@ -15,9 +15,9 @@ from typing import Literal
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.known_secrets import learn_secrets_of_runs
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
+from workbench.engine.redaction import learn_secrets_of_runs
 from workbench.evaluation.plan import Plan
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by

@@ -24,11 +24,11 @@ from workbench.history.records import (
     HistoryError,
     Regrade,
     RunRow,
+    RunTable,
     SameSuites,
     SuiteRef,
     same_suites,
 )
-from workbench.history.run_table import RunTable
 from workbench.numerals import counted
 from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch import later_runs

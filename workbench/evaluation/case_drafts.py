@@ -18,8 +18,8 @@ from workbench.analysis.prefilled import as_check, refused_parts
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.cost import FREE
-from workbench.engine.judge import json_alone
+from workbench.engine.judges import json_alone
+from workbench.engine.model_specs import FREE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.planner import plan

@@ -13,9 +13,8 @@ from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.cost import FREE
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import FREE, Specs
 from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import COST_LIMIT

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
-from workbench.config.environment import Environment
-from workbench.config.program import Program
+from workbench.config.program import Environment, Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.show.visible import one_line, shortened

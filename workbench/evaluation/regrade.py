@@ -23,17 +23,15 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.history_recorder import cases_as_stored
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
-from workbench.engine.known_secrets import learn_secrets
 from workbench.engine.plan import PlannedRun, grader_named, rule_named, same_question, with_grader
 from workbench.engine.planned_run import graded
 from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
-from workbench.engine.redaction import shown_result
+from workbench.engine.redaction import learn_secrets, shown_result, why_not_regraded
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice
 from workbench.evaluation.report import Report
 from workbench.grading.grade import WHY_NOT_GRADED, GradingError, Judgement, RunResult
 from workbench.grading.lazy import Chosen, Lazy
-from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status

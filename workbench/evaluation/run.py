@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, StartUp
 from workbench.engine.recordings import Recordings
-from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns
 from workbench.evaluation.report import Report, recorded_as
@@ -25,6 +24,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.show.views.timing import Timing, timing_of
 from workbench.suite.suite_file import lines_of
 from workbench.tools.python_code import in_thread

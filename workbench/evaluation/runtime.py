@@ -42,14 +42,13 @@ from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, make_run, nothing_to_await
 from workbench.engine.recordings import Recordings
-from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.server_calls import Serving
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import BatchHandle, HistoryWriter
 from workbench.providers.built_in_models import BuiltInModels
-from workbench.providers.model import Model, ModelError, ModelWithNotices
+from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelWithNotices, RetryPolicy
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool

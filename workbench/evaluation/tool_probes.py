@@ -13,13 +13,13 @@ from workbench.config.program import Program
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext, make_run
-from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.model_list import ListedModel, ProbeResult
 from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
 from workbench.grading.pairing import describe_call
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
+from workbench.providers.model import RetryPolicy
 from workbench.show.views.deviations import deviation_lines
 from workbench.show.views.grades import issue_facts, issue_note
 from workbench.show.visible import one_line, shortened

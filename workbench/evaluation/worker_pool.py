@@ -18,13 +18,13 @@ from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent, StartUp
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
-from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon, News, Parcel, pickled
 from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
+from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import Event
 from workbench.trajectory.trajectory import Trajectory
 

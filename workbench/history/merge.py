@@ -21,9 +21,8 @@ from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.claims import claim, claim_if_free, claimed
 from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
-from workbench.history.outline import Outline
 from workbench.history.packing import unpacked
-from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, ShardRef, what_is_asked
+from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, what_is_asked
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
 from workbench.numerals import counted, score_text
 from workbench.trajectory.events import JsonValue

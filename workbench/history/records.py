@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.grading.grade import RunResult
+from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
+from workbench.limits import MAX_PLANNED_RUNS
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import Event, JsonValue
-
-if TYPE_CHECKING:
-    from workbench.history.outline import Outline
 
 
 class HistoryError(Exception):
@@ -414,3 +416,248 @@ def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
     for suite in suites:
         keys.setdefault(suite.path, set()).add(suite.key)
     return {path: found.pop() for path, found in keys.items() if len(found) == 1}
+
+
+VERSION = 1
+"""Goes up when the same options plan other runs, or in another order: their places then mean something else."""
+
+Shape = tuple[tuple[str, bool, str | None, int, int], ...]
+"""How a case is run: model, whether the suite names it, deciding grader, first repeat, how many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedRun:
+    """One run of a plan; `suite` counts the suites of the plan from 0."""
+
+    suite: int
+    case_id: str
+    case_name: str
+    model: str
+    model_of_suite: bool
+    by: str | None
+    repeat: int
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The runs of a plan in their order. `suites` are paths in their projects, with slashes, and hashes; `shapes` are
+    the ways in which cases are run; `blocks` are cases that follow one another: suite, shape, ids and names."""
+
+    suites: tuple[tuple[str, str], ...]
+    shapes: tuple[Shape, ...]
+    blocks: tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]
+
+    @classmethod
+    def of(cls, runs: Iterable[OutlinedRun], suites: Iterable[tuple[str, str]]) -> Outline:
+        """Return the outline of all runs of a plan."""
+        shapes: dict[Shape, int] = {}
+        cases = (
+            (suite, shapes.setdefault(_shape(of_case), len(shapes)), case_id, name)
+            for (suite, case_id, name), of_case in groupby(
+                runs, key=lambda run: (run.suite, run.case_id, run.case_name)
+            )
+        )
+        blocks = tuple(
+            (suite, shape, tuple((case_id, name) for _, _, case_id, name in of_block))
+            for (suite, shape), of_block in groupby(cases, key=lambda case: case[:2])
+        )
+        return cls(tuple(suites), tuple(shapes), blocks)
+
+    @classmethod
+    def read(cls, text: str) -> Outline:
+        """Return the outline in a text. Raises ValueError."""
+        try:
+            content = parsed_json(text)
+            if content["version"] != VERSION:
+                raise ValueError(f"its plan has version {content['version']}, and this Workbench reads {VERSION}")
+            outline = cls(
+                tuple((_text(path), _text(hash_)) for path, hash_ in content["suites"]),
+                tuple(tuple(map(_way, shape)) for shape in content["shapes"]),
+                tuple(
+                    (suite, shape, tuple((_text(case_id), _text(name)) for case_id, name in cases))
+                    for suite, shape, cases in content["blocks"]
+                ),
+            )
+            if not all(
+                type(suite) is type(shape) is int and 0 <= suite < len(outline.suites) and shape >= 0
+                for suite, shape, _ in outline.blocks
+            ):
+                raise ValueError("its plan has a suite that is not there")
+            if outline.planned > MAX_PLANNED_RUNS:
+                raise ValueError("its plan has too many runs")
+        except (TypeError, LookupError) as error:
+            raise ValueError("its plan cannot be read") from error
+        return outline
+
+    @property
+    def text(self) -> str:
+        """The outline as JSON, the same on all machines."""
+        return compact_json({"version": VERSION, "suites": self.suites, "shapes": self.shapes, "blocks": self.blocks})
+
+    @property
+    def planned(self) -> int:
+        """How many runs there are."""
+        of_shape = [sum(count for *_, count in shape) for shape in self.shapes]
+        return sum(of_shape[shape] * len(cases) for _, shape, cases in self.blocks)
+
+    @property
+    def parts(self) -> dict[tuple[int, str], int]:
+        """How many runs each suite has with each model, in the order of the plan."""
+        found: dict[tuple[int, str], int] = {}
+        for suite, shape, cases in self.blocks:
+            for model, _, _, _, count in self.shapes[shape]:
+                found[suite, model] = found.get((suite, model), 0) + count * len(cases)
+        return found
+
+    @property
+    def cases(self) -> dict[tuple[int, str], int]:
+        """How many cases each suite has with each model."""
+        found: dict[tuple[int, str], set[str]] = {}
+        for suite, shape, cases in self.blocks:
+            for model in {model for model, *_ in self.shapes[shape]}:
+                found.setdefault((suite, model), set()).update(case_id for case_id, _ in cases)
+        return {part: len(ids) for part, ids in found.items()}
+
+    def runs(self) -> Iterator[OutlinedRun]:
+        """All runs, in the order of their places."""
+        for suite, shape, cases in self.blocks:
+            for case_id, name in cases:
+                for model, of_suite, by, first, count in self.shapes[shape]:
+                    for repeat in range(first, first + count):
+                        yield OutlinedRun(suite, case_id, name, model, of_suite, by, repeat)
+
+    def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
+        """Return what identifies a batch of this plan wherever parts of it are run. `settings` are what decides what
+        is asked; `plan_id` tells one batch of the same plan from the next."""
+        what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
+        return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _shape(runs: Iterable[OutlinedRun]) -> Shape:
+    found: list[tuple[str, bool, str | None, int, int]] = []
+    for run in runs:
+        if found and found[-1][:3] == (run.model, run.model_of_suite, run.by) and sum(found[-1][3:]) == run.repeat:
+            found[-1] = (*found[-1][:4], found[-1][4] + 1)
+        else:
+            found.append((run.model, run.model_of_suite, run.by, run.repeat, 1))
+    return tuple(found)
+
+
+def _way(way: tuple[str, bool, str | None, int, int]) -> tuple[str, bool, str | None, int, int]:
+    model, of_suite, by, first, count = way
+    if not (type(first) is type(count) is int and first >= 0 and count > 0 and type(of_suite) is bool):
+        raise TypeError("repeats are whole numbers")
+    return _text(model), of_suite, None if by is None else _text(by), first, count
+
+
+def _text(value: str) -> str:
+    if type(value) is not str:
+        raise TypeError("must be a text")
+    return value
+
+
+_NO_NUMBER = float("nan")
+_NO_COUNT = -(1 << 63)
+"""What stands for `None` in a column; neither a time nor a score is the one, and no provider counts the other."""
+
+_NUMBERS = ("score", "latency_ms", "first_token_ms", "cost_usd", "began_ms", "ended_ms", "loop_ms")
+_COUNTS = ("input_tokens", "output_tokens")
+
+
+class RunTable(Lazy[RunRow]):
+    """Runs of a history, in their order."""
+
+    def __init__(self, runs: Iterable[RunRow] = ()) -> None:
+        self._ids, self._places = array("q"), array("q")
+        self._kinds: Codes[tuple[Any, ...]] = Codes()
+        self._cases: Codes[tuple[str, str]] = Codes()
+        self._reasons: Codes[str | None] = Codes()
+        self._numbers = tuple(array("d") for _ in _NUMBERS)
+        self._counts = tuple(array("q") for _ in _COUNTS)
+        self._finished = 0
+        for run in runs:
+            self.append(run)
+
+    def append(self, run: RunRow) -> None:
+        """Add a run; its figures are those of the same case, model and repeat."""
+        figures = run.figures
+        self._ids.append(run.id)
+        self._places.append(run.place)
+        self._cases.append((run.case_id, run.case_name))
+        of_run = (run.batch, run.suite, run.model, run.model_of_suite, run.repeat, run.by, run.is_fork)
+        if figures is None:
+            self._kinds.append((*of_run, None))
+            self._reasons.append(None)
+            for column in self._numbers:
+                column.append(_NO_NUMBER)
+            for counts in self._counts:
+                counts.append(_NO_COUNT)
+            return
+        self._finished += 1
+        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired)
+        kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading)
+        self._kinds.append((*of_run, kind))
+        self._reasons.append(figures.reason)
+        for column, name in zip(self._numbers, _NUMBERS, strict=True):
+            value = getattr(figures, name)
+            column.append(_NO_NUMBER if value is None else value)
+        for counts, name in zip(self._counts, _COUNTS, strict=True):
+            value = getattr(figures, name)
+            counts.append(_NO_COUNT if value is None else value)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def at(self, index: int) -> RunRow:
+        batch, suite, model, of_suite, repeat, by, is_fork, _ = self._kinds[index]
+        id_, place, figures = self._ids[index], self._places[index], self.figures_at(index)
+        return RunRow(id_, batch, place, suite, *self._cases[index], model, of_suite, repeat, by, is_fork, figures)
+
+    def figures_at(self, index: int) -> RunSummary | None:
+        """Returns the figures of the run at an index from 0, `None` where it never finished."""
+        _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
+        if kind is None:
+            return None
+        key, status, asked, is_broken, grading, metrics, arguments, repaired = kind
+        score, latency, first, cost, began, ended, loop = [
+            None if (value := column[index]) != value else value for column in self._numbers
+        ]
+        sent, got = [None if (value := column[index]) == _NO_COUNT else value for column in self._counts]
+        assert latency is not None
+        of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
+        of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
+        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments, repaired)
+
+    @property
+    def figures(self) -> Sequence[RunSummary]:
+        """The figures of the runs that are over, in their order."""
+        return _Figures(self, self._finished)
+
+    def over(self) -> Iterator[int]:
+        """Yields the indices of the runs that are over."""
+        return self._kinds.where(lambda kind: kind[-1] is not None)
+
+    @property
+    def unfinished(self) -> frozenset[tuple[str, str, str]]:
+        """Suite, case and model of the runs that are not over."""
+        rows = map(self.at, self._kinds.where(lambda kind: kind[-1] is None))
+        return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
+
+    def of_cases(self, ids: Collection[str]) -> Iterator[RunRow]:
+        """Yields the runs of cases with such ids."""
+        return map(self.at, self._cases.where(lambda case: case[0] in ids))
+
+
+class _Figures(Lazy[RunSummary]):
+    def __init__(self, runs: RunTable, finished: int) -> None:
+        self._runs = runs
+        self._finished = finished
+        self._over = array("L", runs.over()) if finished < len(runs) else range(len(runs))
+
+    def __len__(self) -> int:
+        return self._finished
+
+    def at(self, index: int) -> RunSummary:
+        figures = self._runs.figures_at(self._over[index])
+        assert figures is not None
+        return figures

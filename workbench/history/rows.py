@@ -34,7 +34,7 @@ from workbench.suite.suite_file import CutText, SuiteFile, case_blocks
 from workbench.trajectory.trajectory import TrajectoryError
 
 if TYPE_CHECKING:
-    from workbench.history.outline import Outline
+    from workbench.history.records import Outline
 
 
 class NewSuite:

@@ -15,8 +15,8 @@ from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, RESERVED_NAMES, SWALLOWED, CheckBase, check_names_in
-from workbench.checks.references import file_name_fault, has_stray_dollar, is_module_name
 from workbench.checks.schemas import is_plainly_valid
+from workbench.checks.values import file_name_fault, has_stray_dollar, is_module_name
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeGuard, TypeVar
 
 from workbench.checks.check import Checks, with_parts
-from workbench.checks.references import environment_names
+from workbench.checks.values import environment_names
 from workbench.dataclasses import dataclass
 from workbench.suite.files import LockedError, absolute, locked, resolved
 from workbench.suite.model import Mock, Server, Suite, started_by

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from workbench.checks.references import environment_names, with_variables
+from workbench.checks.values import environment_names, with_variables
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SAID_CHARS

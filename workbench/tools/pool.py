@@ -18,12 +18,11 @@ from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Server, Suite, ToolChange
 from workbench.suite.trust import SuiteNeeds, server_need
 from workbench.tools.answer import ServerError, UntrustedError
-from workbench.tools.changes import changed_definitions
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits, learn_written
 from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
-from workbench.tools.toolbox import Toolbox, offered
+from workbench.tools.toolbox import Toolbox, changed_definitions, offered
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.config.environment import SERVED
-from workbench.config.program import Program
+from workbench.config.program import SERVED, Program
 from workbench.engine.events import BatchListener
 from workbench.evaluation.options import Begin, Opened
 from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment

@@ -9,8 +9,8 @@ from tests.engine.making import Made, make
 from tests.providers.server import Api, Server, base_url_of
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.engine.retries import RetryPolicy
 from workbench.providers.http.endpoints import Endpoints
+from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import RequestFailed, RetryScheduled
 
 SILENCE_S = 0.25

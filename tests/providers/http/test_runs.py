@@ -31,9 +31,9 @@ from tests.providers.server import (
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
 from workbench.engine.plan import plan_runs
-from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.runtime import Runtime
 from workbench.providers.http.endpoints import Endpoints
+from workbench.providers.model import RetryPolicy
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import RequestStarted, RetryScheduled
 

@@ -266,7 +266,12 @@ def test_the_first_screen_loads_nothing_that_is_not_on_it(tmp_path: Path) -> Non
         *("openai", "anthropic", "mcp", "httpx2", "aiohttp", "jsonschema", "tomlkit", "rapidfuzz", "dateutil"),
         *("importlib.metadata", "email", "zipfile"),
         *("textual.widgets._text_area", "textual.document", "rich.syntax", "rich.markdown"),
-        *("workbench.engine.run", "workbench.engine.fork", "workbench.providers.model", "workbench.evaluation.runtime"),
+        *(
+            "workbench.engine.agent_loop",
+            "workbench.engine.fork",
+            "workbench.providers.model",
+            "workbench.evaluation.runtime",
+        ),
         *("workbench.grading.critics", "workbench.analysis"),
         *("workbench.providers.built_in_models", "workbench.providers.http", "workbench.providers.offline"),
         *("workbench.tui.kit.side_screen", "workbench.tui.kit.dialogs", "workbench.tui.acceptance.accept"),

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from workbench.analysis.tool_lint import lint_tools
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.config.secrets import NO_SECRETS
+from workbench.engine.server_calls import Executed
 from workbench.show.spans import cells, plain
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.answer import ToolAnswer
-from workbench.tools.by_hand import Executed
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
 from workbench.trajectory.events import JsonValue, ToolDefinition

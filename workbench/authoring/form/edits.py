@@ -19,7 +19,7 @@ from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
 from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
 from workbench.checks.check import check_name
-from workbench.checks.references import is_function_reference
+from workbench.checks.values import is_function_reference
 from workbench.dataclasses import dataclass
 from workbench.suite.model import derived_id
 from workbench.suite.problems import Place

@@ -18,10 +18,9 @@ from workbench.dataclasses import dataclass
 from workbench.engine.batch import Batch, LaneOf
 from workbench.engine.events import BatchDone, BatchStarted, ClusterSaid, RunDone, RunEvent, StartUp
 from workbench.engine.history_recorder import door_of
-from workbench.engine.known_secrets import written_out
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
-from workbench.engine.retries import RetryPolicy
+from workbench.engine.redaction import written_out
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster.approval_hash import approved_things, samples_of
 from workbench.evaluation.cluster.dask import CLOSE_TIMEOUT_S, DaskCluster, UnreachableError
@@ -48,6 +47,7 @@ from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
 from workbench.history.records import DoneRun
 from workbench.providers.http.rate_limits import Lease
+from workbench.providers.model import RetryPolicy
 from workbench.suite.files import absolute
 from workbench.trajectory.trajectory import Trajectory
 

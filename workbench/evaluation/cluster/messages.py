@@ -9,9 +9,9 @@ from typing import NamedTuple
 from workbench.config.model_book import ModelOptions
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, with_grader
-from workbench.engine.retries import RetryPolicy
 from workbench.evaluation.worker_pool import Happened, Hold, Made
 from workbench.providers.http.rate_limits import Lease
+from workbench.providers.model import RetryPolicy
 from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.suite_file import SuiteFile
 

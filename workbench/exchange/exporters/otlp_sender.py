@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.exchange.exporters.exported import ExportedRun
 from workbench.exchange.exporters.forms import ExportError
 from workbench.exchange.exporters.otlp import Json, resource_spans
@@ -22,6 +21,7 @@ from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_B
 from workbench.numerals import counted
 from workbench.providers.http.clients import Client, beginning_of, tls_context
 from workbench.providers.http.errors import Refused, asked_wait_s, causes_of, proxy_for, shown_url, words_of
+from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.providers.wire.errors import quoted
 from workbench.version import __version__
 

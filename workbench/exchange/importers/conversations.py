@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple, cast
 from workbench.authoring.form.tables import items_at
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.arguments import usable
 from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
@@ -22,7 +21,16 @@ from workbench.suite.model import RepeatRule
 from workbench.suite.render import Table
 from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer
-from workbench.trajectory.events import CallFinished, Deviation, JsonValue, Message, SourceScore, ToolCall, Usage
+from workbench.trajectory.events import (
+    CallFinished,
+    Deviation,
+    JsonValue,
+    Message,
+    SourceScore,
+    ToolCall,
+    Usage,
+    usable,
+)
 
 # What an importer makes of a file: cases, the runs that were made of them, and what it could not take.
 

@@ -25,7 +25,7 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server
 
-from workbench.config.environment import SERVED
+from workbench.config.program import SERVED
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.remote.web.gate import COOKIE, Gate

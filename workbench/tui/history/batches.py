@@ -7,8 +7,7 @@ from functools import partial
 
 from workbench.analysis.over_time import MAX_TREND, TrendKey, trends_of
 from workbench.grading.run_summary import RunSummary
-from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
-from workbench.history.run_table import RunTable
+from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, RunTable
 from workbench.show.doc import Table
 from workbench.show.rows import MEASURED_ROWS, Laid
 from workbench.show.views.batch_list import BatchFacts, batch_table

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from workbench.config.environment import SERVED
+from workbench.config.program import SERVED
 from workbench.dataclasses import dataclass
 
 LOCAL_PAINTS_PER_S = 20

@@ -13,13 +13,13 @@ from workbench.authoring.form.typed import CellError, read_value, shown_value
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.engine.server_calls import Executed
 from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import DISPLAY_LIMIT, JsonLines, safe_lines
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, indented, padded, signed, wrap
 from workbench.show.views.server_output import server_output_lines
 from workbench.show.visible import one_line
-from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
 from workbench.tui.kit.typed_text import value_line

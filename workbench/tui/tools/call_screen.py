@@ -15,7 +15,7 @@ from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.authoring.proposal import table_without_secrets
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.server_calls import ServerOf
+from workbench.engine.server_calls import Executed, ServerOf
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span, title_line
@@ -23,7 +23,6 @@ from workbench.show.visible import one_line
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ServerError, ToolsError
-from workbench.tools.by_hand import Executed
 from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar

@@ -196,7 +196,7 @@ DOORS: tuple[Door, ...] = (
         "What tools are called with goes to their servers as it is, and a case to the subject of its suite.",
         (
             *("tools/server_process.py:StdioTransport._write", "tools/server_process.py:_started_with_watcher"),
-            *("tools/program.py:_write", "tools/watched_start.py:main"),
+            *("engine/subject.py:_write", "tools/watched_start.py:main"),
         ),
     ),
     Door(
