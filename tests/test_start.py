@@ -37,7 +37,6 @@ NOT_FOR_A_RUN = {
         "workbench.providers.http",
         "workbench.providers.wire",
         "workbench.tools.servers",
-        "workbench.engine.server_calls",
     ),
     *("workbench.evaluation.baseline", "workbench.show.json.report", "workbench.engine.stepper"),
     *("workbench.grading.explanation", "workbench.grading.explanation", "workbench.analysis.published.trajectory"),
