@@ -19,13 +19,13 @@ from workbench.config.folders import Folders, bundled
 from workbench.config.program import program_in
 from workbench.engine.events import BatchListener
 from workbench.evaluation.runtime import Runtime
+from workbench.show.views.run_items import ResultItem
 from workbench.tui.audit.screen import AuditScreen
 from workbench.tui.comparison.paired import PairedScreen
 from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.faults.trials import FaultsDialog
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
-from workbench.tui.run_book.shown.items import ResultItem
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.terminal.screenshot import svg_of

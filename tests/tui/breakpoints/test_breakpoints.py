@@ -9,7 +9,7 @@ from textual import events
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.engine.breakpoints import Breakpoint, breakpoint_line
 from workbench.show.glyphs import GLYPHS
-from workbench.tui.run_book.shown.items import CallItem
+from workbench.show.views.run_items import CallItem
 
 LIGHTS = "tool set_lights"
 AT_CALL = f"{GLYPHS.breakpoint} {GLYPHS.call} set_lights"

@@ -10,6 +10,18 @@ from workbench.engine.breakpoints import Breakpoint, breakpoint_line, breakpoint
 from workbench.grading.grade import ArgumentVerdict
 from workbench.show.lazy_lines import GrowingText
 from workbench.show.spans import Line, Span, plain
+from workbench.show.views.run_items import (
+    CallItem,
+    HoldItem,
+    Item,
+    MessageItem,
+    OutcomeItem,
+    ResultItem,
+    RoundItem,
+    TextItem,
+)
+from workbench.show.views.run_lines import call_lines
+from workbench.show.views.run_view import RunPlace
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.breakpoints.lines import (
@@ -20,18 +32,6 @@ from workbench.tui.breakpoints.lines import (
     completions_of,
 )
 from workbench.tui.kit.typed_text import with_breakpoint
-from workbench.tui.run_book.shown.items import (
-    CallItem,
-    HoldItem,
-    Item,
-    MessageItem,
-    OutcomeItem,
-    ResultItem,
-    RoundItem,
-    TextItem,
-)
-from workbench.tui.run_book.shown.places import RunPlace
-from workbench.tui.trajectory.call_lines import call_lines
 
 TABLE: dict[str, Any] = {
     "user": "Dim the lights.",

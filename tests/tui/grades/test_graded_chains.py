@@ -13,6 +13,8 @@ from tests.trajectory.scripts import stamped
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.show.spans import plain
+from workbench.show.views.run_grade import expected_of
+from workbench.show.views.run_view import RunView
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import (
     EventPayload,
@@ -31,8 +33,6 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import fold
 from workbench.tui.grades.lines import grade_page
 from workbench.tui.grades.state import GradesState
-from workbench.tui.run_book.shown.grade import expected_of
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 WEATHER: CallSpec = ("weather", {"city": "Oslo"})

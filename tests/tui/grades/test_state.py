@@ -22,7 +22,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue, RunFinished, ToolDefinition
 from workbench.tui.grades.lines import ROWS, copied_grade, disagreement_text, grade_page, list_line
-from workbench.tui.grades.pairing_lines import SIDE_BY_SIDE_CELLS
+from workbench.tui.grades.pairing import SIDE_BY_SIDE_CELLS
 from workbench.tui.grades.state import GradesState
 
 HOSTILE = "\x1b[31m[/nope]\u202e list[int]\r\n\0 漢字"

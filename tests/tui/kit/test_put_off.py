@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from workbench.show.spans import plain
+from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import (
     Event,
     Message,
@@ -14,7 +15,6 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 

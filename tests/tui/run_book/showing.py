@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tests.trajectory.scripts import stamped
 from workbench.show.spans import plain
+from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -18,7 +19,6 @@ from workbench.trajectory.events import (
     RunStarted,
     ToolDefinition,
 )
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 EVERYTHING = 1_000_000

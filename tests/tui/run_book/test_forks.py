@@ -18,6 +18,7 @@ from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import PlannedRun, plan_fork, plan_runs
 from workbench.grading.grade import RunResult, StepGrade
 from workbench.grading.status import Status
+from workbench.show.views.run_view import RunPlace
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, Paused, StepStarted
 from workbench.trajectory.trajectory import Trajectory, fold
@@ -25,7 +26,6 @@ from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.forks import branch_number, branch_text, place_text
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.summaries import CaseSummary, Counts, deciding_run
 from workbench.tui.runs.fork_draft import ForkDraft, fork_draft
 

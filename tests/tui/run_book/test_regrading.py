@@ -21,6 +21,8 @@ from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.run import graded_run
 from workbench.grading.status import Status
+from workbench.show.views.run_items import OutcomeItem
+from workbench.show.views.run_lines import lines_of
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.trajectory import Trajectory, fold
@@ -28,8 +30,6 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.regrading import Regrading
 from workbench.tui.run_book.shelf import WHOLE_RUNS
-from workbench.tui.run_book.shown.items import OutcomeItem
-from workbench.tui.trajectory.item_lines import lines_of
 
 PATH = Path("s.toml")
 TEXT = """

@@ -18,12 +18,12 @@ from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
+from workbench.show.views.run_view import RunView
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.tui.failures.state import FailureList
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
-from workbench.tui.run_book.shown.view import RunView
 
 SAMPLES = Path(__file__).parents[3] / "sample_suites"
 

@@ -8,6 +8,7 @@ from tests.tui.run_book.showing import ASKED, CHANGED, START, WRITTEN, answered,
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.show.spans import plain
+from workbench.show.views.run_view import RunView
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallEdited,
@@ -24,7 +25,6 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 

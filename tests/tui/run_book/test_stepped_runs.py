@@ -23,7 +23,9 @@ from tests.tui.run_book.showing import (
 )
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.status import Status
-from workbench.show.search import found_in, pattern_for
+from workbench.show.views.run_items import CallItem, ResultItem, RoundItem, SetAsideItem
+from workbench.show.views.run_text import copied_text
+from workbench.show.views.run_view import RunPlace, RunView
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -41,12 +43,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.run_book.shown.items import CallItem, ResultItem, RoundItem, SetAsideItem
-from workbench.tui.run_book.shown.places import RunPlace
-from workbench.tui.run_book.shown.view import RunView
-from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.run_lines import RunLines
-from workbench.tui.trajectory.search import times_in
 
 
 @given(scripts())
@@ -247,14 +244,9 @@ def test_what_was_changed_and_what_it_was_are_both_found(text: str) -> None:
         ResultEdited("a", "sun", False, "rain", False),
         Paused("step by step", None, "request", 2),
     )
-    pattern = pattern_for(text)
-    assert pattern is not None
     lines = RunLines(view, 60)
-    for index, item in enumerate(view.items):
-        lines.toggle(index)
-        shown = [lines.line(at) for at in range(lines.start_of(index), lines.start_of(index + 1))]
-        assert times_in(item, pattern) == len(found_in(shown, pattern))
-    assert sum(times_in(item, pattern) for item in view.items) == 1
+    lines.search(text)
+    assert lines.matches == 1
 
 
 # Set aside

@@ -13,6 +13,10 @@ from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
+from workbench.show.views.run_grade import PlacedCall
+from workbench.show.views.run_items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
+from workbench.show.views.run_text import copied_text
+from workbench.show.views.run_view import RunView
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -37,10 +41,6 @@ from workbench.trajectory.events import (
     Usage,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.run_book.shown.grade import PlacedCall
-from workbench.tui.run_book.shown.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
-from workbench.tui.run_book.shown.view import RunView
-from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.run_lines import RunLines
 
 EVERYTHING = 1_000_000

@@ -10,6 +10,7 @@ from tests.providers.server import HANG, Answer, Server
 from tests.providers.server.formats import blocks_of, sse
 from tests.tui.in_terminal import Terminal
 from workbench.show.spans import plain
+from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallStarted,
@@ -23,7 +24,6 @@ from workbench.trajectory.events import (
     RetryScheduled,
     TextDelta,
 )
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -13,9 +13,9 @@ from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation,
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import ForkPoint
 from workbench.engine.plan import PlannedRun
+from workbench.show.views.run_items import Item, OutcomeItem, ResultItem, RoundItem
 from workbench.trajectory.events import Paused
 from workbench.trajectory.recording import read_recording
-from workbench.tui.run_book.shown.items import Item, OutcomeItem, ResultItem, RoundItem
 from workbench.tui.runs.dialogs import TrustScreen
 from workbench.tui.stepping.forking import ForkScreen
 

@@ -12,6 +12,7 @@ from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.authoring.form.tables import items_at
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, Regenerate, SkipCall
 from workbench.providers.model import HttpRequest
+from workbench.show.views.run_items import CallItem
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -27,7 +28,6 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.recording import read_recording
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.run_book.shown.items import CallItem
 
 # Going on
 

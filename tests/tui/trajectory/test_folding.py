@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from workbench.show.spans import plain
+from workbench.show.views.run_items import CallItem, ResultItem
+from workbench.show.views.run_lines import lines_of
+from workbench.show.views.run_text import copied_text
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.run_book.shown.items import CallItem, ResultItem
-from workbench.tui.trajectory.copied import copied_text
-from workbench.tui.trajectory.item_lines import lines_of
 
 
 def test_a_long_result_is_folded_until_it_is_expanded() -> None:

@@ -15,6 +15,7 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, 
 from workbench.grading.status import Status
 from workbench.show.lazy_lines import JsonLines, texts_of
 from workbench.show.spans import Line, cells, plain
+from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -27,7 +28,6 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 SCREEN_ROWS = 40

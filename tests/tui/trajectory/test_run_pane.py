@@ -9,7 +9,7 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conve
 from workbench.show.spans import Line, Span, cells, plain
 from workbench.trajectory.events import Event, JsonValue
 from workbench.trajectory.trajectory import fold
-from workbench.tui.trajectory.run_tabs import tabs_line
+from workbench.tui.trajectory.pane import tabs_line
 
 RIGHT: list[tuple[str, dict[str, JsonValue]]] = [
     ("set_lights", {"room": "living room", "brightness": 9}),

@@ -8,6 +8,7 @@ from tests.trajectory.scripts import stamped
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, opening, suites_in
 from workbench.engine.plan import PlannedRun
 from workbench.show.spans import plain
+from workbench.show.views.run_view import RunPlace
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -27,7 +28,6 @@ from workbench.trajectory.events import (
     Usage,
 )
 from workbench.trajectory.trajectory import fold
-from workbench.tui.run_book.shown.places import RunPlace
 
 WRITTEN: dict[str, JsonValue] = {"room": "living room", "brightness": 60, "speed": 2}
 CHANGED: dict[str, JsonValue] = {"room": "living room", "brightness": 20, "scene": "movie"}

@@ -9,10 +9,10 @@ from tests.chains import chain_happenings, step_happenings
 from tests.trajectories import CallSpec
 from tests.tui.apps import Opened, opened, opening, suites_in
 from workbench.engine.plan import PlannedRun
+from workbench.show.views.run_items import StepItem
 from workbench.trajectory.events import EventPayload
 from workbench.tui.case.form.view import FormView
 from workbench.tui.grades.screen import GradesScreen
-from workbench.tui.run_book.shown.items import StepItem
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.view import SuiteTree
 

@@ -23,6 +23,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import compact_json
 from workbench.show.spans import Line, Span, cut, cut_line, padded
+from workbench.show.views.run_items import CallItem, MissingItem, ResultItem, StepItem
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -31,7 +32,6 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
 from workbench.tui.terminal.theming import Ground
 
 if TYPE_CHECKING:

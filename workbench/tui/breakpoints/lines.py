@@ -10,13 +10,13 @@ from workbench.engine.breakpoints import KINDS, Breakpoint, BreakpointError, bre
 from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span, behind, cut_line, wrap
+from workbench.show.views.run_items import CallItem, HoldItem, Item, MissingItem, OutcomeItem, ResultItem, RoundItem
+from workbench.show.views.run_view import RunPlace
 from workbench.show.visible import one_line
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, key_text
 from workbench.suite.render import one_line as toml_line
 from workbench.tui.breakpoints.project import Breakpoints
-from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, MissingItem, OutcomeItem, ResultItem, RoundItem
-from workbench.tui.run_book.shown.places import RunPlace
 
 NOTHING_IN_RUN = "put the cursor on a call, one of its arguments, its result, or a request"
 NOTHING_IN_FORM = "put the cursor on an expected call, a step, a mock, or one of their arguments"

@@ -29,9 +29,8 @@ from workbench.show.spans import (
 )
 from workbench.show.views.grades import failed_steps, issue_text, metric_text
 from workbench.show.visible import one_line
-from workbench.tui.grades.pairing_lines import pairing_blocks
+from workbench.tui.grades.pairing import pairing_blocks, shown_steps, step_lines
 from workbench.tui.grades.state import GradesState, status_of
-from workbench.tui.grades.step_lines import shown_steps, step_lines
 
 ROWS = 3
 """The rows of each grader in the list: its name, and two of the reason."""

@@ -10,11 +10,11 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, LazyLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, paragraph, signed, spread
+from workbench.show.views.run_view import RunView
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Event
 from workbench.tui.observing.live import LiveRecording, Seen, State
 from workbench.tui.observing.state import Conversations
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.trajectory.run_lines import RunLines
 
 _SIGNS: dict[State, tuple[str, Role, str]] = {

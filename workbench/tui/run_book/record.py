@@ -20,13 +20,13 @@ from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.show.spans import Message
+from workbench.show.views.run_grade import expected_of
+from workbench.show.views.run_view import RunView
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.run_book.counting import Spend, spend_of
 from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
-from workbench.tui.run_book.shown.grade import expected_of
-from workbench.tui.run_book.shown.view import RunView
 
 if TYPE_CHECKING:
     from workbench.analysis.alignment import Difference

@@ -23,12 +23,11 @@ from workbench.show.lazy_lines import (
     text_rows,
 )
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
+from workbench.show.views.run_lines import MAX_NAME_CELLS, MAX_RESULT_CHARS
 from workbench.show.visible import one_line
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.tui.run_pair.state import Entry, Fold, PairState
-from workbench.tui.trajectory.argument_lines import MAX_NAME_CELLS
-from workbench.tui.trajectory.call_lines import MAX_RESULT_CHARS
 from workbench.tui.trajectory.headline import headline, run_name
 
 INDENT = 2

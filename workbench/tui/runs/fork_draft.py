@@ -13,6 +13,7 @@ from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
 from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.engine.turns import turns_of
 from workbench.grading.status import Status
+from workbench.show.views.run_view import RunPlace
 from workbench.suite.settings import settings_of
 from workbench.suite.variants import (
     has_variant_of,
@@ -26,7 +27,6 @@ from workbench.trajectory.events import Paused, ResultReceived
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shown.places import RunPlace
 
 TextName = Literal["system", "result"]
 

@@ -27,8 +27,7 @@ from workbench.tui.shell.borders import Splitter
 from workbench.tui.shell.messages import run_message
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.trajectory.pane import RunPane
-from workbench.tui.trajectory.run_tabs import RunChoice
+from workbench.tui.trajectory.pane import RunChoice, RunPane
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.auditing import Auditor
 from workbench.tui.tree.lines import tree_message

@@ -10,7 +10,7 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSituation, Shown, Typing, key_for
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.panes import PanesScreen
-from workbench.tui.trajectory.run_tabs import run_name
+from workbench.tui.trajectory.pane import run_name
 from workbench.tui.tree.selection import any_runnable_below, can_run
 
 

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from workbench.grading.grade import RunResult, disagree
 from workbench.grading.run_summary import RunSummary
-from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
-from workbench.numerals import cost_text, counted, duration_text, score_text, short_tokens_text
+from workbench.numerals import cost_text, duration_text, score_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, signed
-from workbench.show.views.by_hand import changes_by_hand, unread_text
-from workbench.show.views.grade_move_kinds import Move, graded_text
-from workbench.show.views.grades import failed_steps, issue_text, metric_text, why_passed
-from workbench.show.views.server_output import server_output_lines
-from workbench.show.views.values import usage_text
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label
-from workbench.trajectory.events import FinishReason
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shown.items import OutcomeItem
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
@@ -90,96 +81,3 @@ def _going(run: RunRecord) -> tuple[str, str, Role]:
     if run.held:
         return GLYPHS.held, "held", "warned"
     return GLYPHS.running, run.standing, "running"
-
-
-ENDINGS: dict[FinishReason, str] = {
-    "decided": "the case covers the first decision only; its calls were graded but not run",
-    "step failed": "the chain ends here: it stops at the first step that fails",
-    "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
-    "refused": "the model refused to answer",
-    "truncated": "the answer was cut off at the token limit: raise `max_tokens` of the model",
-    "sent too much": "the answer was not read to its end: it is longer than any suite needs",
-    "stopped": "you stopped this run; it is not graded",
-    "timed out": "the run took longer than its time limit",
-}
-"""Explanations of endings other than an answer."""
-
-
-def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
-    """Return the last lines of a run."""
-    if item.result is None:
-        return [(Span(f" {GLYPHS.running} grading", "running"),)]
-    result = item.result
-    lines = [cut_line(_verdict(result), width)]
-    if why := why_passed(result):
-        lines += signed(" ", why, "muted", width, 1)
-    if item.former is not None and Move(item.former, result).moved:
-        lines += signed(" ", f"regraded; was {graded_text(item.former)} when it ran", "muted", width, 1)
-    if result.not_regraded is not None:
-        lines += signed(GLYPHS.warned, result.not_regraded, "warned", width, 1)
-    grade = result.grade
-    if result.status == Status.ERROR:
-        lines += signed(" ", result.error or "the run ended without an error message", "error", width, 1)
-        if item.finish is not None and item.finish.server_output is not None:
-            lines += server_output_lines(item.finish.server_output, width, 3)
-        lines += signed(" ", "Not graded: this is not the model's fault and counts in no score.", "muted", width, 1)
-    elif result.status == Status.SKIPPED:
-        lines += signed(" ", result.error or "the suite says so", "muted", width, 1)
-    elif result.status == Status.STOPPED:
-        lines += signed(" ", ENDINGS["stopped"], "muted", width, 1)
-    elif item.finish is not None and item.finish.reason in ENDINGS:
-        lines += signed(" ", ENDINGS[item.finish.reason], "muted", width, 1)
-    if never := [step.step for step in result.steps if step.status is None]:
-        steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
-        lines += signed(GLYPHS.skipped, f"{steps} never reached", "muted", width, 1)
-    if changes := changes_by_hand(result.trajectory):
-        text = f"a person changed {counted(changes, 'thing')}"
-        text = f"graded by what the model wrote itself; {text}" if grade is not None else text
-        lines += signed(GLYPHS.by_hand, text, "accent", width, 1)
-    if unread := unread_text(result.trajectory):
-        lines += signed(GLYPHS.by_hand, unread, "warned", width, 1)
-    if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
-        lines += signed(GLYPHS.failed, failed_steps(result.steps), "failed", width, 1)
-    for issue in item.issues:
-        role: Role = "failed" if issue.decides else "warned"
-        sign = GLYPHS.failed if issue.decides else GLYPHS.warned
-        lines += signed(sign, issue_text(issue), role, width, 1)
-    for metric in result.metrics if expanded or result.status != Status.PASSED else ():
-        sign, role = passed_if(metric.holds).mark
-        lines += signed(sign, metric_text(metric), role, width, 1)
-    if grade is not None and grade.reason and (expanded or (result.status != Status.PASSED and not grade.issues)):
-        lines += signed(" ", grade.reason, "muted", width, 1)
-    if facts := _facts(result):
-        lines += signed(" ", facts, "muted", width, 1)
-    return lines
-
-
-def _verdict(result: RunResult) -> Line:
-    sign, role = result.status.mark
-    grade = result.grade
-    line: Line = (Span(f" {sign} {result.status}", role),)
-    if grade is None:
-        return (*line, Span(f": {result.error}", role)) if result.status == Status.NOT_GRADED else line
-    if grade.score is not None:
-        line = (*line, Span(f"  {score_text(grade.score, '')}", "strong"))
-    named = grade.grader if grade.verdict != NOT_APPLICABLE else f"not graded: {grade.reason}"
-    line = (*line, Span(f"  {named}", "muted"))
-    if disagree(result.grades):
-        line = (*line, Span(f"  {GLYPHS.disagree} graders disagree: =", "warned"))
-    return line
-
-
-def _facts(result: RunResult) -> str:
-    trajectory = result.trajectory
-    if not trajectory.rounds:
-        return ""
-    parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
-    if trajectory.model_latency_ms:
-        parts.append(f"model {duration_text(trajectory.model_latency_ms)}")
-    if result.limited_ms not in (0, trajectory.model_latency_ms):
-        parts.append(f"whole loop {duration_text(result.limited_ms)}")
-    if trajectory.held_ms:
-        parts.append(f"held {duration_text(trajectory.held_ms)}")
-    if trajectory.usage is not None:
-        parts.append(usage_text(trajectory.usage))
-    return f" {GLYPHS.dot} ".join(parts)

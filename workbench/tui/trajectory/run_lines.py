@@ -11,10 +11,9 @@ from typing import NamedTuple
 from workbench.show.lazy_lines import LaidOut
 from workbench.show.search import Found, found_in, marked, pattern_for
 from workbench.show.spans import Line, Role
-from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, ResultItem, StepItem
-from workbench.tui.run_book.shown.view import RunView
-from workbench.tui.trajectory.item_lines import lines_of, rough_height
-from workbench.tui.trajectory.search import times_in
+from workbench.show.views.run_items import CallItem, HoldItem, Item, ResultItem, StepItem
+from workbench.show.views.run_lines import lines_of, rough_height
+from workbench.show.views.run_view import RunView
 
 
 class Place(NamedTuple):
@@ -171,8 +170,13 @@ class RunLines(LaidOut):
             self._times = [0] * len(self._items)
             return
         self._times = [
-            times_in(item, pattern) if not longer or before[index] else 0 for index, item in enumerate(self._items)
+            self._times_in(item, pattern) if not longer or before[index] else 0
+            for index, item in enumerate(self._items)
         ]
+
+    def _times_in(self, item: Item, pattern: re.Pattern[str]) -> int:
+        """Return the number of matches in an item when expanded."""
+        return len(found_in(lines_of(item, self.width, expanded=True), pattern))
 
     def _matches_in(self, item: int) -> list[Found]:
         if self._pattern is None or not self._times[item]:
@@ -223,7 +227,7 @@ class RunLines(LaidOut):
                 self._times.append(0)
             self._measure(item)
             if self._pattern is not None:
-                self._times[item] = times_in(self._items[item], self._pattern)
+                self._times[item] = self._times_in(self._items[item], self._pattern)
 
     def lay_out(self, item: int) -> Sequence[Line]:
         shown = self._items[item]

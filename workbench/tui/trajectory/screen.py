@@ -14,13 +14,13 @@ from workbench.dataclasses import dataclass
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.grades import why_not_graded
+from workbench.show.views.run_text import copied_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import MOVING, Shown, Situation, action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.run_book.record import RunRecord, waiting_message
-from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.headline import headline, run_name
 from workbench.tui.trajectory.view import RunList, SearchedRun
 

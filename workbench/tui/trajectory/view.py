@@ -12,17 +12,16 @@ from textual.message import Message
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, message_lines
 from workbench.show.spans import Message as Text
+from workbench.show.views.run_items import CallItem, Item
+from workbench.show.views.run_lines import held_action
+from workbench.show.views.run_view import RunPlace, RunView
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.typed_text import with_breakpoint
-from workbench.tui.run_book.shown.items import CallItem, Item
-from workbench.tui.run_book.shown.places import RunPlace
-from workbench.tui.run_book.shown.view import RunView
 from workbench.tui.stepping.actions import StepActions
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.trajectory.actions import ShownRunActions
-from workbench.tui.trajectory.call_lines import held_action
 from workbench.tui.trajectory.run_lines import Place, RunLines
 
 _AROUND_HELD = 5

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
+from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, RunItems, StepItem
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.problems import Place
-from workbench.tui.run_book.shown.item_list import RunItems
-from workbench.tui.run_book.shown.items import CallItem, ForkItem, Item, MissingItem, StepItem
 
 PlacedCall = tuple[Place, ExpectedCall]
 """An expected call and its place in the case."""

@@ -8,32 +8,41 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.checks.check import describe
+from workbench.checks.check import describe, describe_whole
 from workbench.grading.explanation import Account, Amount, in_numbers
-from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.grade import ArgumentVerdict, CallPairing, StepGrade
 from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.numerals import figure
+from workbench.grading.status import Status
+from workbench.grading.traits import GraderTraits
+from workbench.numerals import counted, figure, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.highlight import json_line
+from workbench.show.highlight import cut_json, json_line
 from workbench.show.lazy_lines import compact_json
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread, wrap, wrap_line
-from workbench.show.visible import one_line
-from workbench.tui.grades.pairing_arguments import (
-    EARNED_CELLS,
-    INDENT,
-    UNFOLDED,
-    Columns,
-    amount_text,
-    argument_lines,
-    with_earned,
+from workbench.show.spans import (
+    ELLIPSIS,
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    cells,
+    cut,
+    cut_line,
+    indented,
+    padded,
+    signed,
+    spread,
+    wrap,
+    wrap_line,
 )
+from workbench.show.views.grades import issue_text
+from workbench.show.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
-from workbench.tui.grades.step_lines import silent_lines, silent_steps, step_label
 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on, expected and actual calls are side by side."""
@@ -278,3 +287,182 @@ def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Li
         return []
     text = one_line(f" {GLYPHS.dot} ".join(parts))
     return [(Span(" " * INDENT), Span(row, role)) for row in wrap(text, max(width - INDENT, 10))]
+
+
+INDENT = 4
+EARNED_CELLS = 19
+
+_FOLDED, UNFOLDED = 2_000, 20_000
+"""Characters of a value that are considered, on one row and on several."""
+
+
+class Columns(NamedTuple):
+    """The widths of the columns. If there is only room for one, `expected` is 0 and the expected value goes below."""
+
+    name: int
+    expected: int
+    got: int
+
+
+def argument_lines(
+    state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict, columns: Columns, width: int
+) -> list[Line]:
+    """Return the lines of one argument: name, expected value, actual value, verdict and score."""
+    sign, role = _sign(verdict)
+    earned = f"{sign} {_earned(verdict, state.traits)}".rstrip()
+    if pairing.call is None and not verdict.weight:
+        earned = ""
+    label = padded(one_line(verdict.argument), columns.name)
+    lead = Span(" " * INDENT + label + "  ", "key")
+    expected = _asked(state, pairing, verdict)
+    asked = expected if verdict.expected.startswith("not ") else f"expected {expected}"
+    given = verdict.given and pairing.call is not None
+    got = "not given" if pairing.call is not None else ""
+    if verdict.given or verdict.got is not None:
+        got = compact_json(verdict.got, UNFOLDED if state.more else _FOLDED) + ("" if verdict.given else " by default")
+    lines: list[Line] = []
+    if columns.expected:
+        left = wrap(expected, columns.expected) if state.more else [cut(expected, columns.expected)]
+        right = _value(got, given, columns.got - 2, whole=state.more)
+        for row, (one, other) in enumerate(zip_longest(left, right, fillvalue=None)):
+            start = lead if row == 0 else Span(" " * cell_len(lead.text))
+            line: Line = (start, Span(padded(one or "", columns.expected) + "  ", "muted"), *(other or EMPTY))
+            lines.append(with_earned(line, earned if row == 0 else "", role, width))
+    else:
+        rows = _value(got if pairing.call is not None else asked, given, columns.got, whole=state.more)
+        lines.append(with_earned((lead, *rows[0]), earned, role, width))
+        lines += indented(rows[1:], cell_len(lead.text))
+        if pairing.call is not None and verdict.holds is not True:
+            lines += _below(asked, width, state.more)
+    if (
+        state.more
+        and verdict.why not in ("", got, verdict.expected)
+        and verdict.holds is not True
+        and pairing.call is not None
+    ):
+        lines += _below(one_line(verdict.why), width, True)
+    return lines
+
+
+def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
+    """Return the expected value of an argument, in full with `more`."""
+    assert pairing.expected_call is not None
+    checks = state.expected[pairing.expected_call].args or {}
+    if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
+        return one_line(describe_whole(checks[verdict.argument])[:UNFOLDED])
+    return one_line(verdict.expected)
+
+
+def _below(text: str, width: int, whole: bool) -> list[Line]:
+    """Return a note below an argument."""
+    room = width - INDENT - 4
+    rows = wrap(text, room) if whole else [cut(text, room)]
+    return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
+
+
+def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
+    """Return a value in one row, or the `whole` of it in as many as it needs."""
+    if not whole:
+        return [cut_json(text, room) if given else (Span(cut(text, room), "muted"),)]
+    return wrap_line(json_line(text) if given else (Span(text, "muted"),), room)
+
+
+def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
+    """Put a score into the last column of a line."""
+    if not earned:
+        return cut_line(line, width)
+    at = width - EARNED_CELLS + 1
+    line = cut_line(line, at - 1)
+    return (*line, Span(" " * (at - cells(line))), Span(cut(earned, EARNED_CELLS - 1), role))
+
+
+def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
+    if verdict.holds is None:
+        return GLYPHS.dot, "muted"
+    if not verdict.holds:
+        return GLYPHS.failed, "failed"
+    return (GLYPHS.warned, "warned") if verdict.score < verdict.weight - ROUNDING_SLACK else (GLYPHS.passed, "passed")
+
+
+def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
+    if not traits.scores_arguments:
+        return ""
+    if not verdict.listed:
+        return figure(verdict.score) if verdict.score else ""
+    if verdict.holds is None:
+        return "not judged"
+    if not verdict.counted:
+        return "not counted"
+    if traits.arguments_weigh_alike:
+        return amount_text(verdict.score / verdict.weight, 1.0)
+    return amount_text(verdict.score, verdict.weight)
+
+
+def amount_text(earned: float, weight: float) -> str:
+    """Format how much of a maximum was earned."""
+    return f"{figure(earned)} of {figure(weight)}"
+
+
+MAX_STEPS = 200
+"""The number of steps shown."""
+
+MAX_ISSUES = 20
+"""The number of issues shown for one step."""
+
+_WHY_INDENT = 4
+
+
+def step_label(number: int | None) -> str:
+    """Return the beginning of a line about a step, empty if there is none."""
+    return f" step {number}  " if number is not None else ""
+
+
+def shown_steps(state: GradesState) -> Sequence[StepGrade]:
+    """Return the steps of a chain as judged by the deciding grader, none for other graders."""
+    return state.result.steps if state.decides(state.selected) else ()
+
+
+def step_lines(state: GradesState, width: int) -> list[Line]:
+    """Return the lines of these steps: score, reason and issues."""
+    steps = shown_steps(state)
+    if not steps:
+        return []
+    lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
+    for step in steps[:MAX_STEPS]:
+        sign, role = step.status.mark if step.status is not None else (GLYPHS.skipped, "muted")
+        figures = "" if step.score is None else f"  {score_text(step.score, '')}"
+        text = f"step {step.step}  {step.status or 'not reached'}{figures}"
+        lines += signed(sign, text, role, width, 1)
+        if step.why and (step.status != Status.PASSED or state.more):
+            rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
+            lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
+        for issue in step.issues[:MAX_ISSUES]:
+            lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
+        if len(step.issues) > MAX_ISSUES:
+            more = f"{GLYPHS.running} {counted(len(step.issues) - MAX_ISSUES, 'more issue')}"
+            lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))
+    if len(steps) > MAX_STEPS:
+        lines.append((Span(f"   {GLYPHS.running} {counted(len(steps) - MAX_STEPS, 'more step')}", "comment"),))
+    return lines
+
+
+def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
+    """Return the lines of a step without a call, with its share of the score."""
+    most = 1 / state.selected.numbers["items"]
+    role: Role = "muted" if step.reached else "failed"
+    share, outcome = (most, "right not to call") if step.reached else (0.0, "never reached")
+    worth = f"{outcome} {GLYPHS.dot} adds {figure(share)} of {figure(most)}"
+    head: Line = (Span(step_label(step.number), "muted"), Span("no call expected", "comment"))
+    return [cut_line(head, width), cut_line((Span(" " * _WHY_INDENT), Span(worth, role)), width)]
+
+
+def silent_steps(state: GradesState) -> list[SilentStep]:
+    """Return the steps that count in the score but have no pairing: no call was expected and none was made."""
+    if not state.traits.counts_silent_steps or state.selected.score is None:
+        return []
+    paired = {state.step_of(pairing) for pairing in state.selected.pairings}
+    return [
+        SilentStep(number, reached is not None)
+        for number, reached in enumerate(state.reached, 1)
+        if number not in paired
+    ]

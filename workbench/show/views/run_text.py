@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.show.lazy_lines import TOO_DEEP
 from workbench.show.spans import plain
 from workbench.show.views.grades import issue_text
-from workbench.trajectory.events import JsonValue
-from workbench.tui.run_book.shown.items import (
+from workbench.show.views.run_items import (
     CallItem,
     ForkItem,
     HoldItem,
@@ -26,10 +25,12 @@ from workbench.tui.run_book.shown.items import (
     TextItem,
     ToolsItem,
 )
-from workbench.tui.trajectory.item_lines import lines_of
+from workbench.show.views.run_lines import lines_of
+from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest
+
 
 _UNBROKEN = 200
 """The width in which short items fit on one line."""
