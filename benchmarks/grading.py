@@ -27,8 +27,7 @@ from workbench.checks.check import EMPTY_CONTEXT
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
-from workbench.grading.graders import GRADERS
-from workbench.grading.run import grade_run
+from workbench.grading.run import GRADER_OF, grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue, RunFinished, ToolCall
@@ -98,7 +97,7 @@ def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments
         "arguments compared with ==": lambda: [
             record.arguments == arguments for record, arguments in zip(run.calls, wanted, strict=True)
         ],
-        **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADERS.items()},
+        **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADER_OF.items()},
         "all of them": lambda: grade_run(suite, case, run),
         "all of them, cold": lambda: grade_run(suite, next(fresh), run),
     }

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.cells import columns
-from workbench.analysis.intervals import passing, share_interval, z_of
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, paired
-from workbench.analysis.significance import _ENUMERATED, DRAWS, LEVEL, STEPS, mcnemar
+from workbench.analysis.statistics import _ENUMERATED, DRAWS, LEVEL, STEPS, mcnemar, passing, share_interval, z_of
 
 PAGE = (Path(__file__).parents[1] / "docs" / "comparing.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())

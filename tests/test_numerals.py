@@ -22,8 +22,8 @@ from workbench.tui.run_book.stored import ReadBatches
 ROOT = Path(__file__).parents[1] / "workbench"
 
 NOT_FOR_SHOWING = {
-    "analysis/published": "numbers as the systems that are reproduced there round them",
-    "analysis/significance.py": "steps of a grid",
+    "analysis/published_reports.py": "numbers as the systems that are reproduced there round them",
+    "analysis/statistics.py": "steps of a grid",
     "analysis/estimate.py": "an estimate in whole tokens",
     "remote/attached/wire.py": "whole milliseconds on a socket",
     "authoring/expected_calls.py": "a tolerance that is written into a suite",
@@ -33,7 +33,7 @@ NOT_FOR_SHOWING = {
     "grading/explanation.py": "a score that the reproduced system rounds",
     "grading/scoring.py": "a share of an argument, which is never shown as all or nothing",
     "exchange/observed/tee.py": "microseconds in recordings",
-    "providers/http/slots.py": "microseconds in recordings",
+    "providers/http/endpoints.py": "microseconds in recordings",
     "show/html/scatter.py": "coordinates of a drawing",
     "show/junit.py": "seconds of the format",
     "show/views/timing.py": "microseconds in JSON",

@@ -39,7 +39,7 @@ NOT_FOR_A_RUN = {
         "workbench.tools.servers",
     ),
     *("workbench.evaluation.baseline", "workbench.show.json.report", "workbench.engine.stepper"),
-    *("workbench.grading.explanation", "workbench.grading.explanation", "workbench.analysis.published.trajectory"),
+    "workbench.grading.explanation",
     *("urllib.request", "http.client", "rich.text", "multiprocessing"),
     *("importlib.metadata", "importlib.resources", "email", "zipfile"),
 }

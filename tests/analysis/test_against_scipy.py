@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.intervals import _beta_below, share_interval
-from workbench.analysis.significance import LEVEL, mcnemar, permutation
+from workbench.analysis.statistics import LEVEL, _beta_below, mcnemar, permutation, share_interval
 
 
 def _binomtest(good: int, of: int) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.analysis.audit.audit import audit_suite
-from workbench.analysis.audit.tool_table import ToolTable
-from workbench.analysis.audit.unmeetable import unmeetable
+from workbench.analysis.audit.unmeetable import ToolTable, unmeetable
 from workbench.suite.model import Suite
 
 Table = dict[str, Any]

@@ -13,17 +13,19 @@ import pytest
 
 from tests.analysis.cells import columns, ran
 from workbench.analysis.comparison import Cell, cell_of, model_totals
-from workbench.analysis.intervals import (
+from workbench.analysis.paired import Paired, paired
+from workbench.analysis.statistics import (
+    LEVEL,
     bounded_interval,
     design_effect,
     detectable_share,
+    mcnemar,
     mean_difference_interval,
     paired_shares_interval,
+    permutation,
     standard_error,
     student,
 )
-from workbench.analysis.paired import Paired, paired
-from workbench.analysis.significance import LEVEL, mcnemar, permutation
 from workbench.grading.status import Status
 
 REQUESTS, VARIATIONS, TRIALS = 10, 6, 400

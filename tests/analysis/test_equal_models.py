@@ -16,7 +16,7 @@ import pytest
 from tests.analysis.equal_models import equal_models
 from workbench.analysis.paired import paired, together
 from workbench.analysis.side_by_side import MAX_ALL_PAIRS
-from workbench.analysis.significance import LEVEL
+from workbench.analysis.statistics import LEVEL
 
 PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
 TWO = (2, 60, 4_000)

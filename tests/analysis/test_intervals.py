@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.intervals import (
+from workbench.analysis.statistics import (
+    LEVEL,
     agreeing,
     bounded_interval,
     mean_difference_interval,
@@ -18,7 +19,6 @@ from workbench.analysis.intervals import (
     share_interval,
     z_of,
 )
-from workbench.analysis.significance import LEVEL
 
 COUNTS = st.integers(1, 400).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_size=40)

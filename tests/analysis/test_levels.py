@@ -14,9 +14,8 @@ import pytest
 
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.analysis.intervals import Interval, bounded_interval, mean_difference_interval
 from workbench.analysis.paired import Paired, paired, together
-from workbench.analysis.significance import LEVEL, GateEvidence
+from workbench.analysis.statistics import LEVEL, GateEvidence, Interval, bounded_interval, mean_difference_interval
 from workbench.grading.status import Status
 
 pytestmark = pytest.mark.slow

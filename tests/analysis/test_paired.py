@@ -15,7 +15,7 @@ from tests.analysis.cells import column, columns, ran
 from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
-from workbench.analysis.significance import LEVEL, mcnemar
+from workbench.analysis.statistics import LEVEL, mcnemar
 from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.status import Status
 from workbench.numerals import p_text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.intervals import passing
+from workbench.analysis.statistics import passing
 
 CASES = st.lists(
     st.integers(1, 7).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=1, max_size=6

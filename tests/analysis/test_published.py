@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.results import result
-from workbench.analysis.published.decision import printed_latency
-from workbench.analysis.published.summary import PublishedReport, published_reports, system_of
+from workbench.analysis.published_reports import PublishedReport, printed_latency, published_reports, system_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
-from workbench.grading.graders import GRADERS
+from workbench.grading.run import GRADER_OF
 from workbench.grading.status import Status
 from workbench.suite.settings import Grading
 from workbench.trajectory.trajectory import Trajectory
@@ -40,7 +39,7 @@ def numbers_of(*runs: RunResult) -> dict[str, Any]:
 
 
 def test_every_grader_has_a_published_system_behind_it() -> None:
-    assert len({id(system_of(name)) for name in GRADERS}) == len(GRADERS)
+    assert len({id(system_of(name)) for name in GRADER_OF}) == len(GRADER_OF)
 
 
 def test_a_suite_is_reported_by_the_system_of_the_grader_that_decides_it() -> None:

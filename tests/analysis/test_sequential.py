@@ -9,7 +9,7 @@ from itertools import repeat
 
 import pytest
 
-from workbench.analysis.significance import (
+from workbench.analysis.statistics import (
     ENOUGH,
     LEVEL,
     MAX_LOOKS,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis import significance
-from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, permutation
+from workbench.analysis import statistics
+from workbench.analysis.statistics import LEVEL, bonferroni, mcnemar, permutation
 from workbench.numerals import p_text
 
 COUNTS = st.tuples(st.integers(0, 80), st.integers(0, 80))
@@ -61,7 +61,7 @@ def test_neither_order_nor_sides_nor_equal_pairs_matter(differences: list[float]
 def test_all_ways_of_counting_agree(differences: list[float]) -> None:
     sizes = [round(12 * abs(difference)) for difference in differences]
     for light in range(sum(sizes) // 2 + 1):
-        assert significance._counted(sizes, light) == significance._enumerated(sizes, light)
+        assert statistics._counted(sizes, light) == statistics._enumerated(sizes, light)
 
 
 @pytest.mark.parametrize("lean", [0.0, 0.15, 0.3])
@@ -71,14 +71,14 @@ def test_drawing_comes_near_to_counting(lean: float) -> None:
     exact = permutation(differences)
     sizes = [round(20 * abs(difference)) for difference in differences]
     light = (sum(sizes) - abs(sum(round(20 * difference) for difference in differences))) // 2
-    drawn = (1 + significance._drawn(sizes, light, Random(0))) / (1 + significance.DRAWS)
-    assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / significance.DRAWS) + 1e-4)
+    drawn = (1 + statistics._drawn(sizes, light, Random(0))) / (1 + statistics.DRAWS)
+    assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / statistics.DRAWS) + 1e-4)
 
 
 def test_too_many_ways_to_count_give_the_same_answer_every_time() -> None:
     random = Random(1)
     differences = [random.gauss(0.1, 0.5) for _ in range(80)]
-    assert permutation(differences) == permutation(differences) > 1 / (1 + significance.DRAWS)
+    assert permutation(differences) == permutation(differences) > 1 / (1 + statistics.DRAWS)
     assert permutation(differences) != permutation(differences, seed=1)
 
 
@@ -136,7 +136,7 @@ def test_equal_models_are_told_apart_in_at_most_one_of_twenty_comparisons(
 
 @pytest.mark.slow
 def test_so_are_those_whose_signs_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(significance, "DRAWS", 199)
+    monkeypatch.setattr(statistics, "DRAWS", 199)
     random = Random(5)
     assert sum(_continuous(random, 50, 0.7) for _ in range(TRIALS)) / TRIALS <= AT_MOST
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.schemas import DEEPEST, parameters_of
 from workbench.analysis.tool_lint import (
+    DEEPEST,
     LARGE_OFFER_TOKENS,
     LARGE_TOOL_TOKENS,
     LintFinding,
     ToolName,
     lint_tools,
     offered_at_once,
+    parameters_of,
 )
 from workbench.limits import MAX_OFFERED_TOOLS
 from workbench.suite.suite_file import parse_suite

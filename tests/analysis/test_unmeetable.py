@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.audit.tool_table import ToolTable
-from workbench.analysis.audit.unmeetable import unmeetable
+from workbench.analysis.audit.unmeetable import ToolTable, unmeetable
 from workbench.suite.model import Suite
 from workbench.suite.problems import Finding, written
 

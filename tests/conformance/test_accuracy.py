@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from tests.conformance.evalite import run_summary
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
-from workbench.analysis.published.accuracy import flexible_details, score_metadata
+from workbench.analysis.published_reports import flexible_details, score_metadata
 from workbench.checks.check import Check
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.critics import bound_to

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from tests.conformance.vectors_of import vectors_of
 from tests.results import result
 from tests.trajectories import trajectory_of
-from workbench.analysis.published.summary import published_reports
+from workbench.analysis.published_reports import published_reports
 from workbench.checks.check import NAMED_WEIGHTS, Check
 from workbench.grading.critics import bound_to, grade_critics, judge
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult

@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import GateResult
-from workbench.analysis.published.decision import overall_score, printed_latency
+from workbench.analysis.published_reports import overall_score, printed_latency
 from workbench.grading.decision import grade_decision, judge_decision, judge_expected_arguments
 from workbench.grading.grade import Grade
 from workbench.suite.model import Case, ExpectedCall

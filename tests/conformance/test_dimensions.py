@@ -12,7 +12,7 @@ from tests.conformance.vectors_of import vectors_of
 from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import quality_of
-from workbench.analysis.published.dimensions import GradedTest, Group, failure_analysis, graded_test, suite_report
+from workbench.analysis.published_reports import GradedTest, Group, failure_analysis, graded_test, suite_report
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.run import graded_by

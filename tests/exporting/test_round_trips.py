@@ -17,7 +17,7 @@ from workbench.exchange.importers.forms import format_of, forms_that_fit
 from workbench.exchange.importers.import_files import made_suite
 from workbench.exchange.importers.import_files import run_of as imported_run_of
 from workbench.exchange.importers.source_files import source_of
-from workbench.providers.wire.assembly import read_arguments
+from workbench.providers.wire.tool_calls import read_arguments
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)

@@ -7,8 +7,8 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext
-from workbench.grading.graders import GRADERS
 from workbench.grading.pairing import paired_in_turn
+from workbench.grading.run import GRADER_OF
 from workbench.suite.model import GraderName, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue
@@ -27,7 +27,7 @@ def test_a_call_of_a_large_run_is_held_against_a_hundred_others_at_most(grader: 
         asked.append(value)
         return value == "7"
 
-    grade = GRADERS[grader].grade(case, settings_of(suite, case), trajectory_of(*made), CheckContext(function))
+    grade = GRADER_OF[grader].grade(case, settings_of(suite, case), trajectory_of(*made), CheckContext(function))
     assert len(asked) <= size * 101
     assert sorted(line.call for line in grade.pairings if line.call is not None) == [*range(size)]
     assert [line.call for line in grade.pairings if any(verdict.holds for verdict in line.arguments)] == [7]

@@ -13,15 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories import trajectory_of
-from workbench.grading.graders import GRADERS
-from workbench.grading.run import grade_run
+from workbench.grading.run import GRADER_OF, grade_run
 from workbench.suite.model import Suite
 
 PAGES = Path(__file__).parents[2] / "docs" / "graders"
 EXAMPLE = re.compile(r"```toml\n(.+?)```\n\n```json\n(.+?)```\n\nScore ([\d.]+): (\w+)\.", re.DOTALL)
 Example = tuple[str, str, str, str]
 
-TEXTS: dict[str, str] = {grader: (PAGES / f"{grader}.md").read_text(encoding="utf-8") for grader in GRADERS}
+TEXTS: dict[str, str] = {grader: (PAGES / f"{grader}.md").read_text(encoding="utf-8") for grader in GRADER_OF}
 EXAMPLES: dict[str, list[Example]] = {grader: EXAMPLE.findall(text) for grader, text in TEXTS.items()}
 
 
@@ -65,7 +64,7 @@ OVERVIEW = (PAGES / "README.md").read_text(encoding="utf-8")
 def test_the_overview_s_run_scores_under_each_grader_what_the_table_says() -> None:
     (suite,), (said,) = (re.findall(rf"```{form}\n(.+?)```", OVERVIEW, re.DOTALL) for form in ("toml", "json"))
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| (\w+) \|", OVERVIEW, re.MULTILINE)
-    assert [name for name, *_ in rows] == list(GRADERS)
+    assert [name for name, *_ in rows] == list(GRADER_OF)
     for grader, score, status in rows:
         got, verdict = graded(grader, suite, said)
         assert got == pytest.approx(float(score), abs=0.5e-3), grader

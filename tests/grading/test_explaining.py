@@ -29,10 +29,9 @@ from workbench.grading.explanation import (
     in_numbers,
     in_words,
 )
-from workbench.grading.extra_calls import ALLOWED
 from workbench.grading.grade import Grade, GradingError, reason_of
-from workbench.grading.graders import GRADERS
-from workbench.grading.run import grade_run
+from workbench.grading.requirements import ALLOWED
+from workbench.grading.run import GRADER_OF, grade_run
 from workbench.numerals import figure
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -59,7 +58,7 @@ MADE = st.dictionaries(st.sampled_from("wxyz"), VALUES, max_size=3)
 CALLS = st.lists(st.tuples(st.sampled_from("abcd"), MADE), max_size=5)
 ANSWERS = st.lists(st.lists(st.tuples(st.sampled_from("abc"), MADE), max_size=2), max_size=4)
 OPTIONS = st.fixed_dictionaries(
-    {"by": st.sampled_from([*GRADERS])},
+    {"by": st.sampled_from([*GRADER_OF])},
     optional={
         "fail_threshold": st.sampled_from([0.0, 0.5, 0.95]),
         "critics": st.fixed_dictionaries(

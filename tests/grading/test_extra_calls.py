@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from tests.grading.cases import call
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.analysis.published.summary import published_reports
+from workbench.analysis.published_reports import published_reports
 from workbench.grading.explanation import explain
 from workbench.grading.grade import Grade
-from workbench.grading.graders import GRADERS
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
-from workbench.grading.run import grade_run
+from workbench.grading.run import GRADER_OF, grade_run
 from workbench.history.packing import grading_from, grading_text
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, settings_of
@@ -97,7 +96,7 @@ def test_the_scores_of_modes_that_compute_as_published_stay() -> None:
         assert written[grader].score == without[grader].score != 1.0
 
 
-@pytest.mark.parametrize("grader", GRADERS)
+@pytest.mark.parametrize("grader", GRADER_OF)
 def test_what_the_published_system_reports_stays(grader: GraderName) -> None:
     case = {"name": "case", "user": "go", **PAYS}
 

@@ -11,8 +11,7 @@ from tests.trajectories import trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.grading.grade import Judgement, JudgementNeededError, JudgeUse, KnownJudgements, judged_value
-from workbench.grading.graders import GRADERS
-from workbench.grading.run import grade_run
+from workbench.grading.run import GRADER_OF, grade_run
 from workbench.suite.model import Suite
 from workbench.trajectory.events import JsonValue, Usage
 
@@ -91,7 +90,7 @@ def needed(grader: str, *calls: tuple[str, dict[str, JsonValue]], **case: Any) -
             return asked
 
 
-@pytest.mark.parametrize("grader", GRADERS)
+@pytest.mark.parametrize("grader", GRADER_OF)
 def test_grading_wants_only_what_it_looks_at_judged_and_each_value_once(grader: str) -> None:
     checked = {"city": {"judged": "in Norway"}}
     expected = [call("weather", checked), call("forecast", checked)]

@@ -11,9 +11,8 @@ from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Issue
-from workbench.grading.graders import GRADERS
 from workbench.grading.requirements import requirement_issues
-from workbench.grading.run import graded_by
+from workbench.grading.run import GRADER_OF, graded_by
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, Limits, settings_of
 from workbench.trajectory.events import FinishReason, ToolCall
@@ -31,7 +30,7 @@ def decisive(case: Case, *calls: CallSpec, answer: str = "") -> list[tuple[str, 
     return [(issue.kind, issue.call, issue.argument) for issue in found]
 
 
-@pytest.mark.parametrize("grader", [name for name in GRADERS if name != "trajectory"])
+@pytest.mark.parametrize("grader", [name for name in GRADER_OF if name != "trajectory"])
 def test_a_call_out_of_its_place_is_no_extra_one(grader: GraderName) -> None:
     suite = suite_of_case(case_of(call("a"), call("b"), extra_calls="forbid"))
     (case,) = suite.cases

@@ -16,17 +16,15 @@ from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import JudgementNeededError, StepGrade, reason_of
-from workbench.grading.graders import GRADERS, graded_whole
-from workbench.grading.run import grade_run_and_steps, graded_by
+from workbench.grading.run import GRADER_OF, grade_run_and_steps, grade_step, graded_by, graded_whole
+from workbench.grading.run import grade_steps as grade_steps_by
 from workbench.grading.status import Status
-from workbench.grading.steps import grade_step
-from workbench.grading.steps import grade_steps as grade_steps_by
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import FinishReason, JsonValue, RunFinished, RunStarted, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
-EVERY_GRADER = pytest.mark.parametrize("by", list(GRADERS))
+EVERY_GRADER = pytest.mark.parametrize("by", list(GRADER_OF))
 
 A = call("a", {"x": 1})
 B = call("b", {"y": 2})

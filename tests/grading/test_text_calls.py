@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from workbench.grading.text_calls import TextCall, calls_after_thoughts, calls_in_text, meant_tool
+from workbench.grading.endpoint_faults import TextCall, calls_after_thoughts, calls_in_text, meant_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 SCHEMA: dict[str, JsonValue] = {

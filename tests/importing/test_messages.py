@@ -18,8 +18,8 @@ from workbench.exchange.importers.forms import format_of, forms_that_fit
 from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, source_of
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelRequest
-from workbench.providers.wire.registry import wire_of
 from workbench.trajectory.events import JsonValue, Message, ToolCall, ToolDefinition, Usage
 
 

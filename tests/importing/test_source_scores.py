@@ -13,11 +13,11 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importing.samples import INSPECT, PROMPTFOO_RESULTS, TAU, TAU2, as_json
+from workbench.analysis.totals import agreements
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import FORMS, format_of
 from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
 from workbench.exchange.importers.source_files import source_of
-from workbench.grading.agreement import agreements
 from workbench.grading.grade import RunResult
 from workbench.suite.model import Suite
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import OFFLINE, BuiltInModels, built_in_models, is_built_in
 
 
 def test_the_offline_model_is_labelled_a_baseline() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.trajectory.scripts import stamped
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import BuiltInModels
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.providers.replay import ReplayModel
 from workbench.trajectory.events import (

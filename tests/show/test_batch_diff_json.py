@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.analysis.cells import columns
 from workbench.analysis.paired import paired, together
-from workbench.analysis.significance import LEVEL
+from workbench.analysis.statistics import LEVEL
 from workbench.show.json.batch_diff import BaselineReport, BatchTestReport, PairedReport
 from workbench.show.json.batch_diff import test_reports as reports_of_tests
 from workbench.show.json.comparison import PairReport

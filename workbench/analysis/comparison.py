@@ -10,7 +10,7 @@ from dataclasses import field
 from types import MappingProxyType
 
 from workbench.analysis.gates import GateResult, gates_of
-from workbench.analysis.intervals import Interval, Passing, bounded_interval, passing
+from workbench.analysis.statistics import Interval, Passing, bounded_interval, passing
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in

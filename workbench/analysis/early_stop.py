@@ -11,11 +11,12 @@ from dataclasses import field
 from functools import cached_property
 
 from workbench.analysis.comparison import NO_GATES, cell_of
-from workbench.analysis.intervals import Interval, bounded_interval
-from workbench.analysis.significance import (
+from workbench.analysis.statistics import (
     LEVEL,
     GateEvidence,
+    Interval,
     anytime_p,
+    bounded_interval,
     e_value,
     fewest_that_reach,
     level_of_look,

@@ -10,7 +10,7 @@ from itertools import groupby, islice, pairwise
 from pathlib import Path
 
 from workbench.analysis.comparison import Cell, cells_of
-from workbench.analysis.intervals import Interval, share_interval
+from workbench.analysis.statistics import Interval, share_interval
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.history.database import Say

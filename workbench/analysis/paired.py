@@ -10,20 +10,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.analysis.comparison import Cell, scores_differ
-from workbench.analysis.intervals import (
+from workbench.analysis.statistics import (
+    LEVEL,
     MIN_CLUSTERS,
     Interval,
     agreeing,
+    bonferroni,
     design_effect,
     detectable_mean,
     detectable_share,
+    mcnemar,
     mean_difference_interval,
     paired_shares_interval,
+    permutation,
     standard_error,
     student,
     z_of,
 )
-from workbench.analysis.significance import LEVEL, bonferroni, mcnemar, permutation
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
 from workbench.numerals import counted, decimals, difference_text, p_text, points_text

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from itertools import repeat
 from typing import Final, Literal
 
-from workbench.analysis.intervals import Interval
-from workbench.analysis.significance import LEVEL, MAX_LOOKS, Decided, fewest_that_reach
+from workbench.analysis.statistics import LEVEL, MAX_LOOKS, Decided, Interval, fewest_that_reach
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted, decimals, p_text
 from workbench.trajectory.events import JsonValue

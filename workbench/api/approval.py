@@ -18,8 +18,7 @@ from workbench.engine.model_specs import Specs
 from workbench.evaluation.approval import Approval, Needs, Request, Trust, needs_asking
 from workbench.evaluation.plan import trust_store
 from workbench.evaluation.planner import has_subject
-from workbench.providers.built_in import is_built_in
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
 from workbench.suite.files import absolute
 from workbench.suite.project import find_suites

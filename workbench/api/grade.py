@@ -31,7 +31,7 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.providers.function import checked_call
-from workbench.providers.wire.assembly import read_arguments
+from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.model import Case, GraderName
 from workbench.tools.listings import definitions_for
 from workbench.tools.python_code import PythonFunctions

@@ -16,7 +16,7 @@ from workbench.show.forms import forms_of
 
 if TYPE_CHECKING:
     from workbench.analysis.audit.audit import Coverage
-    from workbench.analysis.audit.finding import AuditFinding
+    from workbench.analysis.audit.unmeetable import AuditFinding
     from workbench.cli.report_output import Output
     from workbench.config.program import Program
     from workbench.show.text import Paint

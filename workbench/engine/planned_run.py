@@ -22,9 +22,8 @@ from workbench.engine.model_specs import cost_of
 from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
 from workbench.engine.recorder import Recorder
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
-from workbench.grading.run import GradedRun, graded_run
+from workbench.grading.run import GradedRun, grade_step, graded_run
 from workbench.grading.status import Status
-from workbench.grading.steps import grade_step
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
 from workbench.suite.model import Case, Subject
 from workbench.suite.suite_file import SuiteFile

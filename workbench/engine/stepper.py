@@ -15,7 +15,7 @@ from workbench.engine.checkpoint import AddMessage, Command, Continue, EditArgum
 from workbench.engine.events import BatchEvent, BatchListener, RequestHeld, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import GRADING_TIMEOUT_S, RunGrading
-from workbench.grading.partial_grade import fault_of_call
+from workbench.grading.run import fault_of_call
 from workbench.providers.model import ModelError
 from workbench.suite.trust import needs_trust
 from workbench.tools.answer import ToolsError

@@ -28,7 +28,7 @@ from workbench.config.program import Program
 from workbench.config.settings_file import checked_name, settings_in
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import ListedModel, check_models
-from workbench.providers.http.check import CheckResult
+from workbench.providers.http.endpoints import CheckResult
 from workbench.suite.files import SavingError, save, state_of
 
 Owner = Literal["project", "user"]

@@ -17,8 +17,7 @@ from workbench.evaluation.plan import trust_store
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
-from workbench.providers.http.check import CheckResult
-from workbench.providers.http.endpoints import Endpoints
+from workbench.providers.http.endpoints import CheckResult, Endpoints
 from workbench.providers.model import ModelError
 from workbench.suite.project import Search, find_suites
 from workbench.suite.settings import judged_checks, models_named_by

@@ -221,7 +221,7 @@ class RunOptions:
         if self.shard is not None:
             yield from self._problems_of_shard(self.shard)
         if self.until is not None and self.until.looks is not None:
-            from workbench.analysis.significance import MAX_LOOKS  # on use: few batches stop early
+            from workbench.analysis.statistics import MAX_LOOKS  # on use: few batches stop early
 
             if not 1 <= self.until.looks <= MAX_LOOKS:
                 yield f"there may be 1 to {MAX_LOOKS} looks, not {self.until.looks}"

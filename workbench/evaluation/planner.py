@@ -19,8 +19,7 @@ from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError,
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
-from workbench.providers.built_in import is_built_in
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
 from workbench.suite.project import Search
 from workbench.suite.suite_file import AddedVariantError, SuiteFile, with_variants

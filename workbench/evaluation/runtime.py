@@ -47,7 +47,7 @@ from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import BatchHandle, HistoryWriter
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import BuiltInModels
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelWithNotices, RetryPolicy
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog

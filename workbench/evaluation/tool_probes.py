@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
-from workbench.analysis.causes import Cause
-from workbench.analysis.failures import failures_of
+from workbench.analysis.failures import Cause, failures_of
 from workbench.config.models import ModelSpec
 from workbench.config.program import Program
 from workbench.engine.events import BatchEvent, RunDone

@@ -1,23 +1,442 @@
-"""Finds faults of the endpoint in a trajectory: calls as text, tools that never arrived, names with a template's
-residue, arguments that were sent several times.
+"""Finds calls that stand in the text of an answer, in the forms of the common chat templates.
 
-Faults fail a run, because users of the endpoint meet them, and are named as the endpoint's, because nobody can mend
-them in a prompt or a description.
+A form with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
+and ReAct also occur in explanations, so they are calls only where the answer consists of nothing else. A call counts
+only if its tool was offered and its arguments are valid by the tool's schema.
 """
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
-from workbench.grading.text_calls import meant_tool
 from workbench.suite.tool_names import is_offered
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import Round, Trajectory
+
+# Names of tools with pieces of a chat template in them, which an endpoint's parser should have removed.
+
+_WORDS = (
+    r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
+    r"|namespace|call|name|code|constrain|message|channel"
+)
+_BEFORE = re.compile(rf"""(?:<[^<>]*>|[\s.:=/<"'`,\[\](){{}}|]|{_WORDS})*""")
+_AFTER = re.compile(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})*""", re.DOTALL)
+
+
+def meant_tool(written: str, names: Iterable[str]) -> str | None:
+    """Return the tool that is meant by a name with a template's residue around it; `None` for any other name."""
+    for name in sorted(names, key=len, reverse=True):
+        place = written.find(name) if name else -1
+        if place < 0 or name == written:
+            continue
+        before, after = written[:place], written[place + len(name) :]
+        touches = (before and _of_name(before[-1])) or (after and _of_name(after[0]))
+        if not touches and _BEFORE.fullmatch(before) and _AFTER.fullmatch(after):
+            return name
+    return None
+
+
+def _of_name(character: str) -> bool:
+    return character.isalnum() or character in "_-"
+
+
+MAX_TEXT_CHARS = 50_000
+"""Longer answers are not searched."""
+
+_DECODER = json.JSONDecoder()
+
+_THOUGHTS = re.compile(
+    r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)"
+    r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)",
+    re.DOTALL,
+)
+# Some templates write the opening mark into the prompt.
+_END_OF_THOUGHTS = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
+_END_OF_ANSWER = re.compile(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
+
+_CODE = re.compile(
+    r"```.*?(?:```|\Z)|^[ \t]*~~~[^\n]*\n.*?(?:^[ \t]*~~~|\Z)|(`+)[^`\n][^\n]*?\1", re.DOTALL | re.MULTILINE
+)
+_FENCE = re.compile(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
+
+_MARK = re.compile(
+    r"""
+      <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
+    | <[|｜] (?: tool[_▁]calls? (?:[_▁]\w+)* | python_tag | START_ACTION | action_start | plugin ) [|｜]>
+    | \[TOOL_CALLS\]
+    | <function= | <(?:\w+:|｜\w+｜)?(?: invoke | function )\ name=
+    | \bfunctools (?= \[ )
+    | \bto= (?= functions\. )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_FILLING = re.compile(
+    r"(?:\s|<[|｜][^<>|｜]*[|｜]>|\[(?:ARGS|TOOL_CALLS)\]|\[CALL_ID\]\w+|```\w*|(?:function|json|commentary|code)(?=[\s<{])|[\"'>:])*"
+)
+_NAME = re.compile(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
+_PAIR = re.compile(
+    r"<(?:\w+:|｜\w+｜)?parameter(?:=|\ name=)[\"']?(?P<name>[^\"'<>]+)[\"']?[^<>]*>(?P<value>.*?)"
+    r"</(?:\w+:|｜\w+｜)?parameter>"
+    r"|<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>(?P<written>.*?)</arg_value>",
+    re.DOTALL,
+)
+_CLOSING = re.compile(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
+
+_REACT = re.compile(
+    r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*[`\"']?(?P<name>[\w.:-]+)[`\"']?\s*\n"
+    r"\s*Action[ _]Input\s*:",
+    re.DOTALL,
+)
+_REACT_JSON = re.compile(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
+_OBSERVED = re.compile(r"\s*Observation\s*:")
+
+_WRAPPED = re.compile(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
+"""One pair of tags around everything, such as `<tools>`."""
+
+_END_OF_CALL = re.compile(
+    r"(?: </(?:[\w:]+|｜\w+｜)?(?: tool_?calls? | function_?calls? | function | invoke )>"
+    r" | <[|｜][\w▁]{0,20}call[\w▁]{0,20}end[|｜]> | <\|call\|> )\s*\Z",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "tool_arguments", "kwargs")
+_LIST_KEYS = ("tool_calls", "function_calls", "calls")
+_OTHER_KEYS = frozenset({"id", "type", "index", "call_id", "tool_call_id"})
+
+
+class TextCall(NamedTuple):
+    """A call in the text of an answer."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+
+
+class _Python(NamedTuple):
+    """A call in Python: its arguments without a name have a place alone."""
+
+    name: str
+    positional: tuple[JsonValue, ...]
+    named: Mapping[str, JsonValue]
+
+
+def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
+    """Return the calls of offered tools that an answer's text consists of, or that a template's mark announces."""
+    if len(text) > MAX_TEXT_CHARS or not any(tool.name in text for tool in tools):
+        return ()
+    answer = _without_thoughts(text)
+    reader = _Reader(tools)
+    bodies = [body for _, body in _fences(answer)] or [answer]
+    marked = [call for body in bodies for call in reader.marked(body)]
+    found = marked or reader.whole(answer)
+    return tuple(each for at, each in enumerate(found) if each not in found[:at])
+
+
+def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
+    """Return the calls with a template's marks that thoughts without an answer end in."""
+    if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
+        return ()
+    return tuple(_Reader(tools).marked(thoughts)[-1:])
+
+
+def _without_thoughts(text: str) -> str:
+    answer = _END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", text))
+    return _END_OF_ANSWER.sub("", answer).strip()
+
+
+def _fences(answer: str) -> list[tuple[str, str]]:
+    """Return language and body of each fenced block of an answer that consists of such blocks alone."""
+    return [] if _FENCE.sub("", answer).strip() else _FENCE.findall(answer)
+
+
+def _unwrapped(body: str) -> str:
+    wrapped = _WRAPPED.match(body)
+    return body if wrapped is None else wrapped[2].strip()
+
+
+class _Reader:
+    """Reads calls of offered tools."""
+
+    def __init__(self, tools: Sequence[ToolDefinition]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def marked(self, text: str) -> list[TextCall]:
+        """Read the calls after the marks of templates, as far as they are not in code or quoted."""
+        code = [match.span() for match in _CODE.finditer(text)]
+        found = []
+        for mark in _MARK.finditer(text):
+            at = mark.start()
+            if any(start <= at < end for start, end in code) or text[at - 1 : at] in ('"', "'", "`"):
+                continue
+            found += self._after_mark(text, mark.end())
+        return found
+
+    def whole(self, answer: str) -> list[TextCall]:
+        """Read an answer that consists of calls alone; any other has none."""
+        if (react := self._react(answer)) is not None:
+            return react
+        found = []
+        for language, body in _fences(answer) or [("", answer.strip("`"))]:
+            calls = self._body(_unwrapped(body.strip()), printed=language.strip() == "tool_code")
+            if not calls:
+                return []
+            found += calls
+        return found
+
+    def _after_mark(self, text: str, at: int) -> list[TextCall]:
+        at = _filled(text, at)
+        rest = text[at : _end_of_call(text, at)].strip().strip("`").strip()
+        if text[at : at + 1] in ("{", "["):
+            values, _ = _json_values(text, at)
+            if not values:  # a list that was cut off after whole calls
+                values, _ = _json_values(text, _filled(text, at + 1))
+            return (
+                self._valid(_named_in(map(_with_arguments, values)))
+                or self._valid(_named_in(_literal(rest)))
+                or self._python(rest)
+            )
+        name = _NAME.match(text, at)
+        if name is None:
+            return []
+        # A dot before `call` belongs to the form, not to the name.
+        if text[name.end() : name.end() + 1] == "(":
+            return self._python(rest)
+        return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
+
+    def _arguments(self, text: str, at: int, rest: str) -> JsonValue | list[tuple[str, str]]:
+        """Return the arguments after a tool's name: an object, or pairs of texts."""
+        number = re.compile(r":\d+\b").match(text, at)
+        begin = _filled(text, number.end() if number is not None else at)
+        if text[begin : begin + 1] == "{":
+            values, _ = _json_values(text, begin)
+            return values[0] if values else None
+        end = _end_of_call(text, at)
+        pairs = [(each["name"] or each["key"], each["value"] or each["written"] or "") for each in _PAIR.finditer(rest)]
+        return pairs if pairs or not text[begin:end].strip() else None
+
+    def _react(self, answer: str) -> list[TextCall] | None:
+        """Read a call in the form of ReAct; `None` for an answer of another form."""
+        if (head := _REACT.match(answer)) is not None:
+            name = head["name"]
+        elif (head := _REACT_JSON.match(answer)) is not None:
+            name = None
+        else:
+            return None
+        values, end = _json_values(answer, _filled(answer, head.end()))
+        if len(values) != 1:
+            return None
+        rest = answer[end:].strip().strip("`")
+        if rest and not _OBSERVED.match(rest):
+            return []
+        return self._valid([(name, values[0])] if name is not None else _named_in(values))
+
+    def _body(self, text: str, *, printed: bool) -> list[TextCall]:
+        values, end = _json_values(text, 0)
+        if values and end == len(text):
+            named = _named_in(values)
+            calls = self._valid(named)
+            return calls if len(calls) == len(named) else []
+        if text.startswith(("{", "[")) and (calls := self._valid(_named_in(_literal(text)))):
+            return calls
+        return self._python(text, printed=printed)
+
+    def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
+        """Read a text that is nothing but calls in Python, alone, in a list, or one a line."""
+        written = _python_calls(text, printed=printed)
+        calls = [self._call(each.name, self._by_name(each)) for each in written]
+        right = [call for call in calls if call is not None]
+        return right if len(right) == len(calls) else []
+
+    def _by_name(self, call: _Python) -> JsonValue:
+        tool = self._tools.get(call.name)
+        names = [*properties_of(tool.parameters)] if tool is not None else []
+        if len(call.positional) > len(names):
+            return None
+        return {**dict(zip(names, call.positional, strict=False)), **call.named}
+
+    def _valid(self, named: Iterable[tuple[object, object]]) -> list[TextCall]:
+        calls = (self._call(name, arguments) for name, arguments in named)
+        return [call for call in calls if call is not None]
+
+    def _call(self, name: object, arguments: object) -> TextCall | None:
+        if not isinstance(name, str):
+            return None
+        tool = self._tools.get(name) or self._tools.get(meant_tool(name, self._tools) or "")
+        if tool is None:
+            return None
+        for candidate in _objects(arguments):
+            if _accepts(tool, candidate):
+                return TextCall(tool.name, candidate)
+        return None
+
+
+def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
+    """Yield what written arguments may mean: the object, the object in a text, or pairs as texts and as JSON."""
+    if isinstance(arguments, dict):
+        yield arguments
+    elif isinstance(arguments, str):
+        value = _parsed(arguments)
+        if isinstance(value, dict):
+            yield value
+    elif isinstance(arguments, list) and all(isinstance(each, tuple) for each in arguments):
+        stripped = {name.strip(): value.strip() for name, value in arguments}
+        yield dict(stripped)
+        yield {name: _parsed(value) for name, value in stripped.items()}
+
+
+def _parsed(text: str) -> JsonValue:
+    """Return the JSON that a text holds, else the text."""
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+_schema_of: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(lambda tool: ArgumentSchema(tool.parameters))
+
+
+def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
+    try:
+        return not _schema_of(tool).violations(arguments)
+    except BrokenSchemaError:
+        return True
+
+
+def _filled(text: str, at: int) -> int:
+    filling = _FILLING.match(text, at)
+    return filling.end() if filling is not None else at
+
+
+def _end_of_call(text: str, at: int) -> int:
+    closing = _CLOSING.search(text, at)
+    return closing.start() if closing is not None else len(text)
+
+
+def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
+    """Return the JSON values that follow each other from a place on, and where they end."""
+    values: list[JsonValue] = []
+    end = at
+    while text[end : end + 1] in ("{", "["):
+        try:
+            value, end = _DECODER.raw_decode(text, end)
+        except (ValueError, RecursionError):
+            break
+        values.append(value)
+        separator = re.compile(r"[\s,;]*(?=[{\[])").match(text, end)
+        end = separator.end() if separator is not None else end
+    return values, end
+
+
+def _literal(text: str) -> list[JsonValue]:
+    """Return the value of a text in Python's notation, as the only one."""
+    try:
+        return [ast.literal_eval(text)]
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return []
+
+
+def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
+    """Return name and arguments of each value; both are `None` where a value is no call."""
+    found: list[tuple[object, object]] = []
+    for value in values:
+        if isinstance(value, list):
+            found += _named_in(value)
+        elif isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
+            is_list = next(iter(value)) in _LIST_KEYS
+            found += _named_in(inner) if is_list else [(None, None)]
+        else:
+            found.append(_named(value))
+    return found
+
+
+def _with_arguments(value: JsonValue) -> JsonValue:
+    """Return a value after a mark, where calls without arguments need none written."""
+    if isinstance(value, list):
+        return [_with_arguments(each) for each in value]
+    if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
+        return {**value, "arguments": {}}
+    return value
+
+
+def _named(value: JsonValue) -> tuple[object, object]:
+    if not isinstance(value, dict):
+        return None, None
+    inner = value.get("function", value.get("function_call"))
+    if isinstance(inner, dict):
+        return _named(inner) if value.keys() - {"function", "function_call"} <= _OTHER_KEYS else (None, None)
+    arguments = [key for key in _ARGUMENT_KEYS if key in value]
+    names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
+    if len(arguments) != 1 or len(names) != 1:
+        return None, None
+    rest = value.keys() - {names[0], arguments[0]}
+    return (value[names[0]], value[arguments[0]]) if rest <= _OTHER_KEYS else (None, None)
+
+
+_PYTHON_START = re.compile(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
+_JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
+
+
+def _python_calls(text: str, *, printed: bool) -> list[_Python]:
+    """Return the calls of a text that consists of calls in Python; none for any other text."""
+    if not _PYTHON_START.match(text):
+        return []
+    try:
+        nodes = [_expression(statement) for statement in ast.parse(text).body]
+        calls = [call for node in nodes for call in _calls_of(node, printed=printed)]
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        return []
+    return calls
+
+
+def _expression(statement: ast.stmt) -> ast.expr:
+    if isinstance(statement, ast.Expr):
+        return statement.value
+    raise ValueError("not an expression")
+
+
+def _calls_of(node: ast.expr, *, printed: bool) -> Iterator[_Python]:
+    """Yield the calls of an expression. Raises ValueError where it is something else."""
+    if isinstance(node, ast.List | ast.Tuple):
+        for each in node.elts:
+            yield from _calls_of(each, printed=printed)
+        return
+    if not isinstance(node, ast.Call):
+        raise ValueError("not a call")
+    name = ast.unparse(node.func).removesuffix(".call")
+    if printed and name == "print":
+        for each in node.args:
+            yield from _calls_of(each, printed=False)
+        return
+    positional = tuple(_value(each) for each in node.args)
+    named = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise ValueError("unpacked arguments")
+        named[keyword.arg] = _value(keyword.value)
+    yield _Python(name, positional, named)
+
+
+def _value(node: ast.expr) -> JsonValue:
+    if isinstance(node, ast.Name) and node.id in _JSON_NAMES:
+        return _JSON_NAMES[node.id]
+    if isinstance(node, ast.List):
+        return [_value(each) for each in node.elts]
+    if isinstance(node, ast.Dict):
+        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+        return dict(zip(keys, map(_value, node.values), strict=True))
+    value: JsonValue = ast.literal_eval(node)
+    return value
+
 
 CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off or of another format"
 TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
@@ -88,7 +507,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
     text = round_.reasoning if no_answer else round_.text
     if round_.replayed or not any(tool.name in text for tool in tools):
         return
-    from workbench.grading.text_calls import calls_after_thoughts, calls_in_text  # on use: few answers name a tool
+    from workbench.grading.endpoint_faults import calls_after_thoughts, calls_in_text  # on use: few answers name a tool
 
     # Some endpoints repeat in the text what they return as calls.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]

@@ -17,7 +17,6 @@ from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
 from workbench.dataclasses import ByIdentity
-from workbench.grading.extra_calls import ALLOWED, ExtraCallRule, rule_of
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import (
     MAX_PAIRS,
@@ -32,7 +31,7 @@ from workbench.grading.pairing import (
     paired_in_turn,
     pairs_in_turn,
 )
-from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call
+from workbench.grading.requirements import ALLOWED, NO_CALL_OF_STEP, ExtraCallRule, forbidden_call, rule_of
 from workbench.grading.scoring import unlisted_arguments
 from workbench.grading.status import Status
 from workbench.numerals import counted

@@ -1,8 +1,17 @@
-"""The names of the models that need no endpoint."""
+"""The models that need no endpoint: their names, and the offline model and replayed recordings behind them."""
 
 from __future__ import annotations
 
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from workbench.dataclasses import dataclass
+from workbench.providers.model import MODEL_SIGN, Model, ModelError
+
+if TYPE_CHECKING:
+    from workbench.providers.replay import Replays
+
 
 OFFLINE = "offline"
 WEAKNESSES = {
@@ -14,8 +23,6 @@ WEAKNESSES = {
 """What the offline model with a planted weakness does, by what stands behind `offline:`."""
 PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
-MODEL_SIGN = "#"
-"""Separates a folder of recordings from the recorded model to choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +48,67 @@ def built_in_models() -> tuple[ModelInfo, ...]:
 def is_built_in(name: str) -> bool:
     """Returns whether a model of that name needs no endpoint."""
     return name == OFFLINE or name.startswith((f"{OFFLINE}:", REPLAY))
+
+
+class BuiltInModels:
+    """The built-in models of one batch. `pace_ms` is the pause between two pieces of the offline model's answers,
+    `own_pace` plays recordings at the pace at which they were made."""
+
+    def __init__(self, *, pace_ms: float = 0, own_pace: bool = False) -> None:
+        self._pace_ms = pace_ms
+        self._own_pace = own_pace
+
+    def open(self, name: str, folder: Path, case_id: str) -> Model:
+        """Returns the model for a run of the case; the path of a recording is relative to `folder`.
+
+        Raises ModelError when there is no recording of that case, it cannot be read, or its model is ambiguous.
+        """
+        if name == OFFLINE:
+            return self._offline
+        if name in PLANTED:
+            return self._planted(name.partition(":")[2])
+        return self._replays.open(name, *_recorded_at(name, folder), case_id)
+
+    def check(self, name: str, folder: Path) -> None:
+        """Raises ModelError where `open` would do so for every case."""
+        if name != OFFLINE and name not in PLANTED:
+            self._replays.check(name, *_recorded_at(name, folder))
+
+    @cached_property
+    def _offline(self) -> Model:
+        from workbench.providers.offline.model import OfflineModel
+
+        return OfflineModel(pace_ms=self._pace_ms)
+
+    def _planted(self, weakness: str) -> Model:
+        from workbench.providers.offline.model import PlantedModel
+
+        return PlantedModel(weakness, pace_ms=self._pace_ms)
+
+    @cached_property
+    def _replays(self) -> Replays:
+        from workbench.providers.replay import Replays
+
+        return Replays(own_pace=self._own_pace)
+
+
+def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
+    """Returns the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
+    chosen. An existing path is meant as a whole: names of files, folders and models may contain a `#`."""
+    path = name.removeprefix(REPLAY)
+    if path == name:
+        raise ModelError(f"there is no model {name!r}: there are {', '.join((OFFLINE, *PLANTED))}")
+    if not path:
+        raise ModelError(
+            f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"
+        )
+    signs = [at for at, sign in enumerate(path) if sign == MODEL_SIGN]
+    try:
+        at = (
+            None
+            if (folder / path).exists()
+            else next((at for at in signs[::-1] if (folder / path[:at]).is_dir()), None)
+        )
+    except OSError as error:
+        raise ModelError(f"{folder / path} cannot be read: {error.strerror}") from error
+    return (folder / path, None) if at is None else (folder / path[:at], path[at + 1 :])

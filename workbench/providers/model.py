@@ -22,7 +22,9 @@ from workbench.trajectory.events import (
     Usage,
 )
 
-# The limits of one answer of a model: generous for any model, and more than any suite can need.
+
+MODEL_SIGN = "#"
+"""Separates a folder of recordings from the recorded model to choose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from workbench.config.secrets import Secrets
 from workbench.providers.http import answers, clients
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError, TooMuchError
-from workbench.providers.wire import assembly, errors, sse
+from workbench.providers.wire import errors, tool_calls
 
 MOST = 32 * 1024
 MORE = 4 * MOST
@@ -31,7 +31,7 @@ def api(request: pytest.FixtureRequest) -> Api:
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     lower(monkeypatch, answers, "MAX_BODY_BYTES", MOST)
     monkeypatch.setattr(answers, "MAX_MESSAGE_BYTES", MOST)
-    monkeypatch.setattr(sse, "MAX_MESSAGE_BYTES", MOST // 2)
+    monkeypatch.setattr(answers, "MAX_MESSAGE_BYTES", MOST // 2)
     lower(monkeypatch, clients, "MAX_LISTING_BYTES", MOST)
 
 
@@ -112,7 +112,7 @@ async def test_parts_that_are_kept_have_a_limit_of_their_own(api: Api, monkeypat
 
 
 async def test_calls_without_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, assembly, "MAX_ANSWER_CALLS", 20)
+    lower(monkeypatch, tool_calls, "MAX_ANSWER_CALLS", 20)
     calls = b",".join(b'{"index": %d, "function": {}}' % number for number in range(30))
     event = b'data: {"choices": [{"delta": {"tool_calls": [' + calls + b"]}}]}\n\n"
     with (

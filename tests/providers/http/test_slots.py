@@ -14,9 +14,8 @@ from tests.providers.http.runs import run_on, spec_of
 from tests.providers.server import Answer, Pause, Request, Server, said
 from tests.providers.server.formats import sse
 from workbench.config.secrets import Secrets
-from workbench.providers.http import slots
-from workbench.providers.http.endpoints import Endpoints
-from workbench.providers.http.slots import Flight, Flights
+from workbench.providers.http import endpoints as module
+from workbench.providers.http.endpoints import Endpoints, Flight, Flights
 from workbench.trajectory.events import PromptProgress, ResponseFinished
 
 # What the server tells
@@ -160,7 +159,7 @@ def test_the_wait_of_those_in_flight_is_known_once_the_slots_are() -> None:
 
 
 async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "MIN_GROWTH_SECONDS", 0.02)
+    monkeypatch.setattr(module, "MIN_GROWTH_SECONDS", 0.02)
     told: list[str] = []
     endpoints = Endpoints(Secrets(), tell=told.append)
     ahead = [0]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.providers.built_in import OFFLINE, PLANTED
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import OFFLINE, PLANTED, BuiltInModels
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.offline.model import Decision, OfflineModel
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.config.models import ModelSpec, Provider
+from workbench.providers.http.answers import SseParser
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.wire.registry import wire_of
-from workbench.providers.wire.sse import SseParser
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

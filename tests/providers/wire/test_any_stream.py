@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.providers.wire.reading import Answer, a_request, a_spec, data, read, read_whole
 from tests.strategies import json_values
 from workbench.config.models import Provider
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelError
-from workbench.providers.wire.registry import wire_of
 from workbench.trajectory.events import Message, ToolCall
 
 OSLO = '{"city": "Oslo"}'

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.providers.wire.reading import CLOCK, WEATHER, a_request
 from tests.strategies import is_json, json_objects
-from workbench.providers.wire.assembly import CallAssembly, CallEvent, read_arguments
-from workbench.providers.wire.offer import ToolNames
+from workbench.providers.wire.tool_calls import CallAssembly, CallEvent, ToolNames, read_arguments
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Message, ToolCall
 
 

@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 
 from tests.providers.wire.reading import WEATHER, a_request, a_spec, body_of
 from workbench.config.models import Provider
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.wire.messages import NO_TEXT
-from workbench.providers.wire.registry import wire_of
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)

@@ -9,10 +9,10 @@ from tests.providers.wire.reading import a_request, a_spec
 from tests.strategies import json_values
 from workbench.config.models import PROVIDERS, Provider
 from workbench.config.secrets import Secrets
+from workbench.providers.http.answers import SseParser
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import error_text, is_retryable_error, quoted, reports_error
-from workbench.providers.wire.registry import wire_of
-from workbench.providers.wire.sse import SseParser
 from workbench.trajectory.events import ToolDefinition
 
 KEY = "sk-" + "0123456789abcdef" * 100

@@ -4,7 +4,7 @@ import pytest
 
 from tests.providers.wire.reading import a_request, a_spec, body_of
 from workbench.config.models import SET_BY_PROGRAM, Provider
-from workbench.providers.wire.registry import wire_of
+from workbench.providers.http.endpoints import wire_of
 from workbench.trajectory.events import ToolDefinition
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.providers.http import answers
+from workbench.providers.http.answers import SseParser
 from workbench.providers.model import ModelError
-from workbench.providers.wire import sse
-from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import SseEvent
 
 
@@ -73,7 +73,7 @@ def test_a_bare_json_line_counts_as_data() -> None:
 
 @pytest.mark.parametrize("chunk", [b"data: " + b"x" * 600, b"data: " + b"x" * 90 + b"\n"])
 def test_an_event_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch, chunk: bytes) -> None:
-    monkeypatch.setattr(sse, "MAX_MESSAGE_BYTES", 1000)
+    monkeypatch.setattr(answers, "MAX_MESSAGE_BYTES", 1000)
     parser = SseParser()
     with pytest.raises(ModelError, match="more than"):
         for _ in range(20):
@@ -81,7 +81,7 @@ def test_an_event_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_long_stream_of_small_events_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_MESSAGE_BYTES", 100)
+    monkeypatch.setattr(answers, "MAX_MESSAGE_BYTES", 100)
     assert len(datas(*[b"data: 12345\n\n"] * 1000)) == 1000
 
 

@@ -14,10 +14,9 @@ from tests.providers.wire.reading import Answer, a_request, a_spec, body_of, dat
 from tests.providers.wire.reading import read as read_stream
 from tests.providers.wire.test_repairs import split
 from workbench.config.models import PROVIDERS, Provider
-from workbench.providers.wire.registry import wire_of
-from workbench.providers.wire.repairs import DETAILS, THOUGHTS
-from workbench.providers.wire.sse import SseParser
-from workbench.providers.wire.thoughts import AnswerText, parted
+from workbench.providers.http.answers import SseParser
+from workbench.providers.http.endpoints import wire_of
+from workbench.providers.wire.repairs import DETAILS, THOUGHTS, AnswerText, parted
 from workbench.trajectory.events import Deviation, Message, ReasoningDelta, TextDelta, TextWasReasoning
 
 NOTED = (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.providers.wire.offer import ToolNames, accepted_names
+from workbench.providers.wire.tool_calls import ToolNames, accepted_names
 
 
 def test_accepted_names_stay_as_they_are() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
-from workbench.analysis.audit.finding import AuditFinding, Weight
 from workbench.analysis.audit.imagined_agents import (
     AGREEING,
     REFUSING,
@@ -18,17 +17,24 @@ from workbench.analysis.audit.imagined_agents import (
     exact_agent,
     mutants_of,
 )
-from workbench.analysis.audit.tool_table import ToolTable
 from workbench.analysis.audit.toothless import idle_gates, toothless_checks
-from workbench.analysis.audit.unmeetable import NEVER_MET, audit_calls, audit_case_mocks, audit_suite_mocks
+from workbench.analysis.audit.unmeetable import (
+    NEVER_MET,
+    AuditFinding,
+    ToolTable,
+    Weight,
+    audit_calls,
+    audit_case_mocks,
+    audit_suite_mocks,
+)
 from workbench.analysis.gates import gate_holds, statistic
 from workbench.analysis.measures import measure_of
 from workbench.checks.check import Check, NeverHoldsError
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.dataclasses import dataclass
-from workbench.grading.extra_calls import rule_of
 from workbench.grading.grade import Grade, GradingError
+from workbench.grading.requirements import rule_of
 from workbench.grading.run import graded_by
 from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text

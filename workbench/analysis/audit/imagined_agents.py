@@ -10,22 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal
 
-from workbench.analysis.audit.finding import Weight
-from workbench.analysis.audit.sample_values import (
+from workbench.analysis.audit.toothless import (
     all_arguments,
     candidates_of,
     other_values,
     required_arguments,
     value_of,
 )
-from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
+from workbench.analysis.audit.unmeetable import ToolTable, Weight, parameter_schema
 from workbench.checks.check import Check, CheckContext, Checks, CheckVerdict, UnknownSampleError
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import ANY_TEXT
 from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
-from workbench.grading.extra_calls import ExtraCallRule
-from workbench.grading.requirements import keyword_text
+from workbench.grading.requirements import ExtraCallRule, keyword_text
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.problems import Place, quoted
 from workbench.suite.tool_names import is_meant

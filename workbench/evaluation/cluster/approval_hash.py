@@ -12,8 +12,7 @@ from pathlib import Path
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.approval import Approval
-from workbench.providers.built_in import is_built_in
-from workbench.providers.built_in_models import BuiltInModels
+from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
 from workbench.suite.files import absolute
 from workbench.suite.settings import judged_checks

@@ -15,8 +15,8 @@ from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted
-from workbench.providers.wire.assembly import read_arguments
 from workbench.providers.wire.repairs import DETAILS, repaired
+from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.model import RepeatRule
 from workbench.suite.render import Table
 from workbench.suite.settings import Limits

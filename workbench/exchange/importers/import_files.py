@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from workbench.analysis.totals import Agreement, AgreementFold, agreements
 from workbench.authoring.proposal import places_without_secrets, table_without_secrets
 from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
@@ -31,7 +32,6 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
 from workbench.exchange.importers.source_files import RefusedError, Source, read_source
-from workbench.grading.agreement import Agreement, AgreementFold, agreements
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_MILLISECONDS

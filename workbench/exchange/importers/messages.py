@@ -20,8 +20,7 @@ from workbench.exchange.importers.conversations import (
     tool_of,
 )
 from workbench.exchange.importers.source_files import Node, Source
-from workbench.providers.wire.repairs import DETAILS, THOUGHTS
-from workbench.providers.wire.thoughts import parted
+from workbench.providers.wire.repairs import DETAILS, THOUGHTS, parted
 from workbench.providers.wire.wire import UsageCount
 from workbench.suite.render import Table
 from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall, Usage

@@ -16,11 +16,10 @@ from workbench.exchange.importers.conversations import Note
 from workbench.exchange.importers.messages import messages_of_items
 from workbench.exchange.importers.source_files import Node, RefusedError
 from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_UNPACKED_BYTES
-from workbench.providers.http.answers import Kind, kind_of
+from workbench.providers.http.answers import Kind, SseParser, kind_of
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import FIRST_TOKENS, AnswerFinished, ModelError, ModelRequest
 from workbench.providers.wire.errors import error_text, quoted
-from workbench.providers.wire.registry import wire_of
-from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.events import (
     CallFinished,

@@ -8,10 +8,13 @@ from typing import Any
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.wire.assembly import CallAssembly, OpenCall, TextPieces
 from workbench.providers.wire.errors import AnswerErrors, reports_error
-from workbench.providers.wire.offer import (
+from workbench.providers.wire.repairs import AnswerText
+from workbench.providers.wire.tool_calls import (
+    CallAssembly,
     Offers,
+    OpenCall,
+    TextPieces,
     ToolNames,
     arguments_text,
     body_text,
@@ -19,7 +22,6 @@ from workbench.providers.wire.offer import (
     sent_params,
     whole_seed,
 )
-from workbench.providers.wire.thoughts import AnswerText
 from workbench.providers.wire.wire import SseEvent, UsageCount
 from workbench.trajectory.events import (
     JsonValue,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from workbench.dataclasses import parsed_json
+from workbench.trajectory.events import Deviation, ReasoningDelta, TextDelta, TextWasReasoning
 
 CUMULATIVE, REPEATED = "cumulative arguments", "repeated arguments"
 ENCODED, FENCED, MARKED = "arguments encoded twice", "arguments in a code fence", "byte order mark"
@@ -129,3 +130,159 @@ def _parsed(text: str) -> object:
 
 def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+_ENDS: Mapping[str, tuple[str, ...]] = {
+    "<think>": ("</think>",),
+    "<thinking>": ("</thinking>",),
+    "<thought>": ("</thought>",),
+    "<seed:think>": ("</seed:think>",),
+    "<|think|>": ("<|/think|>", "</|think|>", "</think>"),
+    "<|begin_of_thought|>": ("<|end_of_thought|>",),
+    "<|START_THINKING|>": ("<|END_THINKING|>",),
+    "[THINK]": ("[/THINK]",),
+    "◁think▷": ("◁/think▷",),
+}
+"""The marks with which models begin their thoughts, and the ones that end those."""
+
+_ALL_ENDS = tuple({end: None for ends in _ENDS.values() for end in ends})
+_FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
+_QUOTES = "`'\"“”‘’«»"
+
+TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
+
+
+class AnswerText:
+    """The text of one answer while it comes. Thoughts at its beginning become reasoning, unless not `apart`.
+
+    Chat templates may write the first mark themselves: then the text before the last mark came as an answer, and
+    `TextWasReasoning` corrects that. A text that only mentions the mark stays as it is.
+    """
+
+    def __init__(self, round_number: int, *, apart: bool) -> None:
+        self._round = round_number
+        self._read = self._at_beginning if apart else self._as_it_is
+        self._held = ""
+        self._ends: tuple[str, ...] = ()
+        self._said: list[str] = []
+        self._thought = False
+        self._found = False
+
+    @property
+    def deviations(self) -> tuple[Deviation, ...]:
+        """That thoughts stood in the answer, if they did."""
+        return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),) if self._found else ()
+
+    def next(self, piece: str) -> Iterator[TextEvent]:
+        """Add a piece of the text."""
+        self._held += piece
+        yield from self._steps(over=False)
+
+    def flush(self) -> Iterator[TextEvent]:
+        """End the text, or a block of it: nothing is held back any longer."""
+        yield from self._steps(over=True)
+
+    def _steps(self, *, over: bool) -> Iterator[TextEvent]:
+        read = None
+        while self._held and read != self._read:
+            read = self._read
+            yield from read(over)
+
+    def _as_it_is(self, over: bool) -> Iterator[TextEvent]:
+        text, self._held = self._held, ""
+        yield TextDelta(self._round, text)
+
+    def _at_beginning(self, over: bool) -> Iterator[TextEvent]:
+        text = self._held.lstrip()
+        begin = next((mark for mark in _ENDS if text.startswith(mark)), None)
+        if begin is not None:
+            self._held, self._ends = text.removeprefix(begin), _ENDS[begin]
+            self._found, self._thought = True, False
+            self._read = self._within_thoughts
+        elif text and (over or not any(mark.startswith(text) for mark in _ENDS)):
+            self._held = text if self._found else self._held
+            self._read = self._as_it_is if self._found else self._unmarked
+        elif over and not self._found:
+            yield from self._as_it_is(over)
+
+    def _within_thoughts(self, over: bool) -> Iterator[TextEvent]:
+        at, end = _first_of(self._ends, self._held)
+        if end:
+            thoughts, self._held = self._held[:at].rstrip(), self._held[at + len(end) :]
+            self._read = self._at_beginning
+        else:
+            until = len(self._held) if over else _certain(self._held, self._ends)
+            thoughts = self._held[:until].rstrip()
+            self._held = "" if over else self._held[len(thoughts) :]
+        if not self._thought:
+            thoughts = thoughts.lstrip()
+        if thoughts:
+            self._thought = True
+            yield ReasoningDelta(self._round, thoughts)
+
+    def _unmarked(self, over: bool) -> Iterator[TextEvent]:
+        """Reads a text without a mark at its beginning, which may prove to be thoughts."""
+        at, end = _first_of(_ALL_ENDS, self._held)
+        if not end:
+            at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
+        elif not over and not self._held[at + len(end) :].strip(" \t"):
+            end = ""  # what follows decides
+        text, rest = self._held[:at], self._held[at:]
+        self._said.append(text)
+        self._held = rest
+        if text:
+            yield TextDelta(self._round, text)
+        if not end:
+            return
+        before, after = "".join(self._said), rest.removeprefix(end)
+        if not _ends_thoughts(before, end, after):
+            self._read = self._as_it_is
+            return
+        self._held, self._found = after, True
+        self._read = self._at_beginning
+        yield TextWasReasoning(self._round)
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Return the thoughts at the beginning of a whole text, and the answer behind them."""
+    reading = AnswerText(1, apart=True)
+    thoughts, answer = "", ""
+    for event in (*reading.next(text), *reading.flush()):
+        match event:
+            case TextDelta(text=piece):
+                answer += piece
+            case ReasoningDelta(text=piece):
+                thoughts += piece
+            case TextWasReasoning():
+                thoughts, answer = thoughts + answer, ""
+    return thoughts, answer
+
+
+def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
+    """Returns where the first of some marks stands, and which it is; an empty one where none does."""
+    if _FIRST.isdisjoint(text):
+        return len(text), ""  # most pieces of an answer
+    places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
+    return min(places, default=(len(text), ""))
+
+
+def _certain(text: str, marks: tuple[str, ...]) -> int:
+    """Returns how much of a text cannot be the beginning of a mark."""
+    longest = max(map(len, marks)) - 1
+    for at in range(max(len(text) - longest, 0), len(text)):
+        if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
+            return at
+    return len(text)
+
+
+def _ends_thoughts(before: str, end: str, after: str) -> bool:
+    """Returns whether a mark ends thoughts, rather than being mentioned in an answer: it stands at an end of a line, or
+    directly between two words, and neither in quotes nor in code, and nothing before it begins thoughts."""
+    if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
+        return False
+    if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):
+        return False
+    line, following = before.rpartition("\n")[2], after.partition("\n")[0]
+    if not line.strip() or not following.strip():
+        return True
+    return not line[-1].isspace() and following[0].isalnum()

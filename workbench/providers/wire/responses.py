@@ -10,10 +10,19 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.wire.assembly import CallAssembly, OpenCall, TextPieces
 from workbench.providers.wire.errors import AnswerErrors, reports_error
-from workbench.providers.wire.offer import Offers, ToolNames, arguments_text, body_text, object_schema, sent_params
-from workbench.providers.wire.thoughts import AnswerText, TextEvent
+from workbench.providers.wire.repairs import AnswerText, TextEvent
+from workbench.providers.wire.tool_calls import (
+    CallAssembly,
+    Offers,
+    OpenCall,
+    TextPieces,
+    ToolNames,
+    arguments_text,
+    body_text,
+    object_schema,
+    sent_params,
+)
 from workbench.providers.wire.wire import (
     Block,
     Part,

@@ -11,10 +11,9 @@ from typing import Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from workbench.analysis.causes import ADVICE, Cause
-from workbench.analysis.failures import CauseNumbers, FailureNumbers
+from workbench.analysis.failures import ADVICE, Cause, CauseNumbers, FailureNumbers
 from workbench.analysis.gates import Quality
-from workbench.analysis.published.summary import published_reports
+from workbench.analysis.published_reports import published_reports
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.grading.grade import IssueKind, RunResult

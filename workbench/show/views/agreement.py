@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench.grading.agreement import Agreement
+from workbench.analysis.totals import Agreement
 from workbench.show.visible import one_line
 
 _ROWS_MAX = 50

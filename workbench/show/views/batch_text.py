@@ -10,7 +10,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
-from workbench.analysis.causes import BASELINE
+from workbench.analysis.failures import BASELINE
 from workbench.analysis.gates import Quality
 from workbench.analysis.totals import Totals, that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree

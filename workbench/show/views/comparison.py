@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 from rich.cells import cell_len
 
-from workbench.analysis.causes import BASELINE
+from workbench.analysis.failures import BASELINE
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status

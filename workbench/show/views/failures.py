@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from workbench.analysis.causes import ADVICE
-from workbench.analysis.failures import CauseGroup, CauseNumbers, FailedRun, FailureNumbers, Failures, Pair, Symptom
+from workbench.analysis.failures import (
+    ADVICE,
+    CauseGroup,
+    CauseNumbers,
+    FailedRun,
+    FailureNumbers,
+    Failures,
+    Pair,
+    Symptom,
+)
 from workbench.numerals import counted
 from workbench.show.text import Paint
 from workbench.show.views.batch_text import run_title

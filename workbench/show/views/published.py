@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from workbench.analysis.published.summary import published_reports
+from workbench.analysis.published_reports import published_reports
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_DOCUMENT_RUNS
 from workbench.show.text import Paint

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbench.analysis.audit.audit import Audit
-from workbench.analysis.audit.finding import AuditFinding
+from workbench.analysis.audit.unmeetable import AuditFinding
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
-from workbench.analysis.significance import LEVEL
+from workbench.analysis.statistics import LEVEL
 from workbench.numerals import counted, p_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span, cut_line, plain, wrap

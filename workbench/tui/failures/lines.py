@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from workbench.analysis.causes import ADVICE
-from workbench.analysis.failures import CauseGroup, Confusion, FailedRun, Symptom
+from workbench.analysis.failures import ADVICE, CauseGroup, Confusion, FailedRun, Symptom
 from workbench.numerals import counted, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (

@@ -24,7 +24,7 @@ from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
-    from workbench.analysis.causes import Cause
+    from workbench.analysis.failures import Cause
     from workbench.authoring.open_suite import OpenSuite
     from workbench.tui.failures.state import RowKey
     from workbench.tui.shell.workbench import Workbench

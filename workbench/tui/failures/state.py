@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workbench.analysis.causes import Cause
-from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failures_of
+from workbench.analysis.failures import Cause, CauseGroup, FailedRun, Failures, failures_of
 from workbench.show.views.failures import failures_text
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.run_book.record import RunRecord

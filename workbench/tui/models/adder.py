@@ -17,7 +17,7 @@ from workbench.evaluation.model_edit import (
     settings_file,
     usual_owner,
 )
-from workbench.providers.http.check import CheckResult
+from workbench.providers.http.endpoints import CheckResult
 from workbench.tui.kit.stage import in_background
 
 

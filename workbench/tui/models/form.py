@@ -16,7 +16,7 @@ from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, Preset, ch
 from workbench.evaluation.model_edit import AddingError, Field, NameTakenError, Owner, TypedModel, usual_name
 from workbench.evaluation.model_list import KnownEndpoint
 from workbench.numerals import duration_text
-from workbench.providers.http.check import CheckResult
+from workbench.providers.http.endpoints import CheckResult
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind
 from workbench.show.visible import one_line

@@ -15,8 +15,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, ProbeResult, advice_of, untrusted
-from workbench.providers.http.check import CheckResult
-from workbench.providers.http.endpoints import Endpoints
+from workbench.providers.http.endpoints import CheckResult, Endpoints
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, padded
 from workbench.show.visible import one_line

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from rich.cells import cell_len
 
-from workbench.analysis.schemas import Parameter, parameters_of
+from workbench.analysis.tool_lint import Parameter, parameters_of
 from workbench.authoring.form.typed import CellError, read_value, shown_value
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets

@@ -8,8 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from workbench.analysis.schemas import Parameter, parameters_of
-from workbench.analysis.tool_lint import LintFinding, tokens_of
+from workbench.analysis.tool_lint import LintFinding, Parameter, parameters_of, tokens_of
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines

@@ -13,7 +13,7 @@ from workbench.tui.tree.audit_marks import ToAudit
 from workbench.tui.tree.view import SuiteTree
 
 if TYPE_CHECKING:
-    from workbench.analysis.audit.finding import AuditFinding
+    from workbench.analysis.audit.unmeetable import AuditFinding
     from workbench.tools.listings import Listings
 
 
@@ -70,7 +70,7 @@ class Auditor:
 def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFinding, ...]]:
     """Return the findings of each case. Takes about a millisecond per case."""
     from workbench.analysis.audit.audit import audit_case
-    from workbench.analysis.audit.tool_table import ToolTable
+    from workbench.analysis.audit.unmeetable import ToolTable
 
     tables: dict[Path, ToolTable] = {}
     found = []

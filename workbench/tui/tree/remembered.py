@@ -21,7 +21,7 @@ from workbench.tui.run_book.stored import main_causes
 from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_graded
 
 if TYPE_CHECKING:
-    from workbench.analysis.causes import Cause
+    from workbench.analysis.failures import Cause
     from workbench.analysis.over_time import LastResult, LastResults
     from workbench.tui.shell.workbench import Workbench
 
