@@ -20,7 +20,7 @@ from workbench.engine.checkpoint import (
     SkipCall,
 )
 from workbench.engine.stepper import Stepper, Until
-from workbench.show.views.by_hand import unread_text
+from workbench.show.views.trajectory import unread_text
 from workbench.trajectory.events import Paused, Resumed, RunFinished
 from workbench.trajectory.trajectory import fold
 

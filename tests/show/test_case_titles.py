@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from workbench.show.views.case_titles import Title, cut_titles
+from workbench.show.views.cases import Title, cut_titles
 
 SUITE = "Customer support assistant"
 

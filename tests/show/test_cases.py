@@ -11,7 +11,7 @@ from workbench.grading.status import Status
 from workbench.show.json.report import CaseReport, case_fields
 from workbench.show.text import Paint
 from workbench.show.views.batch_text import Amount, text_report
-from workbench.show.views.cases import deciders_line, grades_line
+from workbench.show.views.grades import deciders_line, grades_line
 from workbench.suite.settings import Grading
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from tests.trajectory.scripts import stamped
 from workbench.show.text import Paint
-from workbench.show.views.by_hand import changes_by_hand
-from workbench.show.views.trajectory import StepLines
-from workbench.show.views.values import result_text
+from workbench.show.views.trajectory import StepLines, changes_by_hand
+from workbench.show.views.values import content_text
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,
@@ -235,5 +234,5 @@ def test_the_request_for_the_final_answer_of_a_chain_is_told_as_no_steps(
 
 def test_the_line_of_a_result_takes_time_by_its_length() -> None:
     # Searched from each of its blanks, this would take hours.
-    assert result_text("{" + " " * 1_000_000 + "}").endswith("}")
-    assert result_text('{\n  "a": 1 \n}') == '{ "a": 1 }'
+    assert content_text("{" + " " * 1_000_000 + "}").endswith("}")
+    assert content_text('{\n  "a": 1 \n}') == '{ "a": 1 }'

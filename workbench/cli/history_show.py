@@ -27,9 +27,10 @@ from workbench.show.views.batch import (
     totals_lines,
 )
 from workbench.show.views.batch_list import called
-from workbench.show.views.deviations import repaired_line_of
+from workbench.show.views.cases import titled_case_lines
 from workbench.show.views.gates import gate_lines
-from workbench.show.views.run import titled_case_lines, told_lines
+from workbench.show.views.run import told_lines
+from workbench.show.views.trajectory import repaired_line_of
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import event_to_line
 

@@ -8,7 +8,7 @@ from workbench.engine.events import BatchEvent, RequestPutOff, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.show.views.progress import Progress
-from workbench.show.views.waiting import Awaited
+from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     Event,

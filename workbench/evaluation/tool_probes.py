@@ -19,8 +19,8 @@ from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import RetryPolicy
-from workbench.show.views.deviations import deviation_lines
 from workbench.show.views.grades import issue_facts, issue_note
+from workbench.show.views.trajectory import deviation_lines
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import Case
 from workbench.suite.suite_file import load_suite

@@ -7,7 +7,7 @@ from itertools import islice
 
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.views.run_facts import cut, issue_lines
+from workbench.show.views.grades import cut, issue_lines
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.visible import one_line
 from workbench.show.workflow_commands import command

@@ -17,9 +17,9 @@ from workbench.grading.argument_counts import valid_arguments_in, valid_argument
 from workbench.grading.status import Status
 from workbench.numerals import counted, score_text
 from workbench.show.text import Paint
-from workbench.show.views.grades import doubts
-from workbench.show.views.run_facts import cut, issue_lines, told_steps
+from workbench.show.views.grades import cut, doubts, issue_lines
 from workbench.show.views.server_output import output_lines
+from workbench.show.views.trajectory import told_steps
 from workbench.show.visible import visible
 from workbench.suite.files import from_repository
 from workbench.version import __version__

@@ -16,7 +16,7 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.turns import answer_message, messages_before, result_messages
 from workbench.grading.grade import RunResult
-from workbench.show.views.run_facts import expected_lines
+from workbench.show.views.grades import expected_lines
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (

@@ -35,7 +35,7 @@ from workbench.show.text import Paint
 from workbench.show.views.argument_validity import valid_arguments_text
 from workbench.show.views.batch_list import called, merge_hint, missing_text, shards_text
 from workbench.show.views.batch_text import endpoint_text
-from workbench.show.views.case_titles import Title, cut_titles, cut_what
+from workbench.show.views.cases import Title, cut_titles, cut_what
 from workbench.show.views.values import percentiles_text
 from workbench.show.visible import fit, one_line, shortened
 from workbench.show.when import epoch_ms, local_time, took_s

@@ -18,7 +18,7 @@ from workbench.show.spans import Role
 from workbench.show.text import Paint
 from workbench.show.views.batch import later_runs
 from workbench.show.views.batch_list import called
-from workbench.show.views.case_titles import Title, cut_titles, cut_what
+from workbench.show.views.cases import Title, cut_titles, cut_what
 from workbench.show.visible import fit, one_line
 from workbench.show.when import local_time
 

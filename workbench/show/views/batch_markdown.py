@@ -17,12 +17,11 @@ from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import baseline_markdown
 from workbench.show.views.batch_text import endpoint_text, not_made_text
 from workbench.show.views.cases import repeats_lines
-from workbench.show.views.deviations import repaired_line
 from workbench.show.views.gates import aggregate_lines, gate_lines
-from workbench.show.views.grades import doubts, metric_text
-from workbench.show.views.run_facts import cut, expected_lines, issue_lines, made_lines, told_steps
+from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
+from workbench.show.views.trajectory import made_lines, repaired_line, told_steps
 from workbench.show.visible import one_line
 from workbench.suite.files import from_repository
 

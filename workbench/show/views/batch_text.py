@@ -23,21 +23,23 @@ from workbench.show.signs import FORK
 from workbench.show.text import Paint
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.argument_validity import unchecked_lines, valid_arguments_text
-from workbench.show.views.by_hand import unread_text
-from workbench.show.views.case_titles import Title
-from workbench.show.views.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
-from workbench.show.views.deviations import repaired_line
+from workbench.show.views.cases import Title, repeats_lines
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grades import (
+    DISAGREE,
+    deciders_line,
+    grades_line,
     is_doubt,
     issue_text,
     judgement_text,
     judging_text,
     metric_text,
+    parts_line,
     step_lines,
     why_passed,
 )
 from workbench.show.views.server_output import ToldOutputs
+from workbench.show.views.trajectory import repaired_line, unread_text
 from workbench.show.views.values import percentiles_text, usage_text
 from workbench.show.visible import fit, one_line, shortened
 

@@ -1,19 +1,25 @@
-"""The joined result of a case's repeats, and the graders' results for one run, as lines."""
+"""Cases: their titles in tables, the joined result of their repeats, and their results over time."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.grading.grade import Grade, RunResult, disagree
+from rich.cells import cell_len
+
+from workbench.analysis.batch_diff import came_to
+from workbench.analysis.comparison import Cell, cell_of
+from workbench.analysis.over_time import MAX_TREND
+from workbench.dataclasses import dataclass
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
-from workbench.grading.status import NOT_APPLICABLE, Status
-from workbench.grading.traits import TRAITS
+from workbench.grading.run_summary import RunSummary
+from workbench.grading.status import Status
+from workbench.history.records import BatchRow, RunRow
 from workbench.numerals import counted, score_text
+from workbench.show.signs import sparkline
 from workbench.show.text import Paint
-from workbench.show.visible import one_line
-
-DISAGREE = "≠"
+from workbench.show.views.batch_list import called
+from workbench.show.visible import ELLIPSIS, fit, one_line, shortened
+from workbench.show.when import local_time
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
@@ -39,36 +45,112 @@ def _argument_text(statistics: ArgumentStatistics) -> str:
     return one_line(f"{statistics.argument} {mean} ± {deviation}")
 
 
-def grades_line(grades: Sequence[Grade]) -> str:
-    """Returns every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
-    mark = f"  {DISAGREE}" if disagree(grades) else ""
-    return f"    {' · '.join(map(_grade_text, grades))}{mark}"
+_MODEL_MAX = 24
 
 
-def _grade_text(grade: Grade) -> str:
-    grader = one_line(grade.grader)
-    if grade.verdict == NOT_APPLICABLE:
-        return f"{grader} {score_text(None)}"
-    if grade.verdict == Status.ERROR:
-        return f"{grader} {Status.ERROR.sign}"
-    return f"{grader} {(grade.status or grade.verdict).sign} {score_text(grade.score)}"
+def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
+    """Returns the result of a case with each model in each batch, the oldest batch first. Forks do not count."""
+    figures: dict[str, dict[int, list[RunSummary]]] = {}
+    for run in sorted(runs, key=lambda run: (run.batch, run.place)):
+        if run.figures is not None and not run.is_fork:
+            figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)
+    return {
+        model: {batch: cell_of(of_batch) for batch, of_batch in batches.items()} for model, batches in figures.items()
+    }
 
 
-def parts_line(grade: Grade) -> str | None:
-    """Returns the parts of a grade's score, in the words of its grader; `None` where it has no score."""
-    if grade.score is None:
-        return None
-    parts = TRAITS[grade.grader].parts(grade)
-    return one_line(f"    {grade.grader}: {' · '.join(parts) if parts else grade.reason}")
+def titled_case_lines(
+    runs: Sequence[RunRow], batches: Mapping[int, BatchRow], width: int, paint: Paint
+) -> Iterator[str]:
+    """Yields the title of the case of these runs, and its results over time."""
+    title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
+    yield f"{title}  {paint(one_line(runs[0].suite.path), 'muted')}"
+    if cells := over_time(runs):
+        yield from case_lines(cells, runs, batches, width, paint)
+    else:
+        yield "  none of its runs finished"
 
 
-def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Returns which graders decided, how many runs each where there are several, and how many other graders
-    disagree."""
-    deciders = Counter(result.grader for result in results if result.grader is not None)
-    values = ", ".join(
-        f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()
-    )
-    differing = sum(result.graders_disagree for result in results)
-    others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
-    return paint(f"  {one_line(f'graded by {values}{others}')}", "muted")
+def case_lines(
+    cells: Mapping[str, Mapping[int, Cell]],
+    runs: Sequence[RunRow],
+    batches: Mapping[int, BatchRow],
+    width: int,
+    paint: Paint,
+) -> Iterator[str]:
+    """Yields a case over time, with `cells` as from `over_time` of its `runs`: for each model its trend, then batch by
+    batch, the newest first, with a note where the suite changed."""
+    hashes = {run.batch: run.suite.hash for run in runs}
+    names = {number: called(batches[number]) for number in hashes}
+    model_width = min(max(cell_len(one_line(model)) for model in cells), _MODEL_MAX)
+    for model, of_model in cells.items():
+        graded = [cell for cell in of_model.values() if cell.is_graded]
+        good = f"good in {sum(cell.is_good for cell in graded):,} of {len(graded):,} batches"
+        line = sparkline([cell.score or 0.0 for cell in graded][-MAX_TREND:])
+        yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
+    yield ""
+    number = max(map(cell_len, names.values()))
+    rows = sorted(((batch, cell) for of_model in cells.values() for batch, cell in of_model.items()), key=_newest_first)
+    for at, (batch, cell) in enumerate(rows):
+        sign = paint(cell.status.sign, cell.status.role)
+        when = local_time(batches[batch].started_at)
+        lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
+        why = f": {one_line(cell.reason)}" if cell.reason and cell.status != Status.PASSED else ""
+        room = width - number - 2 - 16 - 2 - model_width - 4
+        yield f"{lead}  {sign} {shortened(f'{came_to(cell)}{why}', room)}"
+        older = rows[at + 1][0] if at + 1 < len(rows) else batch
+        if hashes[older] != hashes[batch]:
+            yield paint(f"{'':>{number}}  - the suite changed here -", "muted")
+
+
+def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
+    return -row[0], row[1].model
+
+
+_BETWEEN = " › "
+_COLUMN_MAX = 80
+"""The largest column for titles where they are not cut."""
+_WHAT_MAX = 400
+"""The largest text about a case where nothing is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A suite and a case of it; without a `suite` the case alone. `lead` and `tail` surround them, and are never
+    cut."""
+
+    suite: str
+    case: str
+    lead: str = ""
+    tail: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The whole title on one line."""
+        suite = f"{self.suite}{_BETWEEN}" if self.suite else ""
+        return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
+
+    def cut(self, width: int) -> str:
+        """Returns the title in at most `width` cells. The suite is cut first, because the case distinguishes one line
+        from the next."""
+        if cell_len(self.whole) <= width:
+            return self.whole
+        case = one_line(self.case)
+        room = width - cell_len(self.lead) - cell_len(self.tail)
+        of_suite = room - cell_len(_BETWEEN) - cell_len(case)
+        if of_suite < cell_len(ELLIPSIS):
+            return shortened(f"{self.lead}{shortened(case, room)}{self.tail}", width)
+        return f"{self.lead}{shortened(one_line(self.suite), of_suite)}{_BETWEEN}{case}{self.tail}"
+
+
+def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
+    """Returns titles in a column of at most `width` cells; without it uncut."""
+    column = min(max((cell_len(title.whole) for title in titles), default=0), _COLUMN_MAX if width is None else width)
+    for title in titles:
+        shown = title.whole if width is None else title.cut(column)
+        yield shown + " " * (column - cell_len(shown))
+
+
+def cut_what(text: str, room: int | None) -> str:
+    """Returns the text behind a title, on one line cut to `room`, or to a generous limit without it."""
+    return shortened(one_line(text), _WHAT_MAX if room is None else max(room, 0))

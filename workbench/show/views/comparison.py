@@ -15,7 +15,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.text import Paint
-from workbench.show.views.case_titles import Title
+from workbench.show.views.cases import Title
 from workbench.show.views.comparison_facts import (
     CellWords,
     Trouble,

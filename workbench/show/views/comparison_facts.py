@@ -26,7 +26,7 @@ from workbench.numerals import (
     scores_text,
 )
 from workbench.show.views.argument_validity import checked_text
-from workbench.show.views.case_titles import Title
+from workbench.show.views.cases import Title
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
 

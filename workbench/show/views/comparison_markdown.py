@@ -11,7 +11,7 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.markdown import code, table, text
 from workbench.show.views.baseline import AgainstBaseline, baseline_markdown
-from workbench.show.views.case_titles import Title
+from workbench.show.views.cases import Title
 from workbench.show.views.comparison_facts import (
     cell_words,
     interrupted_line,

@@ -16,8 +16,9 @@ from workbench.grading.status import Status
 from workbench.numerals import score_text
 from workbench.show.markdown import block, code
 from workbench.show.views.failures import symptom_text
-from workbench.show.views.grades import issue_text
-from workbench.show.views.run_facts import as_written, expected_lines, told_steps
+from workbench.show.views.grades import expected_lines, issue_text
+from workbench.show.views.trajectory import told_steps
+from workbench.show.views.values import shown_json
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.tool_names import same_tool
 from workbench.suite.variants import model_of, variant_name_of
@@ -126,7 +127,10 @@ def _expected(case: Case, result: RunResult) -> list[str]:
     lines += [f"the answer contains {text!r}" for text in case.response_contains]
     if case.response is not None:
         named = case.response if isinstance(case.response, dict) else {"": case.response}
-        lines += [f"the answer{f' ({name})' if name else ''}: {as_written(check)}" for name, check in named.items()]
+        lines += [
+            f"the answer{f' ({name})' if name else ''}: {shown_json(check.as_written())}"
+            for name, check in named.items()
+        ]
     return lines
 
 

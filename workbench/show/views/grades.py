@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.grading.grade import RunResult, StepGrade
-from workbench.grading.status import Status
+from workbench.grading.grade import disagree
+from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
 from workbench.show.text import Paint
-from workbench.show.views.values import usage_text
+from workbench.show.views.values import shown_json, usage_text
 from workbench.show.visible import one_line, shortened
 
 if TYPE_CHECKING:
-    from workbench.grading.grade import Issue, IssueKind, Judgement, JudgeUse, Metric, RunResult, StepGrade
+    from workbench.grading.grade import (
+        Grade,
+        Issue,
+        IssueKind,
+        Judgement,
+        JudgeUse,
+        Metric,
+        RunResult,
+        StepGrade,
+    )
+    from workbench.suite.model import Case
 
 
 def issue_text(issue: Issue) -> str:
@@ -178,3 +189,76 @@ def why_not_graded(result: RunResult) -> str:
     if finish is None or finish.reason in ("error", "timed out"):
         return f"this run did not finish, so it is not graded: {why}"
     return f"this run finished, but could not be graded: {why}"
+
+
+CUT = " … (cut)"
+
+
+def cut(text: str, most: int) -> str:
+    """Returns a text of at most `most` characters, saying so where something is missing."""
+    return text if len(text) <= most else text[: most - len(CUT)] + CUT
+
+
+def issue_lines(run: RunResult) -> list[str]:
+    """Returns what is wrong in a run by the grader that decides, or why it was not graded."""
+    grade = run.grade
+    if grade is None:
+        return [one_line(run.error)] if run.error is not None else []
+    lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
+    return lines or [one_line(run.reason or grade.reason)]
+
+
+def expected_lines(case: Case, grade: Grade | None) -> list[str]:
+    """Returns the calls that a case expects, with the checks of their arguments as the grade describes them."""
+    described = {
+        (pairing.expected_call, verdict.argument): verdict.expected
+        for pairing in (grade.pairings if grade is not None else ())
+        for verdict in pairing.arguments
+    }
+    lines = []
+    for index, call in enumerate(case.expected_calls()):
+        checks = [
+            (name, described.get((index, name)) or shown_json(check.as_written()))
+            for name, check in (call.args or {}).items()
+        ]
+        arguments = "…" if call.args is None else ", ".join(f"{name}: {what}" for name, what in checks)
+        lines.append(one_line(f"{call.tool_text}({arguments})"))
+    return lines
+
+
+DISAGREE = "≠"
+
+
+def grades_line(grades: Sequence[Grade]) -> str:
+    """Returns every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    mark = f"  {DISAGREE}" if disagree(grades) else ""
+    return f"    {' · '.join(map(_grade_text, grades))}{mark}"
+
+
+def _grade_text(grade: Grade) -> str:
+    grader = one_line(grade.grader)
+    if grade.verdict == NOT_APPLICABLE:
+        return f"{grader} {score_text(None)}"
+    if grade.verdict == Status.ERROR:
+        return f"{grader} {Status.ERROR.sign}"
+    return f"{grader} {(grade.status or grade.verdict).sign} {score_text(grade.score)}"
+
+
+def parts_line(grade: Grade) -> str | None:
+    """Returns the parts of a grade's score, in the words of its grader; `None` where it has no score."""
+    if grade.score is None:
+        return None
+    parts = TRAITS[grade.grader].parts(grade)
+    return one_line(f"    {grade.grader}: {' · '.join(parts) if parts else grade.reason}")
+
+
+def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
+    """Returns which graders decided, how many runs each where there are several, and how many other graders
+    disagree."""
+    deciders = Counter(result.grader for result in results if result.grader is not None)
+    values = ", ".join(
+        f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()
+    )
+    differing = sum(result.graders_disagree for result in results)
+    others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
+    return paint(f"  {one_line(f'graded by {values}{others}')}", "muted")

@@ -14,7 +14,7 @@ from workbench.grading.status import Status
 from workbench.numerals import cost_text, counted, estimate_time_text
 from workbench.show.spans import Role
 from workbench.show.text import Paint
-from workbench.show.views.waiting import Awaited
+from workbench.show.views.values import Awaited
 from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3

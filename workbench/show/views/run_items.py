@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
 from workbench.show.lazy_lines import GrowingText
-from workbench.show.views.waiting import Awaited
+from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,

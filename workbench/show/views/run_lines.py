@@ -37,8 +37,6 @@ from workbench.show.spans import (
     signed,
     wrap,
 )
-from workbench.show.views.by_hand import changes_by_hand, fork_text, unread_text
-from workbench.show.views.deviations import deviation_lines
 from workbench.show.views.grade_move_kinds import Move, graded_text
 from workbench.show.views.grades import failed_steps, issue_note, issue_text, metric_text, why_passed
 from workbench.show.views.run_items import (
@@ -58,6 +56,7 @@ from workbench.show.views.run_items import (
     ToolsItem,
 )
 from workbench.show.views.server_output import server_output_lines
+from workbench.show.views.trajectory import changes_by_hand, deviation_lines, fork_text, unread_text
 from workbench.show.views.values import progress_text, usage_text, waited_text
 from workbench.show.visible import one_line
 from workbench.suite.sameness import same

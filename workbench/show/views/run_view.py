@@ -31,7 +31,7 @@ from workbench.show.views.run_items import (
     TextItem,
     ToolsItem,
 )
-from workbench.show.views.waiting import Awaited
+from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallEdited,

@@ -12,8 +12,9 @@ from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.csv import csv_rows
 from workbench.show.markdown import code, table, text
-from workbench.show.views.run_facts import cut, made_lines
+from workbench.show.views.grades import cut
 from workbench.show.views.runs_report import RunsReport, ShownCase
+from workbench.show.views.trajectory import made_lines
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
 from workbench.version import __version__

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from workbench.numerals import duration_text
+from workbench.numerals import counted, duration_text
 from workbench.show.text import Paint
-from workbench.show.views.by_hand import fork_text, hold_text
-from workbench.show.views.deviations import deviation_lines
-from workbench.show.views.values import call_text, progress_text, result_text, waited_text
+from workbench.show.views.values import call_text, content_text, progress_text, waited_text
 from workbench.show.visible import one_line, shortened
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
     CallStarted,
+    Deviation,
     Event,
     ExecutionProgress,
     ExecutionStarted,
@@ -36,6 +37,12 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
+from workbench.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
+    from workbench.grading.run_summary import RunSummary
+
 
 _UNTIMED: Mapping[ResultSource, str] = {
     "edited": "✎ answered by hand",
@@ -103,9 +110,9 @@ class StepLines:
             case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):
                 error = "error " if is_error else ""
                 if source in _UNTIMED:
-                    return [f"← {_UNTIMED[source]}  {error}{result_text(content)}"]
+                    return [f"← {_UNTIMED[source]}  {error}{content_text(content)}"]
                 who = f"server {self._servers[call_id]}" if call_id in self._servers else source
-                return [f"← {one_line(who)} {duration_text(ms)}  {error}{result_text(content)}"]
+                return [f"← {one_line(who)} {duration_text(ms)}  {error}{content_text(content)}"]
             case TextDelta(text=text):
                 self._text.append(text)
             case ReasoningDelta(text=text):
@@ -130,7 +137,7 @@ class StepLines:
             case CallEdited(call_id=call_id, arguments=arguments):
                 return [f"✎ edited: {call_text(self._tools[call_id], arguments)}"]
             case ResultEdited(content=content, is_error=is_error):
-                return [f"✎ edited result: {'error ' if is_error else ''}{result_text(content)}"]
+                return [f"✎ edited result: {'error ' if is_error else ''}{content_text(content)}"]
             case MessageAdded(text=text):
                 return [f"✎ added: {one_line(text)}"]
             case Regenerated(round=number):
@@ -165,3 +172,101 @@ class StepLines:
         if text:
             lines.append(f"« {one_line(text)}")
         return lines
+
+
+def changes_by_hand(trajectory: Trajectory) -> int:
+    """Returns how many things a person changed in a run: calls, results, answers given or withheld in place of a tool,
+    messages added and answers regenerated."""
+    calls = [
+        (call.edited is not None)
+        + (call.unedited is not None)
+        + (call.result is not None and call.result.source in ("edited", "skipped"))
+        for call in trajectory.calls
+    ]
+    return sum(calls) + sum(len(round_.added) + len(round_.superseded) for round_ in trajectory.rounds)
+
+
+def unread_text(trajectory: Trajectory) -> str:
+    """Returns a note that the last messages to the model were never read; empty where all of them were, or the run is
+    not over."""
+    if trajectory.finish is None or not trajectory.added:
+        return ""
+    return "the last message of a person was never read: no request followed it"
+
+
+def hold_text(paused: Paused, tool: str | None) -> str:
+    """Returns where a run is held, as the end of a sentence; empty where it only asks for permission. `tool` is that of
+    the call there."""
+    if paused.at == "request":
+        return f"before the request of round {paused.round}" if paused.round is not None else "before a request"
+    place = {"call": "before", "result": "after the result of"}.get(paused.at)
+    return f"{place} {tool or 'a call'}" if place is not None else ""
+
+
+def fork_text(fork: Forked, origin: str = "") -> str:
+    """Returns from which run, and where, a run was forked. `origin` describes that run more precisely than its
+    model."""
+    if fork.answered is None:
+        where = f"before round {fork.round}"
+    elif fork.answered:
+        where = f"after result {fork.answered} of round {fork.round}"
+    else:
+        where = f"after the answer of round {fork.round}"
+    return f"forked from {origin or f'the run on {fork.model}'} {where}; live from here on"
+
+
+def deviation_text(deviation: Deviation) -> str:
+    """Return a deviation as a line of a run."""
+    return f"repaired: {one_line(deviation.detail)}"
+
+
+def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
+    """Return the deviations of an answer as lines, each text once."""
+    return list(dict.fromkeys(map(deviation_text, deviations)))
+
+
+def repaired_line(results: Sequence[RunResult]) -> str | None:
+    """Return in how many of the runs that asked a model which deviations were repaired, `None` if there were none."""
+    return _line(Counter(kind for result in results for kind in result.repaired), sum(r.was_asked for r in results))
+
+
+def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
+    """Return the same of summaries of runs."""
+    kinds = Counter[str]()
+    asked = 0
+    for run in runs:
+        kinds.update(run.repaired)
+        asked += run.asked
+    return _line(kinds, asked)
+
+
+def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
+    asked = counted(runs_asked, "run")
+    parts = [f"{one_line(kind)} in {runs:,} of {asked}" for kind, runs in kinds.items()]
+    return f"repaired: {', '.join(parts)}" if parts else None
+
+
+def made_lines(trajectory: Trajectory) -> list[str]:
+    """Returns the calls that a run made."""
+    return [call_text(call.tool, call.arguments) for call in trajectory.calls]
+
+
+def told_steps(trajectory: Trajectory) -> Iterator[str]:
+    """Yields a finished run as the steps of its rounds: calls, results, words and errors."""
+    for round_ in trajectory.rounds:
+        yield from (f"▲ {one_line(error)}" for error in round_.errors)
+        for call in round_.calls:
+            broken = f" broken arguments ({one_line(call.call.problem)})" if call.call.problem is not None else ""
+            yield f"→ {call_text(call.tool, call.arguments)}{broken}"
+            if call.result is not None:
+                error = "error " if call.result.is_error else ""
+                who = f"server {call.server}" if call.server is not None else call.result.source
+                time = duration_text(call.result.latency_ms)
+                yield f"← {one_line(str(who))} {time}  {error}{content_text(call.result.content)}"
+        if round_.text.strip():
+            yield f"« {one_line(round_.text.strip())}"
+        if round_.stop_reason == "truncated":
+            yield f"▲ cut off {round_.cut_off}"
+        elif round_.stop_reason == "refused":
+            yield "▲ refused"
+        yield from (f"▲ {line}" for line in deviation_lines(round_.deviations))

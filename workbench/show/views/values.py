@@ -1,4 +1,4 @@
-"""Calls and values as short text for a person."""
+"""Calls, values and an answer that is waited for as short text for a person."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.numerals import cost_text, counted, duration_text, figure, tokens_text
+from workbench.dataclasses import dataclass
+from workbench.numerals import cost_text, counted, duration_text, estimate_time_text, figure, tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.trajectory.events import ExecutionProgress, JsonValue, Usage
+from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
@@ -31,7 +32,7 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     return f"{one_line(tool)}({inside})"
 
 
-def result_text(content: str) -> str:
+def content_text(content: str) -> str:
     """Returns a tool's result on one line, safe to show. The layout of text that looks like JSON is folded; nothing
     else changes."""
     if content[:1] in ("{", "["):
@@ -94,3 +95,52 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
         else:
             parts.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
     return f" {GLYPHS.dot} ".join(parts)
+
+
+CHARACTERS_PER_TOKEN = 4
+"""What English has with the tokenizers in use: only the endpoint knows better, once the answer is over."""
+
+SHOWN_AFTER_S = 1.0
+"""Shorter times are not worth a word."""
+
+
+@dataclass(slots=True)
+class Awaited:
+    """A request under way: when it was sent and when its answer began, in seconds of any one clock, and how many
+    characters came since. `reading` is the endpoint's progress with the prompt."""
+
+    sent_s: float
+    first_s: float | None = None
+    characters: int = 0
+    reading: PromptProgress | None = None
+
+    def add(self, piece: str, now_s: float) -> None:
+        """Count a piece of the answer."""
+        if self.first_s is None:
+            self.first_s = now_s
+        self.characters += len(piece)
+
+    @property
+    def doing(self) -> str:
+        """What is going on."""
+        if self.first_s is not None:
+            return "answering"
+        return "waiting for the model" if self._read is None else "reading the prompt"
+
+    def facts(self, now_s: float | None) -> list[str]:
+        """Return the time, the progress and the speed, as far as they are known, the most important first."""
+        facts: list[str] = []
+        if now_s is not None and now_s - self.sent_s >= SHOWN_AFTER_S:
+            facts.append(estimate_time_text(now_s - self.sent_s))
+        if self._read is not None:
+            facts.append(self._read)
+        if now_s is not None and self.first_s is not None and now_s - self.first_s >= SHOWN_AFTER_S:
+            facts.append(f"about {int(self.characters / CHARACTERS_PER_TOKEN / (now_s - self.first_s))} tokens/s")
+        return facts
+
+    @property
+    def _read(self) -> str | None:
+        reading = self.reading
+        if self.first_s is not None or reading is None or reading.processed >= reading.total:
+            return None
+        return f"{reading.processed:,} of {reading.total:,} tokens"

@@ -195,7 +195,7 @@ class StepActions(MainActions):
             self.app.work(self._go_back(run), group="start")
 
     async def _go_back(self, run: RunRecord) -> None:
-        from workbench.show.views.by_hand import hold_text
+        from workbench.show.views.trajectory import hold_text
         from workbench.tui.runs.fork_draft import StepBack
 
         unsent = self.app.main.run_pane.has_unsent(run)
