@@ -268,7 +268,7 @@ def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(r
     assert "✓ Weather › Right" in both.stdout
     assert "✗ ↳ fork Weather › Right" in both.stdout
     assert "1 run, 1 fork: the fork is not counted in the numbers below or in the exit code" in both.stdout
-    assert "1 run: 1 passed, 0 failed\n  mean score 1.00 · pass rate 100.0%" in both.stdout
+    assert "1 run: 1 passed, 0 failed\n  pass rate 100.0% of 1 graded run · mean score 1.00" in both.stdout
     assert "Failures by cause" not in both.stdout
     assert both.returncode == 0, both.stdout
     report = json.loads(recorded.run("grade", RIGHT, "fork.run.jsonl", "--format", "json").stdout)

@@ -15,6 +15,6 @@ def test_the_repeats_of_a_case_with_a_long_name_are_told_apart() -> None:
         RunRow(at, 1, at, SUITE, "long", name, "offline", False, at, None, is_fork=False, figures=None)
         for at in range(3)
     ]
-    first, *again = runs_lines(runs, 80, Paint(False), every=True)
-    assert "A rather long case name, …  " in first
+    first, *again = runs_lines(runs, 60, Paint(False), every=True)
+    assert "A rather long case name, long…  " in first
     assert [line.partition("#")[2][:1] for line in again] == ["2", "3"]

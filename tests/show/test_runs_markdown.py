@@ -83,7 +83,7 @@ def test_the_verdict_is_first_and_a_failure_says_what_was_expected_and_made() ->
     text = read(report)
     assert text.startswith("## ✗ Not everything passed\n\n1 of 2 cases passed")
     (models, cases) = tables(text)
-    assert models[1][:5] == ["offline", "1", "0", "0", "0"]
+    assert models[1][:4] == ["offline", "1", "0", "100.0%"]
     assert [row[0] for row in cases[1:]] == ["✓", "✗"]
     assert "<details><summary>✗ 0.25 <code>Wrong</code>" in text
     assert "`suite.toml:7`" in text

@@ -20,9 +20,9 @@ from workbench.grading.status import Status
 from workbench.show.json.comparison import ComparisonReport, comparison_report
 from workbench.show.text import Paint
 from workbench.show.views.baseline import AgainstBaseline, baseline_lines
-from workbench.show.views.batch_text import not_made_text
 from workbench.show.views.comparison import comparison_lines
 from workbench.show.views.comparison_markdown import markdown_of
+from workbench.show.views.totals import not_made_text
 from workbench.suite.model import Gate
 from workbench.version import __version__
 

@@ -32,7 +32,7 @@ from workbench.numerals import counted
 from workbench.show.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.show.report_files import write_report
 from workbench.show.text import Paint
-from workbench.show.views.batch_text import Amount, runs_table, text_report
+from workbench.show.views.batch_text import Amount, run_lines, text_report
 from workbench.show.views.failures import failure_lines
 from workbench.show.views.timing import Timing, timing_line
 from workbench.show.visible import one_line
@@ -397,7 +397,7 @@ class Report:
         reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
         lines = [
             *(one_line(reason) for reason in reasons),
-            *runs_table(bad, self.quality.cases, names, width, plain, in_full=False),
+            *run_lines(bad, self.quality.cases, names, width, plain, in_full=False),
             *failure_lines(self.secrets.redacted(self.failures), plain),
         ]
         return self.secrets.redact("\n".join(lines) + "\n")

@@ -105,6 +105,8 @@ class Column(Generic[Row]):
     """The width of the table from which it is shown."""
     least: int = 0
     """The width to which it may be cut; 0 for a column that is never cut."""
+    fit: Callable[[Row, int], Value] | None = None
+    """Its cell cut to a width; without it, the end is cut."""
     short: Callable[[Row], Value] | None = None
     """Its cell in a table that is narrower than `short_below`."""
     short_below: int = 0

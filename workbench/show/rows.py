@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic
 
 from workbench.show.doc import Column, Row, Table, Value
@@ -18,20 +19,35 @@ def _blank(width: int) -> Span:
 
 
 class Laid(Generic[Row]):
-    """The rows of a table as lines of a width. What is measured for a width is kept."""
+    """The rows of a table as lines of a width. What is measured for a width is kept: the first rows, and the titles of
+    the columns where these are shown."""
 
-    def __init__(self, table: Table[Row]) -> None:
+    def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
         self.table = table
+        self._titled = titled
+        self._measured = measured
         self._laid: dict[int, list[tuple[Column[Row], bool, int]]] = {}
 
     def line(self, row: Row, width: int) -> Line:
         """Return a row in its columns, of at most `width` cells."""
+
+        def fitting(column: Column[Row], is_short: bool, room: int) -> Line:
+            line = _cell(column, row, is_short).spans
+            if cells(line) <= room:
+                return line
+            return cut_line(column.fit(row, room).spans if column.fit is not None else line, room)
+
+        return self._in_columns(fitting, width)
+
+    def titles(self, width: int) -> Line:
+        """Return the titles of the columns."""
+        return self._in_columns(lambda column, _, room: cut_line((Span(column.name, "muted"),), room), width)
+
+    def _in_columns(self, cell: Callable[[Column[Row], bool, int], Line], width: int) -> Line:
         spans: list[Span] = []
         for at, (column, is_short, room) in enumerate(self._columns(width)):
-            line = _cell(column, row, is_short).spans
+            line = cell(column, is_short, room)
             used = cells(line)
-            if used > room:
-                line, used = cut_line(line, room), room
             lead = (column.gap if at else 0) + (room - used if column.right else 0)
             spans += [_blank(lead), *line] if lead else line
             if not column.right and used < room:
@@ -48,8 +64,10 @@ class Laid(Generic[Row]):
         if (known := self._laid.get(width)) is not None:
             return known
         shown = [(each, width < each.short_below) for each in self.table.columns if width >= each.from_cells]
-        measured = self.table.rows[:MEASURED_ROWS]
+        measured = self.table.rows[: self._measured]
         rooms = [max((cells(_cell(each, row, short).spans) for row in measured), default=0) for each, short in shown]
+        if self._titled:
+            rooms = [max(room, len(each.name)) if room else 0 for room, (each, _) in zip(rooms, shown, strict=True)]
         used = [at for at, room in enumerate(rooms) if room]
         over = sum(rooms) + sum(shown[at][0].gap for at in used[1:]) - width
         while over > 0:

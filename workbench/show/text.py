@@ -41,10 +41,12 @@ def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
     return Paint(wanted and stream.isatty())
 
 
-def table_lines(table: Table[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the rows of a table, each note on a line below its row."""
+def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:
+    """Yield the rows of a table, each note on a line below its row; with `titled`, the titles of its columns first."""
     indent = Span("    ")
-    laid = Laid(table)
+    laid = Laid(table, titled=titled, measured=len(table.rows))
+    if titled and table.rows:
+        yield paint.line(laid.titles(width))
     for row in table.rows:
         yield paint.line(laid.line(row, width))
         if table.note is not None and (note := table.note(row).spans):

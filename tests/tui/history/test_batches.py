@@ -171,12 +171,12 @@ def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
     cut, goes_on = batch_of(1, part_of(2, 0), going=True), batch_of(2, part_of(2, 0), going=True)
     state = listed(cut, goes_on, going=[2])
     said = ["\n".join(map(plain, history_lines.detail_lines(state, batch, 80))) for batch in (cut, goes_on)]
-    assert "It was interrupted: 1 run missing; c runs exactly these." in said[0]
+    assert "1 of 3 runs missing: interrupted; c runs exactly these." in said[0]
     merged = replace(cut, settings={"merged": MergedShards(None, ((1, 2),)).settings})
     said_of_it = " ".join(plain(line).strip() for line in history_lines.detail_lines(state, merged, 80))
-    lacks = "It was merged from 1 of 2 shards: 1 run missing; merge the other shards too, or c runs exactly these."
+    lacks = "1 of 3 runs missing: merged from 1 of 2 shards; merge the other shards too, or c runs exactly these."
     assert lacks in said_of_it
-    assert "1 run to come." in said[1]
+    assert "Running: 2 of 3 runs finished." in said[1]
     assert "its runs are under way" in state.refusals()["history.go_on"]
 
 

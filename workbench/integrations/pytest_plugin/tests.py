@@ -21,7 +21,7 @@ import workbench
 from workbench.api.suites import holds_packages
 from workbench.dataclasses import dataclass
 from workbench.integrations.pytest_plugin.fixtures import Settings
-from workbench.numerals import cost_text, counted, mean_text, rate_text, reached_text, setting_text
+from workbench.numerals import reached_text, setting_text
 
 # The suite tests of a session as one evaluation, and the verdict on each test. With pytest-xdist the evaluation is
 # in the controller, which all workers ask: one writer of history and reports, one start of each server, one limit
@@ -485,9 +485,10 @@ class Suites:
         report = batch.report
         terminalreporter.section("workbench")
         for model, totals in report.totals_per_model.items() if report is not None else ():
-            rate = f"pass rate {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
-            cost = f", {cost_text(totals.cost_usd)}" if totals.cost_usd else ""
-            terminalreporter.line(f"{model}: {rate}, mean score {mean_text(totals.mean_score)}{cost}")
+            from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # on use: when a batch was made
+
+            facts = filter(None, (rate_fact(totals), score_fact(totals), cost_fact(totals)))
+            terminalreporter.line(f"{model}: {', '.join(facts) or 'nothing was graded'}")
         if report is not None and report.against is not None:
             terminalreporter.line(report.secrets.redact(report.against.verdict))
         if report is not None and report.recorded_as is not None:

@@ -20,8 +20,8 @@ from workbench.show.json.report import JsonReport, ReportDocument
 from workbench.show.text import Paint
 from workbench.show.views.baseline import confirmation_lines
 from workbench.show.views.batch_diff import counts_text
-from workbench.show.views.batch_text import endpoint_text, not_made_text
 from workbench.show.views.grade_move_kinds import moves_text
+from workbench.show.views.totals import endpoint_text, not_made_text
 from workbench.suite.files import from_here
 
 

@@ -157,15 +157,23 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
     return rate_text(good / graded if graded else None)
 
 
-def missing_text(batch: BatchRow, *, going: bool) -> str:
-    """Returns what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` tells that
-    some program is running it now."""
+def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
+    """Return what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` tells that some
+    program is running it now, `ways_on` are those to what is missing beside merging."""
     if going:
         return f"running: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} finished"
     if not batch.missing:
         return ""
-    way_on = f"; {merging_on}" if (merging_on := merge_hint(batch)) else ""
-    return f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why_missing(batch)}{way_on}"
+    ways = ", or ".join(filter(None, (merge_hint(batch), *ways_on)))
+    lacks = f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why_missing(batch)}"
+    return f"{lacks}; {ways}" if ways else lacks
+
+
+def kind_text(batch: BatchRow) -> str:
+    """Return what a batch is that counts for no case; empty for any other."""
+    if batch.kind == "fork":
+        return "a fork of one run: an experiment that counts for no case"
+    return f"reruns of cases that broke in batch {batch.confirms}: they count for no case" if batch.confirms else ""
 
 
 def why_missing(batch: BatchRow) -> str:

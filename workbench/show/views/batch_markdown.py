@@ -7,20 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice
 
-from workbench.analysis.totals import Totals
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
-from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
-from workbench.show.markdown import block, code, table, text
+from workbench.numerals import counted, score_text
+from workbench.show.markdown import block, code, document_table, table, text
 from workbench.show.text import Paint
 from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import baseline_markdown
-from workbench.show.views.batch_text import endpoint_text, not_made_text
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
+from workbench.show.views.totals import endpoint_text, models_table, not_made_text
 from workbench.show.views.trajectory import made_lines, repaired_line, told_steps
 from workbench.show.visible import one_line
 from workbench.suite.files import from_repository
@@ -86,7 +85,8 @@ def _head(report: RunsReport) -> Iterator[str]:
     yield f"{_totals_line(report)}\n"
     models = report.totals_per_model
     if models:
-        yield "\n" + _lines(table(_TITLES, (_model_row(model, totals, report) for model, totals in models.items())))
+        redacted = {report.secrets.redact(model): totals for model, totals in models.items()}
+        yield f"\n{document_table(models_table(redacted))}\n"
     if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
         tools = (f"{one_line(tool.tool)}: calls valid {checked_text(tool.valid, tool.checked)}" for tool in invalid)
         yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
@@ -112,15 +112,6 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
 
 
-_SHOWN = [status for status in Status if status.role != "muted"]
-"""The statuses that have a column of their own."""
-
-_TITLES = (
-    *("model", *(status.counted for status in _SHOWN), "other", "pass rate", "valid arguments", "mean score"),
-    *("latency p50", "cost"),
-)
-
-
 def _totals_line(report: RunsReport) -> str:
     cases, totals = report.quality.cases, report.totals
     good = cases.number(Status.PASSED, Status.WARNED)
@@ -131,20 +122,6 @@ def _totals_line(report: RunsReport) -> str:
     parts += [timing_line(report.timing)] if report.timing is not None else []
     parts += [f"batch {report.batch}"] if report.batch is not None else []
     return " · ".join(parts)
-
-
-def _model_row(model: str, totals: Totals, report: RunsReport) -> tuple[str, ...]:
-    numbers = [totals.counts[status] for status in _SHOWN]
-    arguments = totals.valid_arguments
-    return (
-        code(report.secrets.redact(model)),
-        *(f"{number:,}" for number in (*numbers, totals.runs - sum(numbers))),
-        rate_text(totals.pass_rate),
-        checked_text(arguments.valid, arguments.checked) if arguments.tools else "–",
-        mean_text(totals.mean_score),
-        duration_text(totals.latency.p50_ms if totals.latency is not None else None),
-        cost_text(totals.cost_usd),
-    )
 
 
 def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:

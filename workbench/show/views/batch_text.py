@@ -8,21 +8,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from rich.cells import cell_len
-
 from workbench.analysis.failures import BASELINE
 from workbench.analysis.gates import Quality
-from workbench.analysis.totals import Totals, that_count, totals_by_model
+from workbench.analysis.totals import that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
 from workbench.grading.status import Status, passed_if
-from workbench.numerals import cost_text, counted, duration_text, mean_text, rate_text, score_text
+from workbench.numerals import NOTHING, cost_text, counted, duration_text, score_text
+from workbench.show.doc import Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
+from workbench.show.rows import Laid
 from workbench.show.signs import FORK
-from workbench.show.text import Paint
-from workbench.show.views.agreement import agreement_lines
-from workbench.show.views.argument_validity import unchecked_lines, valid_arguments_text
+from workbench.show.spans import Span
+from workbench.show.text import Paint, table_lines
+from workbench.show.views.argument_validity import unchecked_lines
 from workbench.show.views.cases import Title, repeats_lines
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grades import (
@@ -32,25 +32,21 @@ from workbench.show.views.grades import (
     is_doubt,
     issue_text,
     judgement_text,
-    judging_text,
     metric_text,
     parts_line,
     step_lines,
     why_passed,
 )
 from workbench.show.views.server_output import ToldOutputs
+from workbench.show.views.totals import models_table, run_totals
 from workbench.show.views.trajectory import repaired_line, unread_text
-from workbench.show.views.values import percentiles_text, usage_text
-from workbench.show.visible import fit, one_line, shortened
+from workbench.show.visible import one_line, shortened
 
 Amount = Literal["little", "normal", "much"]
 
-MODEL_WIDTH_MAX = 24
-CASE_WIDTH_MIN = 12
+CASE_WIDTH_MIN, _MODEL_WIDTH_MIN = 12, 8
 ISSUE_WIDTH_MAX = 400
-_FIXED_WIDTH = 2 + 2 + 2 + 6 + 2 + 9 + 2 + 5
-"""Sign, score, latency and calls, with the blanks between the columns."""
-COST_WIDTH = 10
+_COST_FROM = 72
 
 
 def text_report(
@@ -77,7 +73,7 @@ def text_report(
     )
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
-        yield from runs_table(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
+        yield from run_lines(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
         if more := sum(1 for _ in listed):
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
@@ -95,9 +91,8 @@ def text_report(
     yield from aggregate_lines(quality.aggregates, suite_names, paint, with_model=len(models) > 1)
     whole, of_models = totals_by_model(counting)
     if len(models) > 1:
-        for model, mine in of_models.items():
-            yield from totals_lines(mine, paint, title=one_line(model))
-    yield from totals_lines(whole, paint, title="all" if len(models) > 1 else "")
+        yield from table_lines(models_table(of_models), width, paint, titled=True)
+    yield from map(paint.line, run_totals(whole))
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
     much = amount == "much"
@@ -108,53 +103,6 @@ def text_report(
         yield from published_lines(asked, suite_names, paint, with_details=much)
     if any(result.model == BASELINE and result.grader is not None for result in counting):
         yield paint(f"  {BASELINE} is a baseline, not a language model", "muted")
-
-
-def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
-    """Yields counts, scores, latency, tokens and cost, a line each."""
-    parts = [paint(f"{count:,} {status.counted}", status.role if count else "text") for count, status in totals.counted]
-    lead = f"{paint(title, 'strong')}: " if title else ""
-    yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(parts)}"
-    if totals.cost_limited:
-        yield paint(f"  {not_made_text(totals.cost_limited)}", "failed")
-    if totals.endpoint_faults:
-        yield f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"
-    facts = []
-    if totals.mean_score is not None:
-        facts.append(f"mean score {mean_text(totals.mean_score)}")
-    if totals.pass_rate is not None:
-        with_warned = " with the warned" if totals.warned else ""
-        rate = f"pass rate {rate_text(totals.pass_rate)}{with_warned}"
-        facts.append(f"{rate} of {counted(totals.graded, 'graded run')}")
-    if arguments := valid_arguments_text(totals.valid_arguments):
-        facts.append(arguments)
-    if facts:
-        yield paint(f"  {' · '.join(facts)}", "muted")
-    if totals.latency is not None:
-        yield paint(f"  latency {percentiles_text(totals.latency)}", "muted")
-    if totals.usage is not None:
-        yield paint(f"  {usage_text(totals.usage)}", "muted")
-    if totals.cost_usd:
-        unknown = totals.runs_of_unknown_cost
-        without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
-        yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "muted")
-    if totals.judging.asked:
-        yield paint(f"  judging: {judging_text(totals.judging)}", "muted")
-    for line in agreement_lines(totals.agreement):
-        yield paint(f"  {line}", "muted")
-    effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
-    if parts := [f"{what}: {number:,}" for number, what in effort if number]:
-        yield paint(f"  {' · '.join(parts)}", "muted")
-
-
-def not_made_text(runs: int) -> str:
-    """Return `3 runs not made: cost limit`."""
-    return f"{counted(runs, 'run')} not made: cost limit"
-
-
-def endpoint_text(faults: int, failed: int) -> str:
-    """Return `2 of 5 failures are the endpoint's`."""
-    return f"{faults:,} of {counted(failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
@@ -169,8 +117,30 @@ def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
     return Title(suite, result.case_name, lead=fork, tail=repeat)
 
 
-def runs_table(
-    results: list[RunResult],
+def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Table[RunResult]:
+    """Return runs as rows."""
+    columns: list[Column[RunResult]] = [
+        Column("", lambda run: words(run.status.sign, run.status.role)),
+        Column(
+            "case",
+            lambda run: words(run_title(run, suite_names)),
+            least=CASE_WIDTH_MIN,
+            fit=lambda run, width: words(_title(run, suite_names).cut(width)),
+            gap=1,
+        ),
+        Column("model", lambda run: words(one_line(run.model), "muted"), least=_MODEL_WIDTH_MIN),
+        Column("score", lambda run: words(score_text(run.score) if run.grades else NOTHING), right=True),
+        Column("", lambda run: words(DISAGREE if disagree(run.grades) else ""), gap=0),
+        Column("latency", lambda run: words(duration_text(run.limited_ms or None)), right=True),
+        Column("calls", lambda run: Value((Span(str(len(run.trajectory.calls))),)), right=True),
+    ]
+    if any(run.cost_usd for run in runs):
+        columns.append(Column("cost", lambda run: words(cost_text(run.cost_usd)), right=True, from_cells=_COST_FROM))
+    return Table(columns, runs)
+
+
+def run_lines(
+    runs: Sequence[RunResult],
     cases: Cases,
     suite_names: Mapping[str, str],
     width: int,
@@ -178,36 +148,22 @@ def runs_table(
     *,
     in_full: bool,
 ) -> Iterator[str]:
-    model_width = min(max(cell_len(one_line(result.model)) for result in results), MODEL_WIDTH_MAX, width // 4)
-    model_width = max(model_width, len("model"))
-    title_width = max(cell_len(run_title(result, suite_names)) for result in results)
-    room = width - model_width - _FIXED_WIDTH
-    with_cost = room >= CASE_WIDTH_MIN + 2 + COST_WIDTH and any(result.cost_usd for result in results)
-    title_width = max(min(title_width, room - (2 + COST_WIDTH if with_cost else 0)), CASE_WIDTH_MIN)
-    yield paint(
-        f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}"
-        + (f"  {'cost':>{COST_WIDTH}}" if with_cost else ""),
-        "muted",
-    )
-    ending = _ends_of_repeats(results, cases)
+    """Yield the table of runs, below each run what is wrong in it, and below the last repeat of a case what the repeats
+    came to together."""
+    ending = _ends_of_repeats(runs, cases)
     outputs = ToldOutputs(paint)
-    for result in results:
-        title = fit(_title(result, suite_names).cut(title_width), title_width)
-        model = fit(one_line(result.model), model_width)
-        score = score_text(result.score) if result.grades else "–"
-        differing = DISAGREE if disagree(result.grades) else " "
-        latency = duration_text(result.limited_ms or None)
-        sign = paint(result.status.sign, result.status.role)
-        calls = len(result.trajectory.calls)
-        cost = _cost(result) if with_cost else ""
-        yield f"{sign} {title}  {paint(model, 'muted')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
-        if in_full and result.grades:
-            yield grades_line(result.grades)
-            if (parts := parts_line(result.grades[0])) is not None:
+    laid = Laid(runs_table(runs, suite_names), titled=True, measured=len(runs))
+    if runs:
+        yield paint.line(laid.titles(width))
+    for run in runs:
+        yield paint.line(laid.line(run, width))
+        if in_full and run.grades:
+            yield grades_line(run.grades)
+            if (parts := parts_line(run.grades[0])) is not None:
                 yield parts
-        yield from _details(result, paint, outputs, in_full)
-        if result.run_id in ending:
-            yield from repeats_lines(ending[result.run_id], paint, with_arguments=in_full)
+        yield from _details(run, paint, outputs, in_full)
+        if run.run_id in ending:
+            yield from repeats_lines(ending[run.run_id], paint, with_arguments=in_full)
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
@@ -219,11 +175,6 @@ def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, Ca
         if places := [place for run in case.runs if (place := shown.get(run.run_id)) is not None]:
             last[max(places)] = case
     return {results[place].run_id: case for place, case in last.items()}
-
-
-def _cost(result: RunResult) -> str:
-    shown = cost_text(result.cost_usd)
-    return f"  {shown:>{COST_WIDTH}}"
 
 
 def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: bool) -> Iterator[str]:

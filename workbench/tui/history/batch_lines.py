@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from workbench.analysis.over_time import rate_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
-from workbench.numerals import counted, duration_text
+from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import sparkline
 from workbench.show.spans import (
@@ -20,19 +20,18 @@ from workbench.show.spans import (
     cells,
     cut_line,
     cut_middle,
+    heading,
     padded,
     paragraph,
     spread,
     wrap_line,
 )
-from workbench.show.views.batch_list import called, merge_hint, pass_rate_text, why_missing
+from workbench.show.views.batch import made_with, times_text
+from workbench.show.views.batch_list import called, kind_text, missing_text, pass_rate_text
 from workbench.show.visible import model_label, one_line
-from workbench.show.when import local_time, took_s
-from workbench.trajectory.events import JsonValue
+from workbench.show.when import local_time
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.kit.actions import unless_read_only
-
-Settings = Mapping[str, JsonValue]
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:
@@ -91,26 +90,23 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     )
     by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
     lines: list[Line] = [
-        spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
+        spread((Span(f" {called(batch)}", "strong"),), (Span(f"{times_text(batch)} ", "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
     outside = [status for status in Status if status.final and not status.graded]
     apart = [(sum(part.counts[status] for part in parts), status.counted) for status in outside]
     if text := ", ".join(f"{count:,} {words}" for count, words in apart if count):
         lines += paragraph(f"Also {text}.", width, "muted")
-    if state.is_going(batch):
-        lines += paragraph(f"{counted(batch.missing, 'run')} to come.", width, "running")
-    elif batch.missing:
-        ways = [merge_hint(batch), unless_read_only("c runs exactly these") if batch.kind == "runs" else ""]
-        way_on = ", or ".join(filter(None, ways))
-        lacks = f"It was {why_missing(batch)}: {counted(batch.missing, 'run')} missing"
-        lines += paragraph(f"{lacks}{f'; {way_on}' if way_on else ''}.", width, "warned")
-    if batch.kind == "fork":
-        lines += paragraph("A fork of one run: an experiment that counts for no case.", width, "muted")
-    elif batch.kind == "reruns":
-        text = f"Reruns of cases that broke in batch {batch.confirms}: they count for no case."
-        lines += paragraph(text, width, "muted")
+    resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""
+    if missing := missing_text(batch, going=state.is_going(batch), ways_on=[resume]):
+        lines += paragraph(_sentence(missing), width, "running" if state.is_going(batch) else "warned")
+    if kind := kind_text(batch):
+        lines += paragraph(_sentence(kind), width, "muted")
     return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
@@ -120,11 +116,6 @@ def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, R
         yield f"as regraded {local_time(shown.graded_at)} (grading {shown.number})", "accent"
     elif batch.number in state.regraded:
         yield "as graded when it ran; there are later grades", "muted"
-
-
-def _times(batch: BatchRow) -> str:
-    took = took_s(batch.started_at, batch.ended_at)
-    return f"{local_time(batch.started_at)}{f', {duration_text(1000 * took)}' if took is not None else ''} "
 
 
 def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -191,39 +182,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
 
 
 def _made_with(batch: BatchRow, width: int) -> list[Line]:
-    settings = batch.settings
-    how = [f"Workbench {one_line(batch.program)}"]
-    if isinstance(at_a_time := settings.get("concurrency"), int):
-        how.append(f"{counted(at_a_time, 'run')} at a time on each endpoint")
-    how.append(_tools(settings))
-    lines: list[Line] = [EMPTY, (Span(" Made with", "heading"),), *paragraph("; ".join(how), width, "text", 3)]
-    models = settings.get("models")
-    if isinstance(models, dict):
-        for name, text in models.items():
-            if isinstance(text, dict):
-                head = Span(f"   {model_label(name)}", "strong")
-                lines += wrap_line((head, Span(f"  {_reached(text)}", "muted")), width, hang=5)
+    lines: list[Line] = [EMPTY, heading("Made with")]
+    for text in made_with(batch):
+        lines += wrap_line((Span(f"   {text}"),), width, hang=5)
     return lines
-
-
-def _tools(settings: Settings) -> str:
-    if settings.get("execute_all"):
-        return "every tool executed"
-    wanted = settings.get("execute")
-    if isinstance(wanted, bool):
-        return "tools executed where allowed" if wanted else "no tool executed"
-    return "tools mocked or executed as the cases say"
-
-
-def _reached(settings: Settings) -> str:
-    """Describe how a model was reached, in the order of the settings."""
-    if "problem" in settings:
-        return one_line(f"could not be reached: {settings['problem']}")
-    facts = [str(settings[key]) for key in ("model", "provider", "base_url") if settings.get(key)]
-    params = settings.get("params")
-    if isinstance(params, dict):
-        facts += [f"{key} {value}" for key, value in params.items()]
-    price = settings.get("price")
-    if isinstance(price, dict):
-        facts.append(f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out")
-    return one_line(f" {GLYPHS.dot} ".join(facts))

@@ -1,0 +1,171 @@
+"""The totals of runs or cases: how many came to what, rates with what they rest on, times, tokens, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from workbench.grading.status import Status
+from workbench.numerals import (
+    NOTHING,
+    cost_text,
+    counted,
+    duration_text,
+    mean_text,
+    rate_text,
+    rates_text,
+    scores_text,
+    tokens_text,
+)
+from workbench.show.doc import Column, Table, Value, words
+from workbench.show.spans import Line, Span
+from workbench.show.views.agreement import agreement_lines
+from workbench.show.views.argument_validity import checked_text, valid_arguments_text
+from workbench.show.views.grades import judging_text
+from workbench.show.views.values import percentiles_text, usage_text
+from workbench.show.visible import one_line
+
+if TYPE_CHECKING:
+    from workbench.analysis.comparison import ModelTotals
+    from workbench.analysis.totals import Latency, Totals
+
+    AnyTotals = Totals | ModelTotals
+
+_BETWEEN = " · "
+_NAME_LEAST = 12
+
+
+def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
+    """Yield the totals of runs, a line for each kind of fact."""
+    yield _head(totals, title, counted(totals.runs, "run"))
+    if totals.cost_limited:
+        yield (Span(f"  {not_made_text(totals.cost_limited)}", "failed"),)
+    yield from _faults(totals)
+    yield from _facts(rate_fact(totals), score_fact(totals), valid_arguments_text(totals.valid_arguments))
+    yield from _facts(_times("latency", totals.latency))
+    yield from _facts(usage_text(totals.usage) if totals.usage is not None else "", cost_fact(totals))
+    if totals.judging.asked:
+        yield from _facts(f"judging: {judging_text(totals.judging)}")
+    for line in agreement_lines(totals.agreement):
+        yield from _facts(line)
+    effort = ((totals.retries, "requests retried"), (totals.executions, "calls executed"))
+    yield from _facts(*(f"{what}: {number:,}" for number, what in effort if number))
+
+
+def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
+    """Yield the totals of the cases of one model. `part` says how many cases of a suite these are, if not all."""
+    runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
+    if runs and totals.runs_in_error:
+        runs += f" ({totals.runs_in_error:,} in error)"
+    tokens = ""
+    if totals.input_tokens is not None or totals.output_tokens is not None:
+        tokens = tokens_text(totals.input_tokens or 0, totals.output_tokens or 0)
+    lines = [
+        _head(totals, totals.model, f"{counted(totals.cases, 'case')}{runs}{part}"),
+        *_faults(totals),
+        *_facts(_rate_of_cases(totals), _score_of_cases(totals), valid_arguments_text(totals.valid_arguments)),
+        *_facts(_times("latency", totals.latency), _times("first token", totals.first_token)),
+        *_facts(tokens, cost_fact(totals)),
+    ]
+    yield from ((Span("  "), *line) for line in lines)
+
+
+def _head(totals: AnyTotals, title: str, what: str) -> Line:
+    spans = [Span(one_line(title), "strong"), Span(": ")] if title else []
+    spans.append(Span(f"{what}: "))
+    for number, (count, status) in enumerate(totals.counted):
+        spans += [Span(", " if number else ""), Span(f"{count:,} {status.counted}", status.role if count else "text")]
+    return tuple(spans)
+
+
+def _facts(*facts: str) -> Iterator[Line]:
+    if said := _BETWEEN.join(filter(None, facts)):
+        yield (Span(f"  {said}", "muted"),)
+
+
+def _faults(totals: AnyTotals) -> Iterator[Line]:
+    if totals.endpoint_faults:
+        yield (Span(f"  {endpoint_text(totals.endpoint_faults, totals.failed)}"),)
+
+
+def _times(name: str, times: Latency | None) -> str:
+    return f"{name} {percentiles_text(times)}" if times is not None else ""
+
+
+def rate_fact(totals: Totals) -> str:
+    """Return the pass rate with the number of runs that it rests on; empty where nothing was graded."""
+    if totals.pass_rate is None:
+        return ""
+    with_warned = " with the warned" if totals.warned else ""
+    return f"pass rate {rate_text(totals.pass_rate)}{with_warned} of {counted(totals.graded, 'graded run')}"
+
+
+def score_fact(totals: AnyTotals) -> str:
+    """Return the mean score; empty where nothing has a score."""
+    return f"mean score {mean_text(totals.mean_score)}" if totals.mean_score is not None else ""
+
+
+def _rate_of_cases(totals: ModelTotals) -> str:
+    """Return the pass rate with its interval, without which it is biased, because runs were stopped early."""
+    if totals.pass_rate is None or totals.interval is None:
+        return ""
+    return f"pass rate {rate_text(totals.pass_rate)} (95%: {rates_text(*totals.interval)})"
+
+
+def _score_of_cases(totals: ModelTotals) -> str:
+    found = totals.score_interval
+    return score_fact(totals) + (f" (95%: {scores_text(*found)})" if found is not None else "")
+
+
+def cost_fact(totals: AnyTotals) -> str:
+    """Return the cost, and how many runs are not in it; empty where nothing cost anything."""
+    if not totals.cost_usd:
+        return ""
+    unknown = totals.runs_of_unknown_cost
+    return cost_text(totals.cost_usd) + (f" without {counted(unknown, 'run')} of unknown cost" if unknown else "")
+
+
+def not_made_text(runs: int) -> str:
+    """Return `3 runs not made: cost limit`."""
+    return f"{counted(runs, 'run')} not made: cost limit"
+
+
+def endpoint_text(faults: int, failed: int) -> str:
+    """Return `2 of 5 failures are the endpoint's`."""
+    return f"{faults:,} of {counted(failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
+
+
+OfModel = tuple[str, "Totals"]
+
+
+def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
+    """Return the totals of each model as a row."""
+    there = {status for totals in models.values() for _, status in totals.counted}
+    columns: list[Column[OfModel]] = [
+        Column("model", lambda row: words(one_line(row[0]), "strong"), least=_NAME_LEAST, gap=0),
+        *(_count_column(status) for status in Status if status in there),
+        Column("pass rate", lambda row: words(rate_text(row[1].pass_rate)), right=True),
+        Column("valid arguments", _valid_arguments, right=True, from_cells=100),
+        Column("mean score", lambda row: words(mean_text(row[1].mean_score)), right=True),
+        Column("latency p50", _median, right=True),
+        Column("cost", lambda row: words(cost_text(row[1].cost_usd)), right=True),
+    ]
+    return Table(columns, list(models.items()))
+
+
+def _count_column(status: Status) -> Column[OfModel]:
+    def count(row: OfModel) -> Value:
+        number = row[1].counts[status]
+        return Value((Span(f"{number:,}", status.role if number else "muted"),), number)
+
+    return Column(status.counted, count, right=True)
+
+
+def _valid_arguments(row: OfModel) -> Value:
+    found = row[1].valid_arguments
+    return words(checked_text(found.valid, found.checked) if found.tools else NOTHING)
+
+
+def _median(row: OfModel) -> Value:
+    latency = row[1].latency
+    return words(duration_text(latency.p50_ms if latency is not None else None))
