@@ -43,7 +43,7 @@ NOT_FOR_SHOWING = {
     "dataclasses.py": "a bound of numbers in files",
     "tui/kit/line_view.py": "a row of a scroll bar",
     "tui/kit/list_screen.py": "cells of a pane",
-    "tui/shell/borders.py": "cells of a pane",
+    "tui/shell/panes.py": "cells of a pane",
 }
 """Modules and folders that round for another reason than to show a number to a person, with that reason."""
 

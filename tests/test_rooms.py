@@ -97,7 +97,7 @@ def test_the_files_that_the_architecture_names_exist() -> None:
 
 
 def test_the_modules_that_the_architecture_names_exist() -> None:
-    """Words such as `tui.saving` or `engine.recorder.Recorder` name a module, or what is in it."""
+    """Words such as `tui.storage` or `engine.recorder.Recorder` name a module, or what is in it."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = "|".join(ROOMS)
     missing = []

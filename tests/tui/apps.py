@@ -52,10 +52,10 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.runs.runner import AppRuntime
-from workbench.tui.saving import watch
 from workbench.tui.shell.workbench import Workbench
+from workbench.tui.storage import watch
 from workbench.tui.terminal.environment import terminal_environment
-from workbench.tui.tree import auditing
+from workbench.tui.tree import background_audit
 
 GOLDENS = Path(__file__).parent / "goldens"
 REGENERATE = "UPDATE_GOLDENS"
@@ -414,7 +414,7 @@ async def opened(
         begin=begin,
     )
     # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
-    auditing.REST_S = 0.01 if audits else 3600.0
+    background_audit.REST_S = 0.01 if audits else 3600.0
     # Nor is a test of anything else to be surprised by what it did to a file.
     watch.LOOK_S = 0.1 if watches else 3600.0
     async with app.run_test(size=size) as pilot:

@@ -22,9 +22,8 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
-from workbench.tui.case.form.actions import FormActions
 from workbench.tui.case.form.page import form_source, with_table
-from workbench.tui.case.form.view import FormView
+from workbench.tui.case.form.view import FormActions, FormView
 from workbench.tui.kit.actions import actions_of
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.terminal.theming import Palette, load_themes, textual_theme

@@ -16,8 +16,8 @@ from workbench.trajectory.events import (
     ResponseFinished,
     ResultReceived,
 )
+from workbench.tui.holds.held_editor import HeldEditor
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.stepping.held_editor import HeldEditor
 
 
 async def stepped(app: Opened) -> PlannedRun:

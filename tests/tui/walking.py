@@ -12,7 +12,7 @@ from textual.screen import Screen
 from tests.tui.settling import wait_until_calm
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.shell.all_actions import ALL_ACTIONS, MAIN_ACTIONS
+from workbench.tui.shell.actions import ALL_ACTIONS, MAIN_ACTIONS
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.workbench import Workbench
 

@@ -18,7 +18,7 @@ from tests.tui.walking import Walk
 from workbench.cli.redaction import begin_program
 from workbench.config.program import Program
 from workbench.config.read_only import WHY_NOT, become_read_only
-from workbench.tui.shell.all_actions import ALL_ACTIONS
+from workbench.tui.shell.actions import ALL_ACTIONS
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.environment import IN_BROWSER
 

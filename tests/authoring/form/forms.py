@@ -11,7 +11,7 @@ from workbench.show.spans import plain
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
 from workbench.tools.listings import Listings
-from workbench.tui.case.form.lines import lay_out
+from workbench.tui.case.form.page import lay_out
 
 EVERYTHING = """
 format = 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.tui.apps import Call, Opened, conversation, opened, suites_in
 from workbench.tui.acceptance.capture import CaptureScreen
-from workbench.tui.kit.preview import PreviewScreen
+from workbench.tui.kit.dialogs import PreviewScreen
 
 LIGHTS = """
 format = 1

@@ -24,7 +24,7 @@ from workbench.show.views.run_lines import call_lines
 from workbench.show.views.run_view import RunPlace
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
-from workbench.tui.breakpoints.lines import (
+from workbench.tui.breakpoints.screen import (
     NOTHING_IN_FORM,
     NOTHING_IN_RUN,
     breakpoint_in_form,

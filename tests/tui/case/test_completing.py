@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.trajectory.events import ToolDefinition
-from workbench.tui.case.toml.completing import offer_at
+from workbench.tui.case.toml.completions import offer_at
 
 LIGHTS = ToolDefinition(
     "set_lights",

@@ -9,7 +9,7 @@ import pytest
 from workbench.authoring.form.row import Cell, FormRow
 from workbench.authoring.form.rows import CASE_LABELS
 from workbench.show.spans import plain
-from workbench.tui.case.form.lines import lay_out
+from workbench.tui.case.form.page import lay_out
 
 
 def row_called(label: str) -> FormRow:

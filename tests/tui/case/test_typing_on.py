@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from tests.tui.saving.test_saving import edit
+from tests.tui.storage.test_saving import edit
 from workbench.tui.case.form.view import FormView
 
 SCHEMA = SMART_HOME.replace(

@@ -8,8 +8,8 @@ import pytest
 
 from tests.history.batches import SUITE, run_kept
 from tests.programs import program_of
+from tests.tui.holds.test_held_in_a_terminal import WAYS
 from tests.tui.in_terminal import Terminal
-from tests.tui.stepping.test_held_in_a_terminal import WAYS
 from workbench.engine.resume import resumable
 from workbench.grading.status import Status
 from workbench.history.history import History

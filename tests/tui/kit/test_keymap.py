@@ -11,10 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
-from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.actions import key_for, key_name, key_of
 from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, load_keymap
-from workbench.tui.kit.keys import key_name, key_of
-from workbench.tui.shell.all_actions import ALL_ACTIONS, SCREENS, screen_class
+from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS, screen_class
 
 
 def read(folder: Path, text: str) -> tuple[Keymap, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from tests.providers.server import Answer, Request, Server, document, error_docu
 from tests.tui.apps import Opened, opened, suites_in
 from workbench.config import models
 from workbench.config.models import Preset
-from workbench.tui.terminal.composing import Update
+from workbench.tui.terminal.output_stage import Update
 
 KEY = "sk-planted-0123456789-abcdef"
 TALK = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.results import result
 from workbench.grading.status import Status
-from workbench.tui.run_book.counting import Spend, spend_of, total
+from workbench.tui.run_book.record import Spend, spend_of, total
 
 
 def test_tokens_in_and_out_are_counted() -> None:

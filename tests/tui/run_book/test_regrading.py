@@ -27,9 +27,8 @@ from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.regrading import Regrading
-from workbench.tui.run_book.shelf import WHOLE_RUNS
+from workbench.tui.run_book.record import WHOLE_RUNS, RunRecord
+from workbench.tui.run_book.regrades import Regrading
 
 PATH = Path("s.toml")
 TEXT = """

@@ -22,8 +22,7 @@ from workbench.show.views.run_view import RunView
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.tui.failures.state import FailureList
-from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
+from workbench.tui.run_book.record import Content, RunRecord, Shelf, packed, unpacked
 
 SAMPLES = Path(__file__).parents[3] / "sample_suites"
 

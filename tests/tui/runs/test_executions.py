@@ -23,7 +23,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.kit.dialogs import ReadLines
-from workbench.tui.runs import starting
+from workbench.tui.runs import start
 from workbench.tui.runs.dialogs import ExecutionScreen, HandExecutionScreen
 from workbench.tui.shell.main_screen import MainScreen
 
@@ -291,7 +291,7 @@ async def test_no_question_comes_up_while_a_run_begins_that_may_itself_ask(
 
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
-        monkeypatch.setattr(starting, "is_stale", slowly)
+        monkeypatch.setattr(start, "is_stale", slowly)
         await app.press("down")
         await app.press("r")
         app.session.ask(run, SEND)

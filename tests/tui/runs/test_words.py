@@ -9,7 +9,7 @@ from workbench.grading.status import Status
 from workbench.numerals import clock, counted, duration_text, score_text
 from workbench.show.spans import cells, plain
 from workbench.tui.run_book.book import Progress, RunBook
-from workbench.tui.run_book.counting import Spend
+from workbench.tui.run_book.record import Spend
 from workbench.tui.run_book.summaries import Counts
 from workbench.tui.runs.status_line import models_label, progress_ends, status_line
 

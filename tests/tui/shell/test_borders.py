@@ -11,8 +11,7 @@ from textual.events import DescendantFocus, MouseDown, MouseMove, MouseUp
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.tui.kit.actions import PANES, Pane
-from workbench.tui.shell.borders import MIN_PANE_CELLS, borders_at, first_borders, move_border
-from workbench.tui.shell.messages import panes_shown
+from workbench.tui.shell.panes import MIN_PANE_CELLS, borders_at, first_borders, move_border, panes_shown
 
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
 RIGHT = st.sampled_from(["case", "run"])

@@ -19,7 +19,7 @@ from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.shell.all_actions import ALL_ACTIONS, SCREENS
+from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS
 from workbench.tui.shell.main_screen import MainScreen
 
 HOME, SHOP_FILE = "home.toml", "shop.toml"

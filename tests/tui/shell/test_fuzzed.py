@@ -26,7 +26,7 @@ from tests.tui.in_terminal import CURSOR_ON, ENTERS, LEAVES, MOUSE_OFF, Terminal
 from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.suite.drafts import Drafts
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.input import Pasted, TerminalInput
+from workbench.tui.terminal.driver import Pasted, TerminalInput
 
 MOST_BYTES_AT_ONCE = 4096
 

@@ -13,9 +13,8 @@ from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.keymap import DEFAULT_KEYS
 from workbench.tui.kit.memory import Memory
-from workbench.tui.shell.all_actions import offered_actions
-from workbench.tui.shell.palette import Palette, PaletteList
-from workbench.tui.shell.palette_rows import rows_of, sections_for
+from workbench.tui.shell.actions import offered_actions
+from workbench.tui.shell.palette import Palette, PaletteList, rows_of, sections_for
 
 
 def palette_of(app: Opened) -> PaletteList:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.limits import MAX_CLIPBOARD_BYTES
-from workbench.tui.terminal.clipboard import TIMEOUT_S, copy
+from workbench.tui.kit.clipboard import TIMEOUT_S, copy
 
 
 def fake_tmux(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> Path:

@@ -13,7 +13,7 @@ from textual._xterm_parser import XTermParser
 from textual.message import Message
 
 from workbench.limits import MAX_MOUSE_COORDINATE, MAX_PASTE_CHARS, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
-from workbench.tui.terminal.input import (
+from workbench.tui.terminal.driver import (
     BURST,
     END,
     ESCAPE_S,

@@ -25,10 +25,8 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened
 from tests.tui.frames import every_frame
 from workbench.config.folders import bundled
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.cells import cells_of
-from workbench.tui.terminal.composing import Piece, Update
-from workbench.tui.terminal.looks import look
-from workbench.tui.terminal.output_stage import Erasing, Frame, OutputStage, erasing
+from workbench.tui.terminal.cells import cells_of, look
+from workbench.tui.terminal.output_stage import Erasing, Frame, OutputStage, Piece, Update, erasing
 
 WIDTH, HEIGHT = 34, 3
 LEFT = 12

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.tui.terminal.outside_editor import EditorError, edit_outside, editor_command
+from workbench.tui.kit.outside_editor import EditorError, edit_outside, editor_command
 
 FILE = Path("/s/a b.toml")
 

@@ -14,7 +14,7 @@ from tests.tui.in_terminal import LEAVES, Terminal, assert_restored
 from workbench.config.folders import bundled
 from workbench.show.glyphs import GLYPHS
 from workbench.tui.app import let_go
-from workbench.tui.shell import leaving
+from workbench.tui.shell import shutdown
 
 START_BYTES = 6_000
 KEY_BYTES = 500
@@ -103,7 +103,7 @@ HelpScreen.compose = lambda self: Path({str(folder / "asked")!r}).touch() or com
 
 @pytest.mark.parametrize("hang", HANGS)
 def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tmp_path: Path, hang: str) -> None:
-    limits = "leaving.MAX_ENDING_SECONDS, leaving.ENDING_S, leaving.ANSWER_S = 3, 1, 1"
+    limits = "leaving.MAX_ENDING_SECONDS, shutdown.ENDING_S, shutdown.ANSWER_S = 3, 1, 1"
     plant = "import asyncio, time\nfrom contextlib import suppress\nfrom workbench.tui.kit.help import HelpScreen\n"
     plant += f"from workbench.tui.shell import leaving\n{limits}\n{HANGS[hang]}\n{asked(tmp_path)}"
     planted = tmp_path / "planted.py"
@@ -142,7 +142,7 @@ def test_a_hanging_app_ends_and_is_logged_when_the_connection_drops(tmp_path: Pa
 
 
 def test_the_program_ends_within_twenty_seconds_after_a_signal() -> None:
-    assert leaving.MAX_ENDING_SECONDS + leaving.LAST_WORDS_S < 20
+    assert shutdown.MAX_ENDING_SECONDS + shutdown.LAST_WORDS_S < 20
 
 
 def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.run_book import book as runs
-from workbench.tui.run_book.shelf import Shelf
+from workbench.tui.run_book.record import Shelf
 from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.trajectory.view import RunList
 

@@ -33,7 +33,7 @@ from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.regrading import Regrading
+from workbench.tui.run_book.regrades import Regrading
 from workbench.tui.tree.lines import tree_line
 from workbench.tui.tree.state import TreeState
 

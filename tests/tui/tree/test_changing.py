@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from workbench.show.glyphs import GLYPHS
-from workbench.tui.saving.dialogs import UnsavedScreen
+from workbench.tui.storage.dialogs import UnsavedScreen
 from workbench.tui.tree.view import SuiteTree
 
 CHAINS = """

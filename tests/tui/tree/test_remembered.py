@@ -12,11 +12,11 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, Made, well, write_history
-from tests.tui.saving.test_saving import answer
+from tests.tui.storage.test_saving import answer
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.tui.grades.screen import GradesScreen
-from workbench.tui.saving.dialogs import LeftScreen
+from workbench.tui.storage.dialogs import LeftScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
 BATCHES = (Made(well("Movie night", "Lights off")), Made(well("Movie night"), models=("offline", "silent")))

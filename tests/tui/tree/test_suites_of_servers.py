@@ -11,9 +11,9 @@ from textual.widgets import Input
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.suite.suite_file import load_suite
-from workbench.tui.kit.preview import PreviewScreen
+from workbench.tui.kit.dialogs import PreviewScreen
 from workbench.tui.runs.dialogs import TrustScreen
-from workbench.tui.tree.from_server import ListingScreen, ServerScreen
+from workbench.tui.tree.new_suites import ListingScreen, ServerScreen
 
 SERVER = f"""
 import sys

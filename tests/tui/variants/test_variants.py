@@ -11,10 +11,10 @@ from tests.tui.comparing.test_compare import finish
 from workbench.evaluation.options import AddedVariants, Begin, RunOptions
 from workbench.suite.variants import Variants
 from workbench.tui.comparison.screen import CompareScreen
+from workbench.tui.holds.fork_screen import ForkScreen
 from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.models.dialog import ModelsScreen
-from workbench.tui.stepping.forking import ForkScreen
 from workbench.tui.variants.maker import VariantScreen, VariantTextScreen
 
 TERSE = '\n[[variants]]\nname = "terse"\nsystem = "Be terse."\n'

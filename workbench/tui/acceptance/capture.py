@@ -29,8 +29,7 @@ from workbench.suite.model import Case, Suite
 from workbench.tui.acceptance.accept import pairings_of
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.asking import AskScreen
-from workbench.tui.kit.dialogs import Option
-from workbench.tui.kit.preview import PreviewScreen
+from workbench.tui.kit.dialogs import Option, PreviewScreen
 from workbench.tui.kit.stage import in_background
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import case_picture, step_line
 from workbench.tui.case.form.page import case_of_problem, form_source, why_no_form, with_table
 from workbench.tui.case.form.view import FormView
-from workbench.tui.case.toml.pane import TomlPane
-from workbench.tui.case.toml.part import TomlPart, part_of
+from workbench.tui.case.toml.pane import TomlPane, TomlPart, part_of
 from workbench.tui.kit.actions import View, key_for
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.text_editor import TomlEditor

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
 from workbench.suite.positions import scan
-from workbench.tui.kit.actions import KEY_IN_TEXT, Action
-from workbench.tui.kit.keys import is_sequence, key_name, key_of
+from workbench.tui.kit.actions import KEY_IN_TEXT, Action, is_sequence, key_name, key_of
 
 FILE_NAME = "keys.toml"
 

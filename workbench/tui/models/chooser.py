@@ -16,12 +16,10 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
 from workbench.tui.kit.stage import in_background
-from workbench.tui.models.adder import Added, ModelAdder
 from workbench.tui.models.choices import ModelChoices, model_choices
-from workbench.tui.models.dialog import ModelsScreen, ModelWays
-from workbench.tui.models.form import AddModelScreen
-from workbench.tui.models.probing import Prober, ProbesScreen
-from workbench.tui.models.state import ModelsState
+from workbench.tui.models.dialog import ModelsScreen, ModelsState, ModelWays
+from workbench.tui.models.form import Added, AddModelScreen, ModelAdder
+from workbench.tui.models.probes import Prober, ProbesScreen
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

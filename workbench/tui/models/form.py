@@ -1,8 +1,9 @@
-"""The form for a model, new or known: a known endpoint or another one, its name there, and where it is written."""
+"""The form for a model: looks for keys, asks the endpoint, writes the model into the settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on
@@ -12,8 +13,24 @@ from textual.containers import Horizontal
 from textual.suggester import SuggestFromList
 from textual.widgets import Input
 
-from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, Preset, checked_key_variable
-from workbench.evaluation.model_edit import AddingError, Field, NameTakenError, Owner, TypedModel, usual_name
+from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, ModelSpec, Preset, checked_key_variable
+from workbench.config.program import Program
+from workbench.dataclasses import dataclass
+from workbench.evaluation.model_edit import (
+    AddingError,
+    Field,
+    NameTakenError,
+    Owner,
+    TypedModel,
+    add_model,
+    change_model,
+    check_name_is_free,
+    check_typed_now,
+    owner_of,
+    settings_file,
+    usual_name,
+    usual_owner,
+)
 from workbench.evaluation.model_list import KnownEndpoint
 from workbench.numerals import duration_text
 from workbench.providers.http.endpoints import CheckResult
@@ -23,8 +40,63 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.painting import Bar
-from workbench.tui.models.adder import Added, ModelAdder
+from workbench.tui.kit.stage import in_background
 from workbench.tui.terminal.theming import Ground
+
+
+@dataclass(frozen=True)
+class Added:
+    """A model that was added or changed, and how quickly its endpoint answered, if it did."""
+
+    name: str
+    answered: str = ""
+
+
+class ModelAdder:
+    """Adds models for the suites in a folder; into the user's own `workbench.toml` only, if these are `bundled`. Or
+    changes the one that is `known`."""
+
+    def __init__(self, program: Program, folder: Path, *, bundled: bool, known: ModelSpec | None = None) -> None:
+        self.known = known
+        self._program = program
+        self._folder = folder
+        self.owners: tuple[Owner, ...] = ("user",) if bundled else ("user", "project")
+        self.owner: Owner = "user" if bundled else usual_owner(program, folder)
+        if known is not None:
+            self.owners, self.owner = (owner_of(known),), owner_of(known)
+
+    def file(self, owner: Owner) -> Path:
+        """Return the `workbench.toml` of an owner, or that of the known model."""
+        if self.known is not None and self.known.file is not None:
+            return self.known.file
+        return settings_file(self._program, self._folder, owner)
+
+    def key_is_found(self, variable: str) -> bool:
+        """Return whether a variable has a value, in the environment or in a `.env`. Raises ConfigError."""
+        return bool(self._program.environment.of(self._folder).get(variable, "").strip())
+
+    def check_name(self, name: str) -> None:
+        """Raise ConfigError when the name is taken by another model."""
+        if self.known is None:
+            check_name_is_free(name, self._folder, self._program)
+
+    async def check(self, spec: ModelSpec) -> CheckResult:
+        """Ask the endpoint of a model whether it answers, accepts the key and has the model."""
+        try:
+            return await in_background(lambda: check_typed_now(spec, self._folder, self._program))
+        except ConfigError as error:
+            return CheckResult(False, str(error))
+
+    def add(self, spec: ModelSpec, owner: Owner) -> Path:
+        """Write a model down. Raises ConfigError."""
+        if self.known is not None:
+            return change_model(self.known, spec)
+        return add_model(spec, self._folder, self._program, owner)
+
+    def shown(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._program.secrets.redact(text)
+
 
 _LABELS: dict[str, str] = {
     "preset": "endpoint",

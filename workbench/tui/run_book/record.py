@@ -1,12 +1,18 @@
-"""One run since it was planned: its events, progress, result and open question."""
+"""Packs finished runs to save memory. A run is unpacked when it is viewed.
+
+A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import pickle
+import zlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from workbench.authoring.case_list import graded_alike, read_now, stops_alike
@@ -17,6 +23,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_question
 from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
 from workbench.grading.grade import RunResult, disagree
+from workbench.grading.packed import pickled
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.show.spans import Message
@@ -25,14 +32,115 @@ from workbench.show.views.run_view import RunView
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.trajectory import Trajectory, fold
-from workbench.tui.run_book.counting import Spend, spend_of
-from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
 
 if TYPE_CHECKING:
     from workbench.analysis.alignment import Difference
     from workbench.engine.agent_loop import ExecutionQuestion
     from workbench.engine.fork import PastHold
     from workbench.providers.model import HttpRequest
+
+
+WHOLE_RUNS = 256
+"""The number of finished runs that stay unpacked, the last viewed ones."""
+
+
+@dataclass
+class Content:
+    """The large parts of a run: its events and, once it ended, its result."""
+
+    events: list[Event] = field(default_factory=list)
+    result: RunResult | None = None
+
+
+def packed(content: Content) -> bytes:
+    """Return the content in compressed form."""
+    return zlib.compress(pickled((content.events, content.result)), 1)
+
+
+def unpacked(data: bytes) -> Content:
+    """Return the content, equal to the original. Pickle is safe here: the data was packed by this process."""
+    return Content(*pickle.loads(zlib.decompress(data)))
+
+
+class Shelf:
+    """Tracks which finished runs are unpacked. Above `limit`, the one that was viewed least recently is packed."""
+
+    def __init__(self, limit: int = WHOLE_RUNS) -> None:
+        self._limit = limit
+        self._whole: dict[int, Callable[[], None]] = {}
+
+    def use(self, key: int, pack: Callable[[], None]) -> None:
+        """Note that a run is viewed. `key` identifies it while it exists, `pack` packs it."""
+        if self._whole.pop(key, None) is None and len(self._whole) >= self._limit:
+            oldest = next(iter(self._whole))
+            self._whole.pop(oldest)()
+        self._whole[key] = pack
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """Tokens in and out, and their known cost in US dollars. `unknown` is true if some prices are not known."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+    unknown: bool = False
+
+
+def spend_of(result: RunResult) -> Spend:
+    """Return the usage of a run."""
+    usage = result.trajectory.usage
+    tokens = usage.input_tokens + usage.output_tokens if usage is not None else 0
+    return Spend(tokens, result.cost_usd or 0.0, unknown=result.cost_usd is None)
+
+
+def total(spends: Iterable[Spend]) -> Spend:
+    """Add up the usage of several runs."""
+    tokens, cost_usd, unknown = 0, 0.0, False
+    for spend in spends:
+        tokens, cost_usd, unknown = tokens + spend.tokens, cost_usd + spend.cost_usd, unknown or spend.unknown
+    return Spend(tokens, cost_usd, unknown)
+
+
+class Stopwatch:
+    """Counts the seconds of a clock, except while it is stopped."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._stood_s = 0.0
+        self._stands_since: float | None = None
+
+    def __call__(self) -> float:
+        return (self._clock() if self._stands_since is None else self._stands_since) - self._stood_s
+
+    def stand(self, stands: bool) -> None:
+        """Stop or restart the clock."""
+        if stands and self._stands_since is None:
+            self._stands_since = self._clock()
+        elif not stands and self._stands_since is not None:
+            self._stood_s += self._clock() - self._stands_since
+            self._stands_since = None
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class Tally(Generic[_Key]):
+    """Counts names. Each key has any number of names."""
+
+    def __init__(self) -> None:
+        self._names: dict[_Key, tuple[str, ...]] = {}
+        self._totals: Counter[str] = Counter()
+
+    def put(self, key: _Key, names: tuple[str, ...]) -> None:
+        """Replace the names of a key."""
+        self._totals.subtract(self._names.get(key, ()))
+        self._totals.update(names)
+        self._names[key] = names
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """The count of each name."""
+        return +self._totals
 
 
 class RunKind(NamedTuple):

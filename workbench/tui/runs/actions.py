@@ -9,7 +9,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
 
 if TYPE_CHECKING:
-    from workbench.tui.runs.starting import Cases
+    from workbench.tui.runs.start import Cases
     from workbench.tui.tree.state import Row
 
 

@@ -16,7 +16,7 @@ from workbench.config.program import Program
 from workbench.grading.grade import unjudged
 from workbench.numerals import counted
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Regrading
+from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from workbench.show.views.progress import starting_text
 from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.run_book.book import Progress, RunBook
-from workbench.tui.run_book.counting import Spend
+from workbench.tui.run_book.record import Spend
 from workbench.tui.run_book.summaries import Counts
 
 

@@ -9,8 +9,10 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
-from workbench.tui.case.form.actions import TYPING
-from workbench.tui.case.toml.actions import TYPING_TOML
+from workbench.tui.case.form.view import TYPING
+from workbench.tui.case.toml.pane import TYPING_TOML
+from workbench.tui.holds.actions import TYPING as TYPING_HELD
+from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import (
     ANSWERS,
     FILTERING,
@@ -25,12 +27,9 @@ from workbench.tui.kit.actions import (
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
 from workbench.tui.runs.status_line import models_label, status_line, variants_label
-from workbench.tui.shell.all_actions import MAIN_ACTIONS, places_of
+from workbench.tui.shell.actions import MAIN_ACTIONS, ProgramActions, ViewActions, places_of
 from workbench.tui.shell.panes import PanesScreen
-from workbench.tui.shell.program import ProgramActions, ViewActions
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.stepping.actions import TYPING as TYPING_HELD
-from workbench.tui.stepping.actions import StepActions
 from workbench.tui.trajectory.actions import OF_STORED_RUN, ShownRunActions
 from workbench.tui.trajectory.headline import verdict
 

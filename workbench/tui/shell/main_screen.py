@@ -21,15 +21,13 @@ from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
-from workbench.tui.shell.all_actions import MAIN_ACTIONS, main_action
+from workbench.tui.shell.actions import MAIN_ACTIONS, main_action
 from workbench.tui.shell.bars import MainBars
-from workbench.tui.shell.borders import Splitter
-from workbench.tui.shell.messages import run_message
-from workbench.tui.shell.panes import PanesScreen
+from workbench.tui.shell.panes import PanesScreen, Splitter, run_message
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.pane import RunChoice, RunPane
 from workbench.tui.trajectory.view import RunList
-from workbench.tui.tree.auditing import Auditor
+from workbench.tui.tree.background_audit import Auditor
 from workbench.tui.tree.lines import tree_message
 from workbench.tui.tree.selection import Selection, SelectionNews
 from workbench.tui.tree.view import FilterBox, SuiteTree

@@ -1,23 +1,201 @@
-"""The three panes of the main screen: which of them are visible, how wide they are, and which has the focus."""
+"""The three panes of the main screen: which are visible, their widths, the focus, and the borders between them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from textual import events, on
+from textual.message import Message as TextualMessage
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from workbench.config.read_only import is_read_only
+from workbench.numerals import counted
+from workbench.show.spans import Message
+from workbench.show.visible import one_line
+from workbench.suite.files import resolved
+from workbench.suite.settings import models_of
 from workbench.tui.case.pane import CasePane
-from workbench.tui.kit.actions import PANES, Pane
+from workbench.tui.kit.actions import PANES, Pane, unless_read_only
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.memory import Layout
-from workbench.tui.shell.borders import STEP, Splitter, borders_at, layout_of, move_border
-from workbench.tui.shell.messages import panes_shown
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.runs.status_line import models_label
 from workbench.tui.trajectory.pane import RunPane
-from workbench.tui.tree.selection import Selection
+from workbench.tui.tree.remembered import last_result_message
+from workbench.tui.tree.selection import Selection, can_run
+from workbench.tui.tree.state import TreeState
 from workbench.tui.tree.view import FilterBox, SuiteTree
+
+MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
+"""The least width of each pane. Together they fit where the panes are shown side by side."""
+
+STEP = 2
+"""By so many cells a key moves a border."""
+
+
+def layout_of(panes: Sequence[Pane]) -> Layout | None:
+    """Return the name of what is shown, `None` for a single pane, which has no borders."""
+    return "wide" if len(panes) > 2 else "narrow" if len(panes) == 2 else None
+
+
+def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
+    """Return the columns of the borders that nobody has moved. Beyond 120 cells the tree grows faster, until names have
+    room beside results."""
+    tree = max(28, width * 26 // 100) if width <= 120 else min(31 + (width - 120) * 45 // 100, 60)
+    return (tree, tree + (width - tree) * 5 // 11)[: len(panes) - 1]
+
+
+def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence[Pane], width: int) -> tuple[int, ...]:
+    """Return the borders with one of them moved as near to a column as the least widths allow. It pushes the others."""
+    found = list(borders)
+    found[index] = column
+    for left in range(index - 1, -1, -1):
+        found[left] = min(found[left], found[left + 1] - 1 - MIN_PANE_CELLS[panes[left + 1]])
+    for right in range(index + 1, len(found)):
+        found[right] = max(found[right], found[right - 1] + 1 + MIN_PANE_CELLS[panes[right]])
+    return _fitted(found, panes, width)
+
+
+def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
+    """Return the columns of borders that were moved, from their shares of the width."""
+    if not shares or len(shares) != len(panes) - 1:
+        return first_borders(panes, width)
+    found = [round(share * width) for share in shares]
+    # The first border pushes the other one where the least widths, or a damaged file, ask for it.
+    return move_border(found, 0, found[0], panes, width)
+
+
+def _fitted(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
+    """Return borders in ascending order, each with room for the least widths on both sides."""
+    least = [MIN_PANE_CELLS[pane] for pane in panes]
+    return tuple(
+        min(max(column, sum(least[: at + 1]) + at), width - sum(least[at + 1 :]) - (len(borders) - at))
+        for at, column in enumerate(borders)
+    )
+
+
+class Splitter(Widget):
+    """A border between two panes, which the mouse drags."""
+
+    DEFAULT_CSS = """
+    Splitter { width: 1; height: 100%; border-left: solid $border; }
+    Splitter.dragged { border-left: solid $accent; }
+    """
+
+    class Dragged(TextualMessage):
+        """Posted when the mouse has dragged a border to a column of the screen. Only the latest counts."""
+
+        def __init__(self, index: int, column: int) -> None:
+            super().__init__()
+            self.index = index
+            self.column = column
+
+        def can_replace(self, message: TextualMessage) -> bool:
+            return isinstance(message, Splitter.Dragged)
+
+    def __init__(self, index: int) -> None:
+        super().__init__(id=f"splitter-{index}")
+        self._index = index
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.button == 1:
+            event.stop()
+            self.capture_mouse()
+            self.add_class("dragged")
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if not self.has_class("dragged"):
+            return
+        if event.button == 1:
+            self.post_message(self.Dragged(self._index, event.screen_x))
+        else:
+            self._let_go()  # the button was let go outside of the terminal
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self.has_class("dragged"):
+            event.stop()
+            self._let_go()
+            self.post_message(self.Dragged(self._index, event.screen_x))
+
+    def on_hide(self) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self.release_mouse()
+        self.remove_class("dragged")
+
+
+WIDE_CELLS = 120
+NARROW_CELLS = 80
+
+
+def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
+    """Return the panes that fit, always with the focused one: three from 120 cells, two from 80 (the tree, and `right`
+    while the tree has the focus), otherwise the focused one."""
+    if zoomed or width < NARROW_CELLS:
+        return (focused,)
+    if width < WIDE_CELLS:
+        return ("suites", right if focused == "suites" else focused)
+    return ("suites", "case", "run")
+
+
+def _edits() -> Message:
+    return () if is_read_only() else (("", "text"), ("e  edits it", "text"))
+
+
+def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:
+    """Return the message of the run pane without a run."""
+    row = tree.selected
+    if row is None:
+        return ()
+    if row.case is not None:
+        if row.case.skip is not None:
+            return (("The suite skips this case:", "muted"), (one_line(row.case.skip), "text"))
+        if row.open is not None and not can_run(row.open, row.case.key):
+            return (("This case cannot run yet: it, or its suite, has errors.", "error"), *_edits())
+        suite = row.file.suite if row.file is not None else None
+        case = suite.cases[row.case.index] if suite is not None else None
+        using = models_label(models or (models_of(suite, case) if suite is not None else ()))
+        last = tree.remembered.shown((row.key.path, row.case.key), book)
+        return (
+            *((("Not run yet.", "strong"),) if last is None else last_result_message(row, last, book.now())),
+            *(
+                (
+                    ("", "text"),
+                    (f"r  runs this case with {using}", "text"),
+                    ("R  runs the whole suite", "text"),
+                    ("m  chooses models", "text"),
+                )
+                if not is_read_only()
+                else ()
+            ),
+        )
+    if row.open is not None and row.open.file.suite is None:
+        cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
+        return ((cannot, "error"), *(_edits() if row.open.why_not_editable is None else ()))
+    below = tree.cases_below(row)
+    cases = sum(len(case_ids) for _, case_ids in below)
+    if not cases:
+        empty: Message = ((f"There is no case here yet.{unless_read_only(' n makes one.')}", "muted"),)
+        if row.open is None or not row.open.is_new:
+            return empty
+        return (*empty, ("", "text"), (f"Ctrl+S  saves this suite as {one_line(str(resolved(row.open.path)))}", "text"))
+    from workbench.tui.tree.suite_summary import last_runs, summary_message
+
+    found = last_runs(tree, row, book)
+    return (
+        *(
+            summary_message(tree, found, book)
+            if found.runs
+            else ((f"{counted(cases, 'case')}, not run yet.", "strong"),)
+        ),
+        ("", "text"),
+        *((("R  runs all of them", "text"),) if not is_read_only() else ()),
+        ("Put the cursor on a case to see its run.", "muted"),
+    )
 
 
 class PanesScreen(Screen[None]):

@@ -16,19 +16,18 @@ from workbench.evaluation.plan import trust_store
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.tui.breakpoints.project import Breakpoints, ProjectBreakpoints
+from workbench.tui.holds.held_notices import HeldNotices
 from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
 from workbench.tui.runs.regrader import Regrader
 from workbench.tui.runs.runner import OpenRuntime, Runner
-from workbench.tui.runs.starting import Starter
+from workbench.tui.runs.start import Starter
 from workbench.tui.runs.status_line import RunTicker
-from workbench.tui.saving.drafting import Drafting
-from workbench.tui.saving.reading import Reader
-from workbench.tui.saving.saver import Saver
-from workbench.tui.saving.searching import Searches
-from workbench.tui.saving.watch import Watch
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.stepping.held_notices import HeldNotices
+from workbench.tui.storage.drafts import Drafting
+from workbench.tui.storage.reload import Reader, Searches
+from workbench.tui.storage.saver import Saver
+from workbench.tui.storage.watch import Watch
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.tools.offering import ServerOffers
 from workbench.tui.tree.remembered import HistoryReader

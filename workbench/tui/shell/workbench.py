@@ -27,33 +27,40 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.visible import one_line
 from workbench.tools.listings import Listings
-from workbench.tui.kit.actions import MOVING, NO_EDITOR, NO_EDITOR_IN_BROWSER, Action, Where, key_for, why_unavailable
+from workbench.tui.holds.actions import StepActions
+from workbench.tui.kit.actions import (
+    MOVING,
+    NO_EDITOR,
+    NO_EDITOR_IN_BROWSER,
+    Action,
+    Where,
+    key_for,
+    key_name,
+    why_unavailable,
+)
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
-from workbench.tui.kit.keys import key_name
 from workbench.tui.kit.memory import Memory
-from workbench.tui.kit.outside_editing import OutsideEditing
+from workbench.tui.kit.outside_editor import OutsideEditing
 from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
-from workbench.tui.shell.all_actions import (
+from workbench.tui.shell.actions import (
     ALL_ACTIONS,
     MAIN_ACTIONS,
+    ScreenActions,
     help_sections,
     keys_elsewhere,
     main_action,
     places_of,
 )
-from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.shell.returning import current_position
-from workbench.tui.shell.screens import ScreenActions
 from workbench.tui.shell.services import Services
+from workbench.tui.shell.shutdown import Leaving
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.shell.starting import Starting
-from workbench.tui.stepping.actions import StepActions
+from workbench.tui.shell.start import Starting, current_position
 from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
@@ -235,7 +242,7 @@ class Workbench(PaintedApp):
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
         """Copy a text without its secrets, and announce where it went."""
-        from workbench.tui.kit.copying import copy_text
+        from workbench.tui.kit.clipboard import copy_text
 
         copying = copy_text(
             text,

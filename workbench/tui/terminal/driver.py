@@ -1,33 +1,274 @@
-"""Textual's terminal driver, hardened against invalid bytes and terminals that disappear."""
+"""Textual's terminal driver, hardened against invalid bytes and terminals that disappear; it splits input itself."""
 
 from __future__ import annotations
 
 import codecs
 import logging
 import os
+import re
 import select
 import selectors
 import sys
 import termios
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from textual import events
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual._keyboard_protocol import FUNCTIONAL_KEYS
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
-from workbench.tui.terminal.input import Arrived, Pasted, TerminalInput
-from workbench.tui.terminal.key_queue import PasteCleaned
+from workbench.dataclasses import dataclass
+from workbench.limits import (
+    MAX_MOUSE_COORDINATE,
+    MAX_PASTE_CHARS,
+    MAX_SEQUENCE_CHARS,
+    MAX_TERMINAL_COLUMNS,
+    MAX_TERMINAL_ROWS,
+)
+from workbench.tui.terminal.key_queue import PasteCleaned, harmless, lost_in
 from workbench.tui.terminal.output_stage import OutputStage, erasing
 
 if TYPE_CHECKING:
     from textual.app import App
+
+
+_FOCUS = frozenset({"\x1b[I", "\x1b[O"})
+_MOUSE = re.compile(r"\x1b\[<(\d{1,3});(\d{1,5});(\d{1,5})[Mm]")
+_SIZE = re.compile(r"\x1b\[48;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*t")
+_MODE = re.compile(r"\x1b\[\?(?:2026|2048);[0-4]\$y")
+_KEY = re.compile(
+    r"\x1b\[(?P<code>\d{0,7})(?::\d*)*(?:;(?P<modifiers>\d{0,3})(?::(?P<kind>\d?))?(?:;(?P<text>[\d:]*))?)?(?P<end>[u~ABCDEFHPQS])"
+)
+_RELEASED = "3"
+_CONTROL_KEYS = (8, 9, 13, 27, 127)
+"""Backspace, tab, enter and escape in the kitty protocol."""
+
+
+def believed(sequence: str) -> tuple[str, ...]:
+    """Return what Textual's parser should read for a complete escape sequence: nothing, one sequence, or one for each
+    character of a key's text.
+
+    Cursor position reports (`R`) are never requested, so they are dropped.
+    """
+    if sequence in _FOCUS:
+        return (sequence,)
+    if mouse := _MOUSE.fullmatch(sequence):
+        button, x, y = map(int, mouse.groups())
+        is_possible = button <= 0xFF and min(x, y) >= 1 and max(x, y) <= MAX_MOUSE_COORDINATE
+        return (sequence,) if is_possible else ()
+    if size := _SIZE.fullmatch(sequence):
+        rows, columns, height, width = map(int, size.groups())
+        is_possible = 1 <= columns <= MAX_TERMINAL_COLUMNS and 1 <= rows <= MAX_TERMINAL_ROWS
+        is_possible = is_possible and columns <= width and rows <= height and max(width, height) <= MAX_MOUSE_COORDINATE
+        return (f"\x1b[48;{rows};{columns};{height};{width}t",) if is_possible else ()
+    if _MODE.fullmatch(sequence):
+        return (sequence,)
+    if key := _KEY.fullmatch(sequence):
+        return _believed_key(key, sequence)
+    return (sequence,) if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R") else ()
+
+
+def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
+    code, end = int(key["code"] or 1), key["end"]
+    codes = [int(part) for part in (key["text"] or "").split(":") if part and len(part) <= len(str(0x10FFFF))]
+    text = [char for char in codes if _is_printed(char)]
+    if end == "u" and code != 1:
+        is_possible = code in _CONTROL_KEYS or f"{code}u" in FUNCTIONAL_KEYS or _is_printed(code)
+        is_possible = is_possible or (code == 0 and bool(text))  # composed by an input method
+    else:
+        is_possible = f"{code}{end}" in FUNCTIONAL_KEYS
+    if not is_possible or int(key["modifiers"] or 0) > 0x100 or key["kind"] == _RELEASED:
+        return (sequence,) if sequence in ANSI_SEQUENCES_KEYS else ()
+    start = f"\x1b[{key['code'] or ''}" + (f";{key['modifiers'] or ''}" if key["modifiers"] is not None else "")
+    return tuple(f"{start};{char}{end}" for char in text) or (start + end,)
+
+
+def _is_printed(code: int) -> bool:
+    return 0x20 <= code <= 0x10FFFF and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000
+
+
+START, END = "\x1b[200~", "\x1b[201~"
+"""The marks around a paste."""
+
+ESCAPE_S = 0.1
+"""How long a lone Escape, or Alt with a bracket, may turn out to be the start of a sequence."""
+
+REST_S = 1.0
+"""How long to wait for the rest of a sequence."""
+
+PASTE_S = 3.0
+"""How long to wait for the rest of a paste."""
+
+BURST = 2_000
+"""More characters than this at once were pasted, in a terminal without paste marks."""
+
+_ESC = "\x1b"
+_NO_INPUT = re.compile("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
+"""Characters that are never bound to an action. A broken device may send them endlessly."""
+
+_OPENS_STRING = frozenset("PX]^_")
+_STRING_ENDS = re.compile("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
+_CONTROLS_END = re.compile("[@-~]|(?=[^ -~])")
+_WHOLE = re.compile(
+    "\x1b(?:"
+    r"\[\[[^\x1b]"  # function keys of the Linux console
+    r"|\[M[^\x1b]{3}"  # mouse reports in X10 format
+    r"|\[(?![\[M])[ -?]*[@-~]"
+    r"|O[0-9;]*[@-~])"
+)
+_BEGUN = re.compile("\x1b" r"(?:\[(?:\[|M[^\x1b]{0,2}|[ -?]*)|O[0-9;]*)")
+_NOT_PASTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Typed characters, or one complete escape sequence."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Pasted:
+    """Pasted text without control characters, and the number of those removed."""
+
+    text: str
+    left_out: int = 0
+    was_cut: bool = False
+    """Whether the paste was longer than allowed."""
+
+
+Arrived = Typed | Pasted
+
+
+class TerminalInput:
+    """Splits input, regardless of where reads end. All times are seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        """The beginning of a sequence or, inside a paste, of its end mark."""
+        self._left_out_until: re.Pattern[str] | None = None
+        """Matches the end of the string or sequence that is being dropped."""
+        self._opening = ""
+        """The start of a string without content so far, which may be a key."""
+        self._pasted: list[str] | None = None
+        self._pasted_size = 0
+        self._given_up = False
+        """Whether a paste timed out and its end mark may still arrive."""
+        self._is_burst = False
+        self._read_s = 0.0
+
+    def take(self, text: str, now_s: float) -> list[Arrived]:
+        """Process text that was read."""
+        self._read_s = now_s
+        rest, self._held = self._held + text, ""
+        self._opening = "" if rest else self._opening
+        return list(self._cut(rest))
+
+    def wait_s(self, now_s: float) -> float | None:
+        """Return how long to wait for the rest of an incomplete sequence, `None` if there is none."""
+        patience_s = self._patience_s
+        return None if patience_s is None else max(self._read_s + patience_s - now_s, 0.0)
+
+    def pause(self, now_s: float) -> Sequence[Arrived]:
+        """Process a pause: after its timeout, an incomplete sequence is taken as complete."""
+        self._is_burst = False
+        if self.wait_s(now_s) != 0.0:
+            return ()
+        if self._pasted is not None:
+            self._held, self._given_up = "", True
+            return [self._end_of_paste()]
+        key = self._opening or self._held
+        self._held = self._opening = ""
+        self._left_out_until = None
+        return [Typed(key)] if key == _ESC or len(key) == 2 else ()
+
+    @property
+    def _patience_s(self) -> float | None:
+        if self._pasted is not None:
+            return PASTE_S
+        if self._opening or len(self._held) in (1, 2):
+            return ESCAPE_S
+        return REST_S if self._held or self._left_out_until is not None else None
+
+    def _cut(self, rest: str) -> Iterator[Arrived]:
+        if self._given_up and END in rest:
+            late, _, rest = rest.partition(END)
+            self._given_up = False
+            yield Pasted(harmless(late), lost_in(late))
+        while rest:
+            if self._pasted is not None:
+                rest, arrived = self._in_paste(rest, self._pasted)
+            elif self._left_out_until is not None:
+                rest, arrived = self._leave_out(rest, self._left_out_until), ()
+            elif rest[0] == _ESC:
+                self._is_burst = False
+                rest, arrived = self._sequence(rest)
+            else:
+                typed, escape, behind = rest.partition(_ESC)
+                rest, arrived = escape + behind, self._typed(typed)
+            yield from arrived
+
+    def _sequence(self, rest: str) -> tuple[str, Sequence[Arrived]]:
+        """Return the text after a sequence, and the input that the sequence stands for."""
+        if (whole := _WHOLE.match(rest)) is not None:
+            if whole[0] == START:
+                self._pasted, self._pasted_size, self._given_up = [], 0, False
+                return rest[whole.end() :], ()
+            return rest[whole.end() :], [Typed(sequence) for sequence in believed(whole[0])]
+        second = rest[1:2]
+        if second == _ESC or _NO_INPUT.match(second):
+            return rest[1:], [Typed(_ESC)]
+        if second in _OPENS_STRING:
+            self._left_out_until = _STRING_ENDS
+            self._opening = rest if len(rest) == 2 else ""
+            return rest[2:], ()
+        begun = _BEGUN.match(rest)
+        if begun is None and second:
+            return rest[2:], [Typed(rest[:2])]  # a key with Alt
+        if begun is not None and begun.end() < len(rest):
+            return rest[begun.end() :], ()  # incomplete
+        if len(rest) > MAX_SEQUENCE_CHARS:
+            self._left_out_until = _CONTROLS_END
+        else:
+            self._held = rest
+        return "", ()
+
+    def _leave_out(self, rest: str, until: re.Pattern[str]) -> str:
+        end = until.search(rest)
+        if end is None:
+            self._held = _ESC if rest.endswith(_ESC) else ""
+            return ""
+        self._left_out_until = None
+        return rest[end.end() :]
+
+    def _typed(self, text: str) -> Sequence[Arrived]:
+        text = _NO_INPUT.sub("", text)
+        is_text = _NOT_PASTED.search(text) is None
+        self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
+        if not text:
+            return ()
+        return [Pasted(harmless(text)) if self._is_burst else Typed(text)]
+
+    def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[Arrived]]:
+        piece, end, behind = rest.partition(END)
+        if not end:
+            begun = next((size for size in range(len(END) - 1, 0, -1) if piece.endswith(END[:size])), 0)
+            piece, self._held = piece[: len(piece) - begun], piece[len(piece) - begun :]
+        if self._pasted_size < MAX_PASTE_CHARS:
+            pasted.append(piece[: MAX_PASTE_CHARS - self._pasted_size])
+        self._pasted_size += len(piece)
+        return behind, [self._end_of_paste()] if end else ()
+
+    def _end_of_paste(self) -> Pasted:
+        pasted, self._pasted = "".join(self._pasted or ()), None
+        return Pasted(harmless(pasted), lost_in(pasted), self._pasted_size > MAX_PASTE_CHARS)
 
 
 _log = logging.getLogger(__name__)

@@ -23,8 +23,7 @@ from textual.geometry import Size
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_PACKET_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
-from workbench.tui.terminal.driver import MAX_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver
-from workbench.tui.terminal.input import TerminalInput
+from workbench.tui.terminal.driver import MAX_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver, TerminalInput
 from workbench.tui.terminal.output_stage import Erasing, OutputStage
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.screen import Screen
 
-from workbench.tui.terminal.composing import Update
 from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import StagedDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp
-from workbench.tui.terminal.output_stage import Frame
+from workbench.tui.terminal.output_stage import Frame, Update
 
 
 class StagedApp(KeyQueueApp):

@@ -178,7 +178,7 @@ class ShownRunActions(MainActions):
     )
     def fork(self) -> None:
         """Fork the run at the cursor."""
-        from workbench.tui.stepping.forking import Forker
+        from workbench.tui.holds.fork_screen import Forker
 
         self.app.part(Forker).fork()
 

@@ -14,21 +14,20 @@ from workbench.numerals import score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Message, Role, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label, one_line
+from workbench.tui.holds.actions import OF_TYPED_TEXT
 from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.painting import Bar, keymap_of
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord, waiting_message
-from workbench.tui.stepping.actions import OF_TYPED_TEXT
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.trajectory.view import RunList, SearchedRun
 
 if TYPE_CHECKING:
+    from workbench.tui.holds.held_editor import HeldEditor, HeldText
     from workbench.tui.kit.actions import HeldKind
     from workbench.tui.shell.workbench import Workbench
-    from workbench.tui.stepping.held_editor import HeldEditor
-    from workbench.tui.stepping.held_text import HeldText
 
 
 class RunPane(SearchedRun):
@@ -108,7 +107,7 @@ class RunPane(SearchedRun):
     def type_in(self, held: HeldText) -> None:
         """Open the editor with the unsent text, if any. If the run has left the place where that was typed, it is only
         displayed."""
-        from workbench.tui.stepping.held_editor import HeldEditor
+        from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
         kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))

@@ -15,11 +15,11 @@ from workbench.show.spans import Message as Text
 from workbench.show.views.run_items import CallItem, Item
 from workbench.show.views.run_lines import held_action
 from workbench.show.views.run_view import RunPlace, RunView
+from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.typed_text import with_breakpoint
-from workbench.tui.stepping.actions import StepActions
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.run_lines import Place, RunLines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.tui.kit.actions import MainActions, MainSituation, Why, action, key_for
 
 if TYPE_CHECKING:
-    from workbench.tui.tree.changing import SuiteChanger
+    from workbench.tui.tree.edits import SuiteChanger
     from workbench.tui.tree.new_suites import NewSuites
 
 
@@ -196,7 +196,7 @@ class TreeActions(MainActions):
 
     @property
     def _changer(self) -> SuiteChanger:
-        from workbench.tui.tree.changing import SuiteChanger
+        from workbench.tui.tree.edits import SuiteChanger
 
         return self.app.part(SuiteChanger)
 

@@ -17,7 +17,7 @@ from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, CaseTally, StepSummary, worst_graded
 from workbench.tui.tree.filter import advice
-from workbench.tui.tree.remembered_lines import is_edited_since
+from workbench.tui.tree.remembered import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,15 +13,20 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import SuitesChanged
 from workbench.history.records import HistoryError, RunRow
+from workbench.numerals import age_text, duration_text, moment_text, score_text
 from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Message
+from workbench.show.visible import model_label, one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
 from workbench.tui.run_book.stored import main_causes
 from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_graded
+from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:
+    from workbench.analysis.comparison import Cell
     from workbench.analysis.failures import Cause
     from workbench.analysis.over_time import LastResult, LastResults
     from workbench.tui.shell.workbench import Workbench
@@ -204,3 +210,34 @@ def _id_of(run: RunRow | RunRecord) -> str:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def is_edited_since(row: Row, last: LastResult) -> bool:
+    """Return whether a case was edited since its last result, on disk or here."""
+    if last.edited or row.open is None or row.case is None or row.open.is_new:
+        return last.edited
+    return row.open.is_changed(row.case.index)
+
+
+def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
+    """Return the last result of a case: on each model, with the reason why it did not pass."""
+    old = age_text(last.began_ms, now)
+    when = old if old == "now" else moment_text(last.began_ms) if "-" in old else f"{old} ago"
+    edited: Message = (("The case was edited since.", "warned"),) if is_edited_since(row, last) else ()
+    return (
+        (f"Last run: {when}, batch #{last.runs[-1].batch}", "strong"),
+        *edited,
+        ("", "text"),
+        *(part for cell in last.cells for part in _cell(cell)),
+        ("", "text"),
+        (f"Enter  opens {'it' if len(last.runs) == 1 else 'the worst of its runs'}", "text"),
+        ("=  shows its grades", "text"),
+    )
+
+
+def _cell(cell: Cell) -> Message:
+    sign, role = cell.status.mark
+    number = f" {score_text(cell.score, '')}" if cell.score is not None else ""
+    took = f" {GLYPHS.dot} {duration_text(cell.latency_ms)}" if cell.latency_ms is not None else ""
+    head = (f"{sign} {cell.status}{number} {GLYPHS.dot} {model_label(cell.model)}{took}", role)
+    return (head, (one_line(cell.reason), "muted")) if cell.reason else (head,)

@@ -15,7 +15,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message, Role
 from workbench.show.views.values import percentiles_text
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.tree.remembered_lines import is_edited_since
+from workbench.tui.tree.remembered import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:

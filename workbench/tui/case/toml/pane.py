@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import ClassVar
@@ -12,17 +13,202 @@ from textual.binding import BindingType
 from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
-from workbench.authoring.document import Document
+from workbench.authoring.document import HEAD, CaseOutline, Document
+from workbench.authoring.open_suite import OpenSuite
+from workbench.dataclasses import dataclass
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
+from workbench.suite.problems import Problem
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import CasePicture, CaseView
-from workbench.tui.case.toml.actions import TomlActions
-from workbench.tui.case.toml.completing import TomlCompleting
-from workbench.tui.case.toml.part import TomlPart, found_in
-from workbench.tui.kit.actions import actions_at, bindings_for
+from workbench.tui.case.toml.completions import TomlCompleting
+from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for, key_for
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.suggestions import CompletionList, ProblemList
 from workbench.tui.kit.text_editor import TomlEditor
-from workbench.tui.kit.typed_text import Place, line_within, marks
+from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Found, Place, line_within, marks
+from workbench.tui.tree.state import Row
+
+
+@dataclass(frozen=True)
+class TomlPart:
+    """A part of an open suite. `index` is that of the case, `HEAD`, or `None` for the whole file. `key` is that of the
+    case."""
+
+    suite: OpenSuite
+    index: int | None
+    key: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The current text. Raises IndexError if the case no longer exists."""
+        document = self.suite.document
+        return document.text if self.index is None else document.block(self.index)
+
+    @property
+    def first(self) -> int:
+        """The line number in the file of its first line."""
+        return 1 if self.index is None or self.index == HEAD else self.suite.document.first_line(self.index)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems of the part."""
+        return self.suite.file.problems if self.index is None else self.suite.problems_of(self.index)
+
+    @property
+    def name(self) -> str:
+        """The name of the part in a sentence."""
+        if self.index is None:
+            return self.suite.path.name
+        case = self._case
+        return case.name if case is not None else f"the head of {self.suite.path.name}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of a file with only this part."""
+        case = self._case
+        stem = re.sub(r"[^\w-]+", "-", case.id if case is not None else self.suite.path.stem).strip("-")
+        return f"{stem[:60] or 'suite'}.toml"
+
+    @property
+    def _case(self) -> CaseOutline | None:
+        return next((case for case in self.suite.cases if case.index == self.index), None)
+
+    @property
+    def too_large(self) -> str | None:
+        """Why the part is too large to be edited here, if it is."""
+        lines = self.text.split("\n")
+        longest = max(map(len, lines))
+        if len(lines) > LONGEST_SHOWN:
+            return f"{self.name} has {len(lines):,} lines: F4 opens it in your editor"
+        if longest > MAX_LINE_CHARS:
+            return f"{self.name} has a line of {longest:,} characters: F4 opens it in your editor"
+        return None
+
+    def with_text(self, text: str) -> Document:
+        """Return the document with different text in this part, valid or not."""
+        document = self.suite.document
+        return document.with_text(text) if self.index is None else document.with_block(self.index, text)
+
+
+def part_of(row: Row | None) -> TomlPart | None:
+    """Return the part for a row, `None` if it has no suite."""
+    if row is None or row.open is None:
+        return None
+    if not row.open.document.in_blocks:
+        return TomlPart(row.open, None)
+    return TomlPart(row.open, row.case.index, row.case.key) if row.case is not None else TomlPart(row.open, HEAD)
+
+
+def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
+    """Return the matches of a text in lines, ignoring case. The match at `current` is highlighted."""
+    if not text.strip():
+        return {}
+    pattern = re.compile(re.escape(text), re.IGNORECASE)
+    found: dict[int, list[tuple[int, int, Role]]] = {}
+    for index, line in enumerate(lines):
+        for match in pattern.finditer(line):
+            role: Role = "badge" if (index, match.start()) == current else "match"
+            found.setdefault(index, []).append((*match.span(), role))
+    return found
+
+
+def _edit(now: MainSituation) -> str | None:
+    return now.not_editable
+
+
+def _outside(now: MainSituation) -> str | None:
+    return now.not_editable or (None if now.editor else now.no_editor)
+
+
+def _shown(now: MainSituation) -> str | None:
+    if now.view == "toml" and now.has_file:
+        return None
+    return f"show the TOML of a suite or a case first ({key_for('edit.view')})"
+
+
+class TomlActions(MainActions):
+    """Edits the TOML of a case or a suite's settings."""
+
+    GROUP = "Editing"
+
+    @action(
+        "enter",
+        "Type in the TOML, at the cursor",
+        name="toml.edit",
+        where="toml",
+        label="type",
+        needs=_edit,
+        changes=True,
+        listed=False,
+    )
+    def edit(self) -> None:
+        """Type at the cursor."""
+        self.app.main.case_pane.edit()
+
+    @action("f8", "Next line with a problem", name="toml.problem", where="toml", needs=_shown, words="error")
+    def next_problem(self) -> None:
+        """Go to the next line with a problem."""
+        self.app.main.case_pane.toml.go_to_problem()
+
+    @action("/", "Search the TOML", name="toml.find", where="toml", label="find", needs=_shown)
+    def find(self) -> None:
+        """Search the TOML."""
+        self.app.main.go_to("case")
+        self.app.main.case_pane.toml.search()
+
+    @action("ctrl+g", "Next match of the search", name="toml.find_next", where="toml", needs=_shown, listed=False)
+    def find_next(self) -> None:
+        """Go to the next match."""
+        self.app.main.case_pane.toml.find(1)
+
+    @action(
+        "f4",
+        "Open the TOML that is selected in your editor",
+        name="toml.outside",
+        needs=_outside,
+        changes=True,
+        words="external vim nano",
+    )
+    def edit_outside(self) -> None:
+        """Edit what is selected in the user's editor."""
+        from workbench.tui.case.toml.pane import part_of
+
+        part = part_of(self.app.selection.row)
+        if part is None:
+            return
+        before = part.text
+        text = self.app.editor.changed(before, part.file_name, self.app.main.case_pane.line_of(part))
+        if text is not None and text.rstrip("\n") == before.rstrip("\n"):
+            self.app.announce(f"Nothing was changed in {part.name}")
+        elif text is not None:
+            self._take(part, text)
+
+    def _take(self, part: TomlPart, text: str) -> None:
+        from workbench.suite.splice import SpliceError
+
+        part.suite.end_group()
+        try:
+            document = part.with_text(text)
+        except SpliceError as error:
+            self.app.announce(str(error), "error", GLYPHS.error)
+            return
+        self.app.open_suites.change(part.suite, document, f"Changing {part.name} in your editor", case=part.key)
+        wrong = part.problems
+        if wrong:
+            self.app.announce(f"{part.name[:1].upper()}{part.name[1:]}: {wrong[0].message}", "warned", GLYPHS.warned)
+        else:
+            self.app.announce(f"Updated {part.name} from your editor", "passed", GLYPHS.passed)
+
+
+TYPING_TOML: tuple[Action, ...] = (
+    Action("toml.end", "Done typing", ("escape",), "toml", "done"),
+    Action("toml.problem", "Next problem", ("f8",), "toml", "next problem"),
+    Action("toml.outside", "Your editor", ("f4",), "toml", "your editor"),
+    Action("edit.undo", "Undo", ("ctrl+z",), "toml", "undo"),
+)
+"""The keys shown in the key bar while text is typed."""
+
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
 """Applies typed text: the part, the new document, a description, and the undo group."""

@@ -1,0 +1,447 @@
+"""Stepping through runs: continuing, editing at a hold, and making mocks and expectations from calls."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
+from workbench.suite.splice import SpliceError
+from workbench.tui.kit.actions import (
+    ANSWERS,
+    HELD_AT,
+    Action,
+    MainActions,
+    MainSituation,
+    action,
+    key_for,
+    unless_read_only,
+    while_held,
+    why_no_run,
+)
+from workbench.tui.runs.actions import why_not_run
+from workbench.tui.tree.selection import go_to_run
+
+if TYPE_CHECKING:
+    from workbench.authoring.from_calls import Addition
+    from workbench.engine.checkpoint import Command
+    from workbench.engine.stepper import Until
+    from workbench.tui.holds.held_editor import HeldEditor
+    from workbench.tui.kit.actions import HeldKind
+    from workbench.tui.run_book.record import RunRecord
+    from workbench.tui.shell.workbench import Workbench
+
+
+_OVER = "this run is over; ← and → show those that are still under way"
+
+
+def _step(now: MainSituation) -> str | None:
+    if now.shown == "a run":
+        return None
+    if now.case_running:
+        return now.held_beside or _OVER
+    return why_not_run(now)
+
+
+def _continue(now: MainSituation) -> str | None:
+    if now.held:
+        return None
+    if now.shown == "a run":
+        return now.held_beside or f"the run is not held: {key_for('step')} holds it at its next stop"
+    if now.held_beside or now.case_running:
+        return now.held_beside or _OVER
+    return f"this case is not running; {key_for('run.case')} runs it to the first breakpoint"
+
+
+def _go(now: MainSituation) -> str | None:
+    steps = unless_read_only(f"; {key_for('step')} steps through a case")
+    return None if now.held_runs else f"no run is held{steps}"
+
+
+def _mock(now: MainSituation) -> str | None:
+    return why_no_run(now) if now.shown == "nothing" else now.not_mockable
+
+
+def _expect(now: MainSituation) -> str | None:
+    return why_no_run(now) if now.shown == "nothing" else now.not_expectable
+
+
+_anywhere = while_held(HELD_AT, "")
+_answer = while_held(("call",), "a call can be answered before it is made", to_call=True)
+_skip = while_held(("call",), "a call can be skipped before it is made", to_call=True)
+_again = while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
+
+
+def _back(now: MainSituation) -> str | None:
+    return "this is the first place where the run was held" if now.first_hold else _anywhere(now)
+
+
+def _error(now: MainSituation) -> str | None:
+    return None if now.typing in ANSWERS else "this is for results that are typed while a run is held"
+
+
+class StepActions(MainActions):
+    """Steps through the displayed run, and edits it where it is held."""
+
+    GROUP = "Step by step"
+
+    def __init__(self, app: Workbench) -> None:
+        super().__init__(app)
+        self._over: RunRecord | None = None
+        """The run that was announced as finished."""
+
+    def take(self, action_id: str) -> bool:
+        """Handle a key for the text being typed for a held run, or for the displayed held run. Returns whether the key
+        applies there, instead of having its usual meaning."""
+        run, typed = (
+            self.app.selection.run,
+            self.app.main.run_pane.editor if self.app.main.run_pane.typing is not None else None,
+        )
+        if action_id == "edit" and self.app.main.pane == "run" and run is not None and run.held:
+            self._edit_held(run)
+        elif typed is None:
+            return False
+        elif action_id == "save":
+            self.app.work(self._keep_typed(typed), "step")
+        elif action_id in ("edit.undo", "edit.redo"):
+            typed.undo(again=action_id == "edit.redo")
+        elif action_id == "toml.outside":
+            self._edit_outside(typed)
+        else:
+            return False
+        return True
+
+    # Continuing
+
+    @action(
+        "s",
+        "Run step by step; while it runs or is held, go to the next stop",
+        name="step",
+        label="step",
+        needs=_step,
+        changes=True,
+        words="debug debugger pause",
+    )
+    def step(self) -> None:
+        """Go to the next stop, or step through the case from its beginning."""
+        run, row = self.app.selection.run, self.app.selection.row
+        if run is not None and run.result is None:
+            self._go_on("stop")
+        elif run is not None and run.was_held and not run.recorded and run is not self._over:
+            self._over = run  # a new run would replace its edits and forks
+            self.app.announce(
+                f"This run is finished: press {key_for('step')} again to step through the case anew",
+                "warned",
+                GLYPHS.warned,
+            )
+        elif row is not None:
+            self.app.services.starter.run_soon(self.app.selection.runnable_below(row), until="stop")
+
+    @action(
+        "c",
+        "Continue to the next breakpoint, or to the end",
+        name="step.continue",
+        label="continue",
+        needs=_continue,
+        changes=True,
+    )
+    def go_on(self) -> None:
+        """Continue to the next breakpoint, or to the end."""
+        self._go_on("end")
+
+    @action(
+        "]",
+        "Next round: continue up to it",
+        name="step.round",
+        where="run",
+        label="round",
+        needs=_anywhere,
+        changes=True,
+    )
+    def next_round(self) -> None:
+        """Continue to the next round."""
+        self._go_on("round")
+
+    def _go_on(self, until: Until) -> None:
+        if (run := self.app.selection.run) is not None:
+            self._show_held()
+            self.app.work(self._let_go(run, until, run.hold), group="step")
+
+    async def _let_go(self, run: RunRecord, until: Until, hold: int | None) -> None:
+        unsent = self.app.main.run_pane.has_unsent(run)
+        why_not = await self.app.services.runner.go_on(run.run_id, until, hold)
+        if why_not is not None:
+            self.app.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
+        elif hold is None and not run.held and run.result is None:
+            self.app.announce(f"{run.case_name} is held at its next stop")
+        elif unsent:
+            text = "The run continues without your text; the same key shows it again"
+            self.app.announce(text, "warned", GLYPHS.warned)
+
+    @action(
+        "[",
+        "Previous hold: take one step back, and do the rest again",
+        name="step.back",
+        where="run",
+        label="back",
+        needs=_back,
+        changes=True,
+    )
+    def back(self) -> None:
+        """Take one step back, in a fork."""
+        if (run := self.app.selection.run) is not None and run.holds_before:
+            self._show_held()
+            self.app.work(self._go_back(run), group="start")
+
+    async def _go_back(self, run: RunRecord) -> None:
+        from workbench.show.views.trajectory import hold_text
+        from workbench.tui.runs.fork_draft import StepBack
+
+        unsent = self.app.main.run_pane.has_unsent(run)
+        back = await asyncio.to_thread(StepBack.of, run)
+        why_not = await self.app.services.starter.step_back(back)
+        if why_not is not None:
+            self.app.announce(f"No step back: {why_not}", "warned", GLYPHS.warned)
+            return
+        tool = run.view.tool_of(back.to.call_id)
+        where = hold_text(back.to, one_line(tool) if tool is not None else None)
+        rest = "without your text" if unsent else "in a fork, which counts for no case"
+        self.app.announce(f"Back {where}, {rest}", "warned" if unsent else "text", GLYPHS.fork)
+
+    @action("H", "Go to the run that is held, or to the next one", name="step.held", label="held run", needs=_go)
+    def go_to_held(self) -> None:
+        """Go to the next held run."""
+        held, shown = self.app.selection.book.held_runs, self.app.selection.run
+        at = next((at for at, run in enumerate(held) if run is shown), -1)
+        go_to_run(self.app.selection, self.app.main, self.app, held[(at + 1) % len(held)])
+        self._show_held()
+
+    # Editing
+
+    @action(
+        "D",
+        "Skip the call: it is not made",
+        name="step.skip",
+        where="run",
+        label="skip",
+        needs=_skip,
+        changes=True,
+    )
+    def skip(self) -> None:
+        """Skip the call."""
+        from workbench.engine.checkpoint import SkipCall
+
+        run = self.app.selection.run
+        tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
+        self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is informed")
+
+    @action("L", "Ask the same round again", name="step.again", where="run", label="again", needs=_again, changes=True)
+    def ask_again(self) -> None:
+        """Send the same request again."""
+        from workbench.engine.checkpoint import Regenerate
+
+        self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
+
+    def _do(self, command: Command, done: str) -> None:
+        async def do(run: RunRecord, hold: int) -> None:
+            why_not = await self.app.services.runner.do(run.run_id, command, hold)
+            if why_not is None:
+                self.app.announce(done)
+            else:
+                self.app.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
+
+        if (run := self.app.selection.run) is not None and (hold := run.hold) is not None:
+            self._show_held()
+            self.app.work(do(run, hold), group="step")
+
+    @action(
+        "f3",
+        "While a result is typed: tool error, or none",
+        name="step.error",
+        needs=_error,
+        changes=True,
+        listed=False,
+    )
+    def switch_error(self) -> None:
+        """Make the typed result a tool error, or none."""
+        if self.app.main.run_pane.editor is not None:
+            self.app.main.run_pane.editor.switch_error()
+
+    # Mocks and expectations
+
+    @action(
+        "M",
+        "Make the call a mock of the case",
+        name="step.mock",
+        where="run",
+        label="mock",
+        needs=_mock,
+        changes=True,
+        words="fake stub",
+    )
+    def mock(self) -> None:
+        """Make the call a mock of the case."""
+        self._take(mock=True)
+
+    @action(
+        "C",
+        "Make the call an expected call of the case",
+        name="step.expect",
+        where="run",
+        label="expect",
+        needs=_expect,
+        changes=True,
+        words="assert",
+    )
+    def expect(self) -> None:
+        """Make the call an expected call of the case."""
+        self._take(mock=False)
+
+    def _take(self, *, mock: bool) -> None:
+        try:
+            taken, name = self._taken(mock=mock)
+        except (ValueError, SpliceError, IndexError) as error:
+            self.app.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
+            return
+        if taken is None:
+            self.app.announce(f"{name} already says all of that")
+        else:
+            moved = self.app.open_suites.and_moved
+            text = f"{taken.summary}, in {name}; {key_for('edit.undo')} undoes it, {key_for('save')} saves{moved}"
+            self.app.announce(text, "passed", GLYPHS.passed)
+
+    def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
+        """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
+        from workbench.authoring.case_list import read_now
+        from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
+        from workbench.authoring.proposal import table_without_secrets
+        from workbench.suite.sameness import same
+        from workbench.suite.settings import settings_of
+
+        suite, run, row = self.app.selection.suite, self.app.selection.run, self.app.selection.row
+        call_id = self.app.main.run_pane.call_meant
+        if suite is None or run is None or row is None or row.case is None or call_id is None:
+            raise ValueError("put the cursor on a call or its result")
+        outline, trajectory = row.case, run.trajectory
+        table, index = suite.document.table(outline.index), index_of_call(run.shown_trajectory, call_id)
+        taken: Addition | None
+        if mock:
+            taken = mock_of_call(table, trajectory, index)
+            taken = None if same(taken.table, table) else taken
+        else:
+            now = read_now(suite, outline)
+            if now is None:
+                raise ValueError("this case has errors: correct them first")
+            taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
+        if taken is not None:
+            taken = replace(taken, table=table_without_secrets(taken.table, table, self.app.program.secrets))
+            document = suite.document.with_case(outline.index, taken.table)
+            self.app.open_suites.change(suite, document, taken.summary, case=outline.key)
+        return taken, one_line(outline.name)
+
+    # Typing for a held run
+
+    def _show_held(self) -> None:
+        """Show where the run is held, and follow it from there."""
+        if "run" not in self.app.main.panes_in_sight:
+            self.app.main.bring("run")
+        self.app.main.run_pane.follow_run()
+
+    @action(
+        "i",
+        "Answer the call by hand, in place of the tool",
+        name="step.answer",
+        where="run",
+        label="answer",
+        needs=_answer,
+        changes=True,
+    )
+    def answer(self) -> None:
+        """Type an answer in place of the tool."""
+        self._type_in("answer")
+
+    @action(
+        "I",
+        "Insert a message to the model before its next request",
+        name="step.say",
+        where="run",
+        label="say",
+        needs=_anywhere,
+        changes=True,
+        words="inject",
+    )
+    def say(self) -> None:
+        """Type a message to the model."""
+        self._type_in("message")
+
+    def _type_in(self, kind: HeldKind) -> None:
+        """Open the editor for the displayed run, where it is held."""
+        from workbench.tui.holds.held_editor import text_for
+
+        run = self.app.selection.run
+        if run is None:
+            return
+        held = text_for(run, kind)
+        if (why := held.too_large) is not None:
+            self.app.announce(f"{held.title}: {why}", "warned", GLYPHS.warned)
+            return
+        self.app.main.go_to("run")
+        self.app.main.run_pane.type_in(held)
+
+    def _edit_held(self, run: RunRecord) -> None:
+        """Edit the arguments of the call before which a run is held, or the result after which it is."""
+        if run.paused is not None:
+            self._type_in("arguments" if run.paused.at == "call" else "result")
+
+    def _edit_outside(self, typed: HeldEditor) -> None:
+        line = typed.editor.typed.cursor[0] + 1
+        if (text := self.app.editor.changed(typed.text, typed.held.file_name, line)) is not None:
+            # An editor adds a final line end that nobody typed.
+            typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
+
+    async def _keep_typed(self, editor: HeldEditor) -> None:
+        """Apply the text to the run. If that fails, announce why; the text stays."""
+        from workbench.tui.holds.held_editor import in_words
+
+        if editor.is_sending:
+            return
+        held, text, is_error = editor.held, editor.text, editor.is_error
+        wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
+        why_not = held.why_gone
+        if why_not is None and wrong:
+            why_not = in_words(wrong[0]).message
+            editor.go_to_problem()
+        elif why_not is None and held.is_unchanged(text, is_error):
+            self.app.main.run_pane.end_typing(dropped=True)
+            self.app.announce("Nothing was changed")
+            return
+        elif why_not is None:
+            hold = held.meant_for
+            assert hold is not None, "otherwise it is lost"
+            editor.is_sending = True
+            try:
+                why_not = await self.app.services.runner.do(held.run.run_id, held.command(text, is_error), hold)
+            finally:
+                editor.is_sending = False
+        if why_not is not None:
+            editor.refused = f"Not sent, but kept: {why_not}"
+            self.app.announce(editor.refused, "warned", GLYPHS.warned)
+        else:
+            self.app.main.run_pane.sent(editor)
+            self._show_held()
+            self.app.announce(held.sent_notice, "passed", GLYPHS.passed)
+
+
+OF_TYPED_TEXT = frozenset({"save", "edit.undo", "edit.redo", "toml.outside"})
+"""Actions that apply to the text being typed for a held run, if there is one, instead of the suite."""
+
+TYPING: tuple[Action, ...] = (
+    Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),
+    Action("step.select_all", "Select all", ("f7",), "run", "select all"),
+    Action("step.end", "Close, and keep what is typed for later", ("escape",), "run", "close"),
+    Action("step.error", "Tool error, or none", ("f3",), "run", "tool error"),
+    Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
+)
+"""The keys shown in the key bar while something is typed for a held run."""

@@ -1,0 +1,105 @@
+"""Copies text out of a terminal: to the multiplexer's buffer, otherwise the desktop's clipboard, the terminal's own
+(OSC 52), or a file. Returns which one it was.
+
+Ways that confirm success come first. No terminal confirms an OSC 52, so it is only used without a desktop, above all
+over SSH.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from workbench.config.secrets import Secrets
+from workbench.limits import MAX_CLIPBOARD_BYTES
+from workbench.show.glyphs import GLYPHS
+from workbench.tui.kit import clipboard
+from workbench.tui.kit.stage import Announce
+from workbench.tui.terminal.environment import TerminalEnvironment
+
+TIMEOUT_S = 2.0
+
+_TMUX = ("tmux", "load-buffer", "-w", "-")
+
+
+def copy(
+    text: str,
+    *,
+    in_tmux: bool,
+    send: Callable[[str], None] | None,
+    folder: Path,
+    in_browser: bool = False,
+    clipboards: Sequence[Sequence[str]] = (),
+) -> str:
+    """Copy `text` and return where it went. `clipboards` are commands that fill the desktop's clipboard. `send` passes
+    text to the terminal, `None` if it cannot. Takes seconds if a command hangs.
+
+    Raises OSError if not even a file can be written.
+    """
+    content = text.encode("utf-8", errors="replace")
+    if in_tmux and _taken_by(_TMUX, content):
+        return "into tmux's buffer (and the clipboard, where tmux passes it on)"
+    for command in clipboards:
+        if _taken_by(command, content):
+            return f"to the clipboard ({command[0]})"
+    if send is not None and (in_browser or len(content) <= MAX_CLIPBOARD_BYTES):
+        send(content.decode("utf-8"))
+        if in_browser:
+            return "to the browser's clipboard, if it lets this page"
+        return "to the terminal's clipboard (OSC 52), if it supports that"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "copied.txt"
+    file.write_bytes(content)
+    return f"into {file}"
+
+
+def _taken_by(command: Sequence[str], content: bytes) -> bool:
+    # Some commands stay in the background to serve the text. They must not hold our pipes open or end with our
+    # terminal.
+    quiet = subprocess.DEVNULL
+    try:
+        done = subprocess.run(
+            command, input=content, stdout=quiet, stderr=quiet, timeout=TIMEOUT_S, check=False, start_new_session=True
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+async def copy_text(
+    text: str,
+    what: str,
+    announce: Announce,
+    *,
+    secrets: Secrets,
+    terminal: TerminalEnvironment,
+    folder: Path,
+    copy_to_clipboard: Callable[[str], object],
+) -> None:
+    """Copy a text without its secrets, and announce where it went. `what` is its name.
+
+    The terminal's clipboard is filled by `copy_to_clipboard`. If nothing else works, the text is written into `folder`.
+    """
+    text = secrets.redact(text)
+    if not text:
+        announce("There is nothing to copy here", "warned", GLYPHS.warned)
+        return
+    sent: list[str] = []
+    try:
+        where = await asyncio.to_thread(
+            clipboard.copy,
+            text,
+            in_tmux=terminal.in_tmux,
+            send=sent.append if terminal.takes_osc52 else None,
+            folder=folder,
+            in_browser=terminal.served,
+            clipboards=terminal.clipboards,
+        )
+    except OSError as error:
+        announce(f"Nothing was copied: {error}", "error", GLYPHS.error)
+        return
+    for content in sent:
+        copy_to_clipboard(content)
+    announce(f"Copied {what} {where}", "passed", GLYPHS.passed)

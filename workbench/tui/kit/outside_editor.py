@@ -1,0 +1,148 @@
+"""The user's own editor: opens a text in it, and brings back what was saved."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from workbench.show.glyphs import GLYPHS
+from workbench.tui.kit.actions import NO_EDITOR
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+_PLUS_LINE = (
+    *("sensible-editor", "editor", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak"),
+    *("joe", "ne", "mg", "jed"),
+)
+_COLON_LINE = ("hx", "helix", "subl", "zed")
+_GOTO_LINE = ("code", "codium", "code-insiders", "cursor")
+
+
+def editor_command(editor: str, file: Path, line: int) -> list[str]:
+    """Return the command that opens `file` at `line` (from 1) and waits. An unknown editor gets only the file. Raises
+    ValueError if `editor` is not a command."""
+    words = shlex.split(editor)
+    if not words:
+        raise ValueError("the editor's command is empty")
+    name = Path(words[0]).stem
+    target = str(file.absolute())
+    if name in _PLUS_LINE:
+        return [*words, f"+{line}", target]
+    if name in _COLON_LINE:
+        return [*words, f"{target}:{line}"]
+    if name in _GOTO_LINE:
+        waiting = [] if "--wait" in words or "-w" in words else ["--wait"]
+        return [*words, *waiting, "--goto", f"{target}:{line}"]
+    return [*words, target]
+
+
+class EditorError(Exception):
+    """Raised when a text could not be read back from the editor. The message says why, and where changed text is
+    stored."""
+
+
+def edit_outside(editor: str, text: str, name: str, line: int) -> str:
+    """Edit a text in the user's editor, in a file of this name, at a line (from 1). Returns the new text. Blocks until
+    the editor ends; suspend the app first.
+
+    Raises EditorError if the editor cannot be started, reports failure, or writes something that is not UTF-8.
+    """
+    before = text.encode("utf-8", errors="surrogatepass")
+    try:
+        file = Path(tempfile.mkdtemp(prefix="workbench-")) / name
+        file.write_bytes(before)
+    except OSError as error:
+        raise EditorError(f"No temporary file can be written: {error.strerror}") from error
+    changed = False
+    try:
+        failure = run_editor(editor, file, line)
+        try:
+            after = file.read_bytes()
+        except OSError as error:
+            raise EditorError(failure or f"The editor's file cannot be read: {error.strerror}") from error
+        changed = after != before
+        if failure is not None:
+            raise EditorError(f"{failure}{_where_text_is(file) if changed else ''}")
+        taken = after.decode("utf-8") if changed else text
+        changed = False
+        return taken
+    except UnicodeDecodeError as error:
+        raise EditorError(f"What the editor left is not UTF-8{_where_text_is(file)}") from error
+    finally:
+        if not changed:
+            shutil.rmtree(file.parent, ignore_errors=True)
+
+
+def run_editor(editor: str, file: Path, line: int) -> str | None:
+    """Open a file in the user's editor, at a line. Returns why that failed, if it did. Suspend the app first."""
+    try:
+        command = editor_command(editor, file, line)
+    except ValueError as error:
+        return f"The editor cannot be started: {error}"
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}"
+    return f"{command[0]} ended with code {code}" if code else None
+
+
+def _where_text_is(file: Path) -> str:
+    return f", so nothing was changed; your text is in {file}"
+
+
+_NO_TERMINAL = "This terminal cannot be handed over to an editor"
+
+
+class OutsideEditing:
+    """Runs the editor in `command`, if there is one; `missing` says why there is none. If the user did not name it, the
+    first use says which it is."""
+
+    def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
+        self._stage = stage
+        self.command = command
+        self._missing = missing
+        self._says_which = not named
+
+    def changed(self, text: str, name: str, line: int) -> str | None:
+        """Edit a text in a file of this name and return it. Returns `None` and announces why if that fails."""
+        if self.command is None:
+            self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
+            return None
+        after, failure = text, None
+        try:
+            with self._stage.suspend():
+                try:  # an exception through `suspend` would not restore the terminal
+                    after = edit_outside(self.command, text, name, line)
+                except EditorError as error:
+                    failure = str(error)
+            self._say_which()
+        except SuspendNotSupported:
+            failure = _NO_TERMINAL
+        if failure is not None:
+            self._stage.announce(failure, "error", GLYPHS.error)
+        return after if failure is None else None
+
+    def open_file(self, path: Path, line: int) -> str | None:
+        """Open a file at a line. Returns what went wrong, if anything."""
+        try:
+            with self._stage.suspend():
+                failure = run_editor(self.command or "", path, line)
+            self._say_which()
+            return failure
+        except SuspendNotSupported:
+            return _NO_TERMINAL
+
+    def _say_which(self) -> None:
+        """Say once which editor was taken, behind the notice of what it did."""
+        if self._says_which:
+            self._says_which = False
+            text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
+            self._stage.call_later(lambda: self._stage.announce(text, gently=True))

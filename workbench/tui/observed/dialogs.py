@@ -1,0 +1,231 @@
+"""The dialogs of a recording: where it listens, what is asked, where its cases go, and whether it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from workbench.authoring.case_list import Restructured, suite_name, with_new_cases
+from workbench.authoring.document import HEAD
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import NotEditableError
+from workbench.config.secrets import Secrets
+from workbench.exchange.importers.conversations import Imported, case_of
+from workbench.exchange.importers.import_files import (
+    RULE_OF_NEW_SUITES,
+    MadeSuite,
+    fitted,
+    learn_keys,
+    made_suite,
+    run_of,
+)
+from workbench.exchange.importers.source_files import RefusedError
+from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
+from workbench.numerals import counted
+from workbench.show.difference import difference
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import EMPTY, Line, Span, signed, with_margin
+from workbench.show.visible import one_line
+from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import parse_suite
+from workbench.trajectory.events import JsonValue
+from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.asking import AskScreen, NameScreen, _Naming
+from workbench.tui.kit.dialogs import Option, PreviewScreen, ReadLines, keys_line
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.stage import Announce, in_background
+from workbench.tui.observed.live import Seen
+from workbench.tui.tree.new_suites import NewSuites, WhichSuiteScreen
+from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class Wanted(NamedTuple):
+    """What is to be recorded, as it was typed: the endpoint, and where the program reaches the proxy."""
+
+    upstream: str
+    listen: str
+
+
+class ObserveScreen(_Naming[Wanted]):
+    """Asks what to record. `problem` is why that could not be done before."""
+
+    def __init__(self, before: Wanted, problem: str = "") -> None:
+        super().__init__(
+            "Record a program and its model",
+            before.upstream,
+            "A proxy passes requests on to the endpoint, and shows each conversation. The endpoint: openai, anthropic, "
+            "or a base URL.",
+            _why_not_upstream,
+            keys_line(("Enter", "begin"), ("Tab", "other field"), ("Esc", "leave")),
+        )
+        self._listen = before.listen
+        self._problem = problem
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        where = "Where the program reaches the proxy, on this machine; port 0 takes a free one."
+        yield ReadLines(lambda width: with_margin(where, width), "where")
+        yield SafeInput(self._listen, widget_id="listen")
+
+    def on_mount(self) -> None:
+        for texts in self.query(ReadLines):
+            texts.can_focus = False  # Tab goes from field to field
+
+    def _lines(self, width: int) -> list[Line]:
+        problem = with_margin(f"{GLYPHS.warned} {self._problem}", width, "warned") if self._problem else []
+        return [*super()._lines(width), *problem]
+
+    def submit(self) -> None:
+        try:
+            listen_at(self._listens)
+        except ListenError as error:
+            self.say_keys((Span(f" {GLYPHS.warned} {one_line(str(error))}", "warned"),))
+        else:
+            super().submit()
+
+    @property
+    def _listens(self) -> str:
+        return self.query_one("#listen", Input).value.strip()
+
+    def answer(self, text: str) -> None:
+        self.dismiss(Wanted(text, self._listens))
+
+
+def _why_not_upstream(text: str) -> str | None:
+    try:
+        upstream_at(text)
+    except ListenError as error:
+        return str(error)
+    return None
+
+
+class WhereScreen(WhichSuiteScreen):
+    """Asks for the suite of a new case, by index."""
+
+    TITLE_LINE = "Add the case to"
+    VERB = "show what changes"
+
+
+class EndScreen(AskScreen[Literal["end", "no"]]):
+    """Asks before something is broken off or lost."""
+
+    TITLE_LINE = "End the recording?"
+
+    def __init__(self, under_way: int, unused: int) -> None:
+        texts = []
+        if under_way:
+            texts.append(f"In {counted(under_way, 'conversation')} the model is being asked: that is broken off.")
+        if unused:
+            lost = "1 conversation is no case yet" if unused == 1 else f"{unused:,} conversations are no cases yet"
+            texts.append(f"{lost}, and will be forgotten.")
+        super().__init__(
+            lambda width: [EMPTY, *(line for text in texts for line in with_margin(text, width)), EMPTY],
+            [("end", Option("end it", "")), ("no", Option("no", "go on"))],
+            leaving="go on",
+        )
+
+
+class CaseMaker:
+    """Makes cases of conversations, each in one step that can be undone, with the conversation as its run."""
+
+    def __init__(self, stage: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._new_suites = new_suites
+        self._secrets = secrets
+
+    async def make(self, seen: Seen, announce: Announce) -> str | None:
+        """Make a case of a conversation. Returns where it is, `None` if there is none."""
+        try:
+            return await self._made(seen, announce)
+        except (RefusedError, NotEditableError, SpliceError) as error:
+            announce(f"No case was made: {one_line(str(error))}", "warned", GLYPHS.warned)
+            return None
+
+    async def _made(self, seen: Seen, announce: Announce) -> str | None:
+        selected = self._selection.suite
+        suites = [suite for suite in self._selection.open_suites.suites if suite.why_not_editable is None]
+        suites.sort(key=lambda suite: suite is not selected)
+        options = [Option(one_line(suite.path.name), counted(len(suite.cases), "case")) for suite in suites]
+        options.append(Option("a new suite", "with its tools"))
+        if not suites:
+            return await self._into_new(seen, announce)
+        which = await self._stage.ask(WhereScreen(options))
+        if which is None:
+            return None
+        return await (
+            self._into(suites[which].path, seen, announce) if which < len(suites) else self._into_new(seen, announce)
+        )
+
+    async def _into(self, path: Path, seen: Seen, announce: Announce) -> str | None:
+        made = await in_background(lambda: self._alone(seen, path))
+        suite = self._selection.open_suites.editable(path)
+        change = _change(suite, made, seen)
+        if not await self._agreed(path, suite.document.text, change.document.text, made):
+            return None
+        suite = self._selection.open_suites.editable(path)
+        change = _change(suite, made, seen)  # it may have changed meanwhile
+        self._selection.open_suites.change(suite, change.document, change.summary, case=change.case)
+        return await self._added(suite, change.case, made, announce, f"{key_for('edit.undo')} takes it back")
+
+    async def _into_new(self, seen: Seen, announce: Announce) -> str | None:
+        question = NameScreen("New suite", "", self._new_suites.where, self._new_suites.refusal)
+        name = await self._stage.ask(question)
+        path = self._new_suites.named(name) if name is not None else None
+        if not isinstance(path, Path):
+            return None
+        made = await in_background(lambda: self._alone(seen, path))
+        if not await self._agreed(path, "", made.file.text, made):
+            return None
+        suite = OpenSuite.new(path, made.file.text)
+        self._new_suites.add(suite)
+        return await self._added(suite, suite.cases[0].key, made, announce, f"{key_for('save')} writes its file")
+
+    async def _added(
+        self, suite: OpenSuite, key: str | None, made: MadeSuite, announce: Announce, then: str
+    ) -> str | None:
+        """Select a new case, and show the conversation as its run."""
+        self._selection.select(suite.path, key)
+        file, outline = suite.file, next(each for each in suite.cases if each.key == key)
+        if file.suite is not None:
+            case, runs = file.suite.cases[outline.index], made.cases[0].runs
+            told = await in_background(lambda: [(run_of(file, case, run, at), run) for at, run in enumerate(runs)])
+            for (planned, events, result), run in told:
+                self._selection.book.recall(planned, run.started_at, events, result, unwritten=True)
+        where = f"{outline.name} in {suite.path.name}"
+        announce(f"New case {one_line(where)}; {then}", "passed", GLYPHS.passed)
+        return where
+
+    def _alone(self, seen: Seen, path: Path) -> MadeSuite:
+        """Return a suite of the conversation alone, in which nothing that looks like a key stands. Raises
+        RefusedError."""
+        case = case_of(seen.conversation)
+        said = [text for run in case.runs for each in run.rounds for text in (each.text, each.reasoning)]
+        learn_keys([cast("JsonValue", case.table), *said], f"RECORDED_KEY_{seen.number}", self._secrets)
+        return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
+
+    async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
+        """Show what changes, with what is said of the case. Returns whether that is wanted."""
+        notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
+
+        def lines(width: int) -> list[Line]:
+            said = [line for why in notes for line in signed(GLYPHS.dot, why, "muted", width - 2, 2)]
+            return [EMPTY, *said, EMPTY, *changed.drawn(width), EMPTY]
+
+        return await self._stage.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False
+
+
+def _change(suite: OpenSuite, made: MadeSuite, seen: Seen) -> Restructured:
+    """Return a suite with the case at its end. Raises RefusedError where it could not be read then."""
+    document = suite.document
+    table = fitted(made.cases[0].table, document.table(HEAD))
+    change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
+    if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
+        raise RefusedError(f"{suite.path.name} cannot hold it: {errors[-1].message}")
+    return change

@@ -1,0 +1,298 @@
+"""The screen of a program and its model: conversations as they go on, their steps, and the way to cases."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from workbench.config.models import ANTHROPIC_URL, Provider
+from workbench.config.secrets import Secrets
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.lazy_lines import JoinedLines, LazyLines
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, paragraph, signed, spread
+from workbench.show.views.run_view import RunView
+from workbench.show.visible import one_line
+from workbench.trajectory.events import Event
+from workbench.tui.kit.actions import Situation, action
+from workbench.tui.kit.list_screen import ListScreen
+from workbench.tui.kit.rows import ListState
+from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.stage import Announce
+from workbench.tui.observed.dialogs import EndScreen
+from workbench.tui.observed.live import LiveRecording, Seen, State
+from workbench.tui.trajectory.run_lines import RunLines
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class Conversations(ListState[Seen]):
+    """The conversations in the order in which they began. The cursor stays on its own, whatever comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[int, Seen] = {}
+        self.made: dict[int, str] = {}
+        """Where the case is that was made of a conversation, by its number."""
+
+    def take(self, news: Sequence[Seen]) -> None:
+        """Take over conversations that are new, or have changed."""
+        for seen in news:
+            self._seen[seen.number] = seen
+            self._texts.pop(seen.number, None)
+        self._rebuild()
+
+    @property
+    def count(self) -> int:
+        """How many conversations there are, whether the filter shows them or not."""
+        return len(self._seen)
+
+    @property
+    def under_way(self) -> int:
+        """In how many conversations the model is being asked."""
+        return sum(seen.state == "asking" for seen in self._seen.values())
+
+    @property
+    def unused(self) -> int:
+        """How many conversations could be cases, and are none."""
+        return sum(not seen.why_no_case and number not in self.made for number, seen in self._seen.items())
+
+    def _key(self, row: Seen) -> int:
+        return row.number
+
+    def _found(self) -> list[Seen]:
+        """Return the conversations that match the filter, which searches requests, model and tools called."""
+        return [seen for number, seen in self._seen.items() if self._fits(number, partial(_text, seen))]
+
+
+def _text(seen: Seen) -> str:
+    messages = seen.conversation.messages
+    called = " ".join(call.tool for message in messages for call in message.tool_calls)
+    asked = " ".join(message.content for message in messages if message.role == "user")
+    return f"{asked} {seen.conversation.model} {called} {seen.state}"
+
+
+_SIGNS: dict[State, tuple[str, Role, str]] = {
+    "asking": (GLYPHS.running, "running", "the model is being asked"),
+    "calling": (GLYPHS.running, "running", "going on: the program has the calls"),
+    "whole": (GLYPHS.passed, "passed", "whole: the model has answered"),
+    "broken off": (GLYPHS.error, "error", "broken off"),
+}
+
+
+def environment_line(address: str, provider: Provider | None, upstream: str) -> str:
+    """Return the line that tells a program where the proxy is. `provider` is that of the endpoint, if it is known."""
+    speaks_messages = upstream == ANTHROPIC_URL if provider is None else provider == "anthropic"
+    return f"{'ANTHROPIC' if speaks_messages else 'OPENAI'}_BASE_URL={address}"
+
+
+def head_lines(live: LiveRecording, line: str, width: int) -> list[Line]:
+    """Return how the program is told of the proxy, and where that passes requests on to."""
+    if live.stopped:
+        return paragraph(
+            "Recording has stopped: nothing listens any more. Conversations can still become cases.", width
+        )
+    return [
+        *paragraph("Set this for the program, and start it:", width, "muted"),
+        (Span("   "), Span(one_line(line), "strong")),
+        *paragraph(f"Passed on to {live.upstream}, byte for byte; no header is kept", width, "muted"),
+    ]
+
+
+def list_message(state: Conversations, live: LiveRecording) -> Message:
+    """Return the message of an empty list."""
+    if state.filter:
+        return ((f"No conversation matches {one_line(state.filter)}", "muted"),)
+    if live.stopped:
+        return (("No conversation was recorded.", "muted"),)
+    return (("No conversation yet: each appears with its first request.", "muted"),)
+
+
+def row_line(seen: Seen, made: bool, width: int) -> Line:
+    """Return the row of a conversation: its state, what was asked, its calls and model."""
+    sign, role, _ = _SIGNS[seen.state]
+    head: Line = (Span(f" {sign} ", role), Span(one_line(seen.request[:width]) or "(no request of a user)"))
+    calls = f"{counted(seen.calls, 'call')}  " if seen.calls else ""
+    case: Line = (Span(f"{GLYPHS.marked} case  ", "accent"),) if made else EMPTY
+    return spread(head, (Span("  "), *case, Span(f"{calls}{one_line(seen.conversation.model)} ", "muted")), width)
+
+
+class _Steps(LazyLines):
+    """The steps of a conversation, laid out as those of a run."""
+
+    def __init__(self, events: Iterable[Event], width: int) -> None:
+        view = RunView()
+        for event in events:
+            view.add(event)
+        self._lines = RunLines(view, width)
+        self._lines.settle(0, self._lines.count)
+
+    def __len__(self) -> int:
+        return self._lines.count
+
+    def line(self, index: int) -> Line:
+        return self._lines.line(index)
+
+
+def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
+    """Return the state of a conversation and its steps. `where` is the case that was made of it, if there is one."""
+    sign, role, words = _SIGNS[seen.state]
+    text = f"{words}: {seen.problem}" if seen.problem else words
+    facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"
+    head: list[Line] = [*signed(sign, text, role, width, 1), cut_line((Span(f"   {facts}", "muted"),), width)]
+    if where is not None:
+        head += signed(GLYPHS.marked, where, "accent", width, 1)
+    return JoinedLines([head, _Steps(map(secrets.redacted, seen.events()), width)])
+
+
+MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
+"""Makes a case of a conversation, if the user agrees to what changes. Returns where it is."""
+
+
+def _add(now: Situation) -> str | None:
+    return now.refuses.get("live.add")
+
+
+def _stop(now: Situation) -> str | None:
+    return now.refuses.get("live.stop")
+
+
+class LiveScreen(ListScreen[None, Conversations]):
+    """What a recording sees. The recording ends with the screen. `line` tells the program where the proxy is."""
+
+    LIST_SHARES = (0.35, 0.5)
+    TWO_COLUMNS_CELLS = 110
+    FILTERED_BY = "words of request, model, tools or state"
+    NAME = "live"
+    TITLE_IN_TEXT = "a program and its model"
+    VARIED = (Varied("back", keys="escape left", title="Leave the filter or the steps, or end", label="end"),)
+    AUTO_FOCUS = "#live-list"
+
+    def __init__(self, stage: Workbench, live: LiveRecording, line: str, secrets: Secrets, make_case: MakeCase) -> None:
+        super().__init__(stage, Conversations())
+        self._live = live
+        self._line = line
+        self._secrets = secrets
+        self._make_case = make_case
+        self._missed = False
+        """Whether there is something that is not displayed yet."""
+
+    def on_mount(self) -> None:
+        self.take_news()
+
+    def on_unmount(self) -> None:
+        self._live.stop()
+
+    def take_news(self) -> None:
+        """Take over what the recording saw."""
+        if not self.is_mounted:
+            return
+        news = self._live.take()
+        self.state.take([each for each in news if isinstance(each, Seen)])
+        said = [each for each in news if isinstance(each, str)]
+        if said:
+            self.announce(said[-1], "warned", GLYPHS.warned)
+        if self.is_covered:
+            self._missed = True
+        else:
+            self._show_state(moved=False)
+
+    def on_screen_resume(self) -> None:
+        if self._missed:
+            self._missed = False
+            self._show_state(moved=False)
+
+    def _show_state(self, *, moved: bool = True) -> None:
+        super()._show_state(moved=moved)
+        self._list.repaint()
+
+    # Content
+
+    def _row_line(self, index: int, width: int) -> Line:
+        seen = self.state.rows[index]
+        return row_line(seen, seen.number in self.state.made, width)
+
+    def _message(self) -> Message:
+        return list_message(self.state, self._live)
+
+    def _head_lines(self, width: int) -> Sequence[Line]:
+        return head_lines(self._live, self._line, width)
+
+    def _detail_lines(self, width: int) -> Sequence[Line]:
+        seen = self.state.selected
+        if seen is None:
+            return ()
+        return detail_lines(seen, self.state.made.get(seen.number), self._secrets, width)
+
+    def _title(self) -> tuple[Line, Sequence[Line]]:
+        what = "Recorded" if self._live.stopped else "Recording"
+        left: Line = (Span(f" {what} ", "badge"), Span(f" {one_line(self._live.upstream)}{self._filter_text}"))
+        count = self.state.count
+        going: Line = (Span(f"{self.state.under_way:,} going on  ", "running"),) if self.state.under_way else EMPTY
+        return left, ((*going, Span(f"{counted(count, 'conversation')} ", "muted")), going)
+
+    # Actions
+
+    def _refusals(self) -> Mapping[str, str]:
+        seen, why = self.state.selected, {}
+        if seen is None:
+            why["live.add"] = "there is no conversation here"
+        elif seen.why_no_case:
+            why["live.add"] = f"no case can be made of it: {one_line(seen.why_no_case)}"
+        if self._live.stopped:
+            why["live.stop"] = "recording has stopped"
+        return why
+
+    @action("enter right", "Go to the steps of the conversation")
+    def do_open(self) -> None:
+        """Go to the steps."""
+        self._go_to("detail")
+
+    @action("y", "Copy the line for the environment of the program", label="copy")
+    def do_copy(self) -> None:
+        """Copy the line for the program's environment."""
+        self.stage.copy(self._line, "the line for the program", self.announce)
+
+    @action("a", "Add a case made of the conversation", label="make a case", needs=_add, changes=True)
+    def do_add(self) -> None:
+        """Make a case of the conversation."""
+        seen = self.state.selected
+        assert seen is not None
+
+        async def add() -> None:
+            where = await self._make_case(seen, self.announce)
+            if where is not None:
+                self.state.made[seen.number] = where
+                self._show_state(moved=False)
+
+        self.stage.work(add(), "ask", exclusive=True)
+
+    @action("x", "Stop recording; what was recorded stays", label="stop", needs=_stop, changes=True)
+    def do_stop(self) -> None:
+        """Stop recording, after a question if something is under way."""
+        self._ask_to_end(self.state.under_way, 0, self._stop)
+
+    def do_back(self) -> None:
+        """Leave the filter, then the steps, then end the recording."""
+        if self._filtering or self.state.filter or self.column == "detail":
+            super().do_back()
+        else:
+            self._ask_to_end(self.state.under_way, self.state.unused, self.dismiss)
+
+    def _stop(self) -> None:
+        self._live.stop()
+        self._show_state(moved=False)
+        self.query_one("#live-head").refresh(layout=True)
+        self.announce("Recording has stopped; what was recorded stays until you leave")
+
+    def _ask_to_end(self, under_way: int, unused: int, end: Callable[[], object]) -> None:
+        async def ask() -> None:
+            if await self.stage.ask(EndScreen(under_way, unused)) == "end":
+                end()
+
+        if under_way or unused:
+            self.stage.work(ask(), "ask")
+        else:
+            end()

@@ -1,0 +1,628 @@
+"""Actions of the main screen: of the program and the panes, and those that open other screens, imported when opened."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.logs import LOG_NAME
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.tui.breakpoints.actions import BreakpointActions
+from workbench.tui.case.actions import EditActions
+from workbench.tui.case.form.view import FormActions
+from workbench.tui.case.toml.pane import TomlActions
+from workbench.tui.holds.actions import StepActions
+from workbench.tui.kit.actions import (
+    MOVING,
+    PANE_TITLES,
+    PANES,
+    Action,
+    MainActions,
+    MainSituation,
+    Where,
+    action,
+    actions_of,
+    key_for,
+    unless_read_only,
+    why_no_run,
+)
+from workbench.tui.runs.actions import RunActions
+from workbench.tui.storage.actions import FileActions
+from workbench.tui.trajectory.actions import ShownRunActions, why_no_other_run
+from workbench.tui.tree.actions import TreeActions
+
+if TYPE_CHECKING:
+    from workbench.tui.kit.side_screen import SideScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+def _copy(now: MainSituation) -> str | None:
+    return None if now.has_text else "there is nothing to copy here"
+
+
+def _border(now: MainSituation) -> str | None:
+    return None if now.has_borders else "only one pane is shown"
+
+
+def _moved_border(now: MainSituation) -> str | None:
+    return None if now.moved_borders else "the panes that are shown have their first widths"
+
+
+class ViewActions(MainActions):
+    """Moves between the panes, sizes them, and copies from them."""
+
+    GROUP = "Panes"
+
+    @action("y", "Copy what the cursor is on", name="copy", label="copy", needs=_copy, words="yank clipboard")
+    def copy(self) -> None:
+        """Copy what the cursor is on."""
+        text, what = self._text_to_copy()
+        self.app.copy(text, what, self.app.main.announce)
+
+    def _text_to_copy(self) -> tuple[str, str]:
+        main = self.app.main
+        if main.pane == "run":
+            from workbench.show.views.run_text import copied_text
+
+            item = main.run_pane.run_list.item
+            return copied_text(item) if item is not None else ("", "")
+        if main.pane == "case":
+            return main.case_pane.text_to_copy()
+        row = main.selection.row
+        if row is None:
+            return "", ""
+        if row.problem is not None:
+            return str(row.problem), "the problem"
+        return (row.case.id, "the case's id") if row.case is not None else (str(row.key.path), "the path")
+
+    @action("1", "Go to the suites", name="pane.suites")
+    def go_to_suites(self) -> None:
+        """Go to the suites."""
+        self.app.main.go_to("suites")
+
+    @action("2", "Go to the case", name="pane.case")
+    def go_to_case(self) -> None:
+        """Go to the case."""
+        self.app.main.go_to("case")
+
+    @action("3", "Go to the run", name="pane.run")
+    def go_to_run(self) -> None:
+        """Go to the run."""
+        self.app.main.go_to("run")
+
+    @action("tab", "Next pane", name="pane.next", words="switch focus")
+    def next_pane(self) -> None:
+        """Go to the next pane."""
+        self._go(1)
+
+    @action("shift+tab", "Previous pane", name="pane.previous", words="switch focus")
+    def previous_pane(self) -> None:
+        """Go to the previous pane."""
+        self._go(-1)
+
+    def _go(self, step: int) -> None:
+        main = self.app.main
+        if main.filter_box.typing:
+            main.filter_box.end(keep=True)
+        main.go_to(PANES[(PANES.index(main.pane) + step) % len(PANES)])
+
+    @action("z", "Zoom the pane, or end the zoom", name="zoom", label="zoom", words="maximize fullscreen")
+    def zoom(self) -> None:
+        """Give the pane the whole screen, or end that."""
+        main = self.app.main
+        main.zoomed = not main.zoomed
+        main.place_panes()
+        main.refresh_bars()
+
+    @action("<", "Make the pane narrower", name="pane.narrower", needs=_border, words="resize smaller")
+    def narrower(self) -> None:
+        """Make the pane narrower."""
+        self._widen(-1)
+
+    @action(">", "Make the pane wider", name="pane.wider", needs=_border, words="resize bigger")
+    def wider(self) -> None:
+        """Make the pane wider."""
+        self._widen(1)
+
+    def _widen(self, sign: int) -> None:
+        if not self.app.main.widen(sign):
+            pane, way = PANE_TITLES[self.app.main.pane], "wider" if sign > 0 else "narrower"
+            self.app.announce(f"{pane} cannot be {way}: each pane keeps a least width")
+
+    @action(
+        "",
+        "Give the panes their first widths again",
+        name="pane.widths",
+        needs=_moved_border,
+        words="resize reset layout",
+    )
+    def reset_widths(self) -> None:
+        """Give the panes their first widths."""
+        self.app.main.reset_borders()
+
+    @action("esc", "Stop a search for suites, or leave the filter, the zoom or the pane", name="back", listed=False)
+    def back(self) -> None:
+        """Stop a search for suites, or leave the filter, the search, the zoom or the pane."""
+        main = self.app.main
+        if self.app.services.searches.stop():
+            return
+        if main.filter_box.typing or (main.selection.tree.filter and main.pane == "suites"):
+            main.filter_box.end(keep=False)
+        elif main.pane == "run" and main.run_pane.searching:
+            main.run_pane.end_search()
+        elif main.zoomed:
+            self.zoom()
+        else:
+            main.go_to("suites")
+
+
+class ProgramActions(MainActions):
+    """Performs the actions of the program itself."""
+
+    GROUP = "Program"
+
+    def __init__(self, app: Workbench) -> None:
+        super().__init__(app)
+        self._warned_of_clocks = False
+
+    @action("", "Change the theme", name="theme", words="colour color dark light settings config appearance")
+    def choose_theme(self) -> None:
+        """Ask for a theme."""
+        self.app.appearance.choose(self.app)
+
+    @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
+    def picture(self) -> None:
+        """Save what the screen shows, once no dialog covers it."""
+        self.app.call_after_refresh(self._save_picture)
+
+    def _save_picture(self) -> None:
+        from workbench.tui.terminal.screenshot import save_picture, svg_of, text_of
+
+        app, secrets = self.app, self.app.program.secrets
+        folders = (Path(), app.program.folders.state / "pictures")
+        try:
+            drawing, lines = save_picture(folders, secrets.redact(svg_of(app)), secrets.redact(text_of(app)))
+        except OSError as error:
+            app.announce(f"No picture was saved: {error}", "error", GLYPHS.error)
+        else:
+            app.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
+
+    @action("ctrl+l", "Draw the screen anew", name="redraw", where="anywhere", listed=False)
+    def redraw(self) -> None:
+        """Draw everything anew."""
+        self.app.action_draw_anew()
+
+    @action("", "Show where the log is", name="log", words="debug trace")
+    def show_log(self) -> None:
+        """Announce where the log is."""
+        log = self.app.program.folders.log / LOG_NAME
+        self.app.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
+
+    @action("", "Suspend; fg in the shell resumes", name="suspend", changes=True, words="shell background")
+    def suspend(self) -> None:
+        """Suspend like a terminal on Ctrl+Z: all processes of the job stop, including the parent that started this
+        one."""
+        app = self.app
+        if app.is_web:
+            app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
+            return
+        if os.name != "posix" or app.is_headless or os.getsid(0) == os.getpid():
+            app.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
+            return
+        running = len(app.main.book.under_way())
+        if running and not self._warned_of_clocks:
+            self._warned_of_clocks = True
+            text = f"{counted(running, 'run')} under way, whose time limits keep counting: choose Suspend again"
+            app.announce(text, "warned", GLYPHS.warned)
+            return
+        self._warned_of_clocks = False
+        os.kill(0, signal.SIGTSTP)
+
+    @action("?", "Keys and help", name="help", label="keys", words="keyboard shortcuts bindings manual docs ?")
+    def help(self) -> None:
+        """Show the keys of the main screen."""
+        self.app.show_help()
+
+    @action("ctrl+p :", "All commands", name="palette", where="anywhere", listed=False)
+    def palette(self) -> None:
+        """Open the palette."""
+        self.app.action_command_palette()
+
+    @action("q", "Quit", name="quit", label="quit", words="exit close leave bye :q")
+    def quit(self) -> None:
+        """Quit, which may ask something."""
+        self.app.quit()
+
+
+def _make(now: MainSituation) -> str | None:
+    if now.not_editable is not None:
+        return now.not_editable
+    return "this suite has errors: correct them first" if now.broken else None
+
+
+def _run(now: MainSituation) -> str | None:
+    if not now.variants:
+        return f"no suite here has variants; {key_for('variant')} makes one"
+    return None if now.runnable else "there is no case here that could run"
+
+
+class SetupActions(MainActions):
+    """Chooses models, and makes and runs variants."""
+
+    GROUP = "Runs"
+
+    @action(
+        "m",
+        "Choose models, or add one",
+        name="models",
+        label="models",
+        changes=True,
+        words="model provider api key env environment token credentials "
+        "login endpoint url settings config openai anthropic ollama llm price",
+    )
+    def choose_models(self) -> None:
+        """Choose the models to run on."""
+        from workbench.tui.models.chooser import ModelChooser
+
+        ModelChooser(self.app).choose(self.app.selection.show_again)
+
+    @action("V", "Make a variant: try another system prompt", name="variant", needs=_make, changes=True)
+    def make_variant(self) -> None:
+        """Try another system prompt."""
+        from workbench.tui.variants.maker import VariantMaker
+
+        self.app.part(VariantMaker).of_prompt()
+
+    @action("", "Run as written and as all variants", name="variant.run", needs=_run, changes=True)
+    def run_variants(self) -> None:
+        """Run what is selected as written and as all variants."""
+        from workbench.tui.variants.maker import VariantMaker
+
+        self.app.part(VariantMaker).run_all()
+
+
+def _suite_or_folder(now: MainSituation) -> str | None:
+    return None if now.has_file or now.row == "folder" else "there is no suite here"
+
+
+def _suite(now: MainSituation) -> str | None:
+    return None if now.has_file else "there is no suite here"
+
+
+def _grades(now: MainSituation) -> str | None:
+    if now.graded or now.ran_before:
+        return None
+    if now.shown == "nothing":
+        return why_no_run(now)
+    if now.shown == "a run":
+        return "this run is not finished yet"
+    return now.why_not_graded
+
+
+def _failures(now: MainSituation) -> str | None:
+    runs = unless_read_only(f"; {key_for('run.suite')} runs the suite or folder")
+    return None if now.failed else f"nothing has failed{runs}"
+
+
+def _runnable(now: MainSituation) -> str | None:
+    return None if now.runnable else "there is no case here that could run"
+
+
+def _cases(now: MainSituation) -> str | None:
+    return None if now.cases else "there is no case to compare models on"
+
+
+def _case(now: MainSituation) -> str | None:
+    return None if now.row == "case" else "put the cursor on a case"
+
+
+class ScreenActions(MainActions):
+    """Opens the other screens."""
+
+    GROUP = "Screens"
+
+    @action(
+        "t",
+        "Tools and servers of the suite or folder",
+        name="tools",
+        label="tools",
+        needs=_suite_or_folder,
+        words="server mcp connect functions schema import",
+    )
+    def open_tools(self) -> None:
+        """Show the tools and servers."""
+        from workbench.tui.tools.screen import open_tools
+
+        open_tools(self.app)
+
+    @action(
+        "l",
+        "Log of the server of the run or suite",
+        name="server.log",
+        needs=_suite,
+        words="stderr output mcp error",
+    )
+    def open_log(self) -> None:
+        """Show the log of a server."""
+        from workbench.tui.tools.log_screen import open_log
+
+        open_log(self.app)
+
+    @action(
+        "=",
+        "Grades: the run as every grader scores it",
+        name="grades",
+        label="grades",
+        needs=_grades,
+        words="score why explain metrics",
+    )
+    def open_grades(self) -> None:
+        """Show the grades of the run."""
+        from workbench.tui.grades.screen import open_grades
+
+        open_grades(self.app)
+
+    @action(
+        "f",
+        "Failures of the suite or folder, by cause",
+        name="failures",
+        label="failures",
+        needs=_failures,
+        words="errors causes report confusion",
+    )
+    def open_failures(self) -> None:
+        """Show the failures by cause."""
+        from workbench.tui.failures.screen import Failures
+
+        self.app.part(Failures).open()
+
+    @action(
+        "",
+        "Break the tools of the case, suite or folder: try faults of their results",
+        name="faults",
+        needs=_runnable,
+        changes=True,
+        words="chaos inject robustness error timeout injection",
+    )
+    def try_faults(self) -> None:
+        """Try faults of tools."""
+        from workbench.tui.faults.trials import FaultTrials
+
+        self.app.part(FaultTrials).begin()
+
+    @action(
+        "!",
+        "Audit the suite or folder: find cases that check too little",
+        name="audit",
+        label="audit",
+        needs=_suite_or_folder,
+        words="lint check quality",
+    )
+    def open_audit(self) -> None:
+        """Show the audit."""
+        from workbench.tui.audit.screen import open_audit
+
+        open_audit(self.app)
+
+    @action(
+        "v",
+        "Compare models on the suite or folder",
+        name="compare",
+        label="compare",
+        needs=_cases,
+        words="diff benchmark versus table cost price",
+    )
+    def open_comparison(self) -> None:
+        """Show models side by side."""
+        from workbench.tui.comparison.screen import Comparison
+
+        self.app.part(Comparison).open()
+
+    @action(
+        "h",
+        "History: all stored batches",
+        name="history",
+        label="history",
+        words="past results previous open batches baseline diff regression export",
+    )
+    def open_history(self) -> None:
+        """Show the stored batches."""
+        from workbench.tui.history.batches_screen import StoredBatches
+
+        self.app.part(StoredBatches).open()
+
+    @action("", "The case over time, in the history", name="timeline", needs=_case, words="past results trend flaky")
+    def open_timeline(self) -> None:
+        """Show the selected case over time."""
+        suite, case = self.app.selection.suite, self.app.selection.outline
+        if suite is not None and case is not None:
+            self.show_timeline(None, suite.path, case.id, case.name)
+
+    @action(
+        "",
+        "Show this run and the next one of the case side by side",
+        name="run.pair",
+        needs=why_no_other_run,
+        words="diff compare",
+    )
+    def open_pair(self) -> None:
+        """Show two runs of the case side by side."""
+        from workbench.tui.run_pair.screen import open_pair
+
+        open_pair(self.app)
+
+    @action("O", "Observe a program and its model, to record what they say", name="observe", changes=True)
+    def observe(self) -> None:
+        """Record what a program and its model say."""
+        from workbench.tui.observed.observer import Observer
+
+        self.app.part(Observer).ask()
+
+    # For screens below that of the history
+
+    def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
+        """Show a case over time, above a screen (`None`: the main screen)."""
+        from workbench.tui.history.timeline_screen import show_timeline
+
+        show_timeline(self.app, shown, suite, case_id, case_name)
+
+    def open_last_run(self) -> None:
+        """Show the run of the history that decides the last result of the selected case."""
+        from workbench.tui.history.stored_screens import open_last_run
+
+        open_last_run(self.app)
+
+    def open_last_grades(self) -> None:
+        """Show the grades of that run."""
+        from workbench.tui.history.stored_screens import open_last_grades
+
+        open_last_grades(self.app)
+
+
+GROUPS: tuple[type[MainActions], ...] = (
+    RunActions,
+    SetupActions,
+    StepActions,
+    BreakpointActions,
+    TreeActions,
+    EditActions,
+    FormActions,
+    TomlActions,
+    FileActions,
+    ShownRunActions,
+    ViewActions,
+    ScreenActions,
+    ProgramActions,
+)
+"""The actions of the main screen, in the order of the help."""
+
+SCREENS: Mapping[str, str] = {
+    "tools": "tools.screen:ToolsScreen",
+    "call": "tools.call_screen:CallScreen",
+    "log": "tools.log_screen:LogScreen",
+    "grades": "grades.screen:GradesScreen",
+    "failures": "failures.screen:FailuresScreen",
+    "faults": "faults.screen:FaultsScreen",
+    "audit": "audit.screen:AuditScreen",
+    "compare": "comparison.screen:CompareScreen",
+    "paired": "comparison.paired:PairedScreen",
+    "history": "history.batches_screen:HistoryScreen",
+    "diff": "history.changes_screen:BatchDiffScreen",
+    "timeline": "history.timeline_screen:TimelineScreen",
+    "trajectory": "trajectory.screen:TrajectoryScreen",
+    "pair": "run_pair.screen:PairScreen",
+    "breakpoints": "breakpoints.screen:BreakpointsScreen",
+    "live": "observed.screen:LiveScreen",
+}
+"""The class of each screen above the main one, by its name. A screen is imported when its actions are wanted."""
+
+_OF_MAIN: Mapping[str, tuple[type[MainActions], Action]] = {
+    action.id: (group, action) for group in GROUPS for action in actions_of(group)
+}
+
+MAIN_ACTIONS: tuple[Action, ...] = tuple(action for _, action in _OF_MAIN.values())
+
+_MOVES: Mapping[str, Action] = {action.id: action for action in MOVING}
+
+_PANES: tuple[tuple[Where, ...], ...] = (("suites",), ("case", "form"), ("case", "toml"), ("run",))
+
+
+@cache
+def screen_class(name: str) -> type[SideScreen[Any]]:
+    """Return the class of a screen by its name."""
+    found: type[SideScreen[Any]] = resolve_name(f"workbench.tui.{SCREENS[name]}")
+    return found
+
+
+def main_action(action_id: str) -> tuple[type[MainActions], Action]:
+    """Return an action of the main screen, and its group."""
+    return _OF_MAIN[action_id]
+
+
+class AllActions(Mapping[str, Action]):
+    """Every action by its id."""
+
+    def __getitem__(self, action_id: str) -> Action:
+        if action_id in _OF_MAIN:
+            return _OF_MAIN[action_id][1]
+        if action_id in _MOVES:
+            return _MOVES[action_id]
+        screen = action_id.partition(".")[0]
+        own_actions = screen_class(screen).ACTIONS if screen in SCREENS else ()
+        for each in own_actions:
+            if each.id == action_id:
+                return each
+        raise KeyError(action_id)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _OF_MAIN
+        for name in SCREENS:
+            yield from (action.id for action in screen_class(name).ACTIONS)
+        yield from _MOVES
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def places(self, changed: Iterable[str] | None = None) -> list[tuple[Action, ...]]:
+        """Return the actions that are bound at the same time, by place: all places, or those that have one of the
+        `changed` actions. Within each, a key can have only one meaning."""
+        wanted = [self[action_id] for action_id in changed] if changed is not None else list(self.values())
+        anywhere = [action for action in (*MAIN_ACTIONS, *MOVING) if action.where in ("move", "anywhere")]
+        everywhere = [*anywhere, *(action for action in MAIN_ACTIONS if action.where == "everywhere")]
+        of_panes = [(*(action for action in MAIN_ACTIONS if action.where in pane), *everywhere) for pane in _PANES]
+        found = [place for place in of_panes if any(action in place for action in wanted)]
+        all_of_them = any(action in anywhere for action in wanted)
+        names = [name for name in SCREENS if all_of_them or any(action.where == name for action in wanted)]
+        return [*found, *((*screen_class(name).ACTIONS, *anywhere) for name in names)]
+
+
+ALL_ACTIONS = AllActions()
+
+
+def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
+    """Return what the palette offers on a screen, by group. `None` is the main one."""
+    if screen is not None:
+        of_program = [action for action in actions_of(ProgramActions) if action.listed]
+        rest = [action for action in of_program if action.id not in ("help", "quit")]
+        title = screen.TITLE_IN_TEXT
+        return [(title[:1].upper() + title[1:], screen.ACTIONS), (ProgramActions.GROUP, rest)]
+    groups: dict[str, list[Action]] = {}
+    for group in GROUPS:
+        groups.setdefault(group.GROUP, []).extend(action for action in actions_of(group) if action.listed)
+    return [(title, actions) for title, actions in groups.items() if actions]
+
+
+def places_of(now: MainSituation) -> tuple[Where, ...]:
+    """Return where the keys of the current pane of the main screen are bound."""
+    return (now.pane, now.view) if now.pane == "case" else (now.pane,)
+
+
+def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
+    """Return the sections of the main screen's help: the current pane, the whole screen, moving."""
+    here = places_of(now)
+    return [
+        (f"Here, in {PANE_TITLES[now.pane]}", [action for action in MAIN_ACTIONS if action.where in here]),
+        ("Everywhere", [action for action in MAIN_ACTIONS if action.where in ("everywhere", "anywhere")]),
+        ("Moving", MOVING),
+    ]
+
+
+def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
+    """Return the keys of all places but these, by place, for the end of the help."""
+    titles: dict[Where, str] = {"form": "the form of a case", "toml": "the TOML of a case"}
+    titles.update((pane, PANE_TITLES[pane]) for pane in PANES)
+    shown = {*here, "everywhere"} if {*PANES} & {*here} else {*here}
+    found: list[tuple[str, Sequence[Action]]] = []
+    for where, title in {"everywhere": "", **titles}.items():
+        if where not in shown:
+            actions = [action for action in MAIN_ACTIONS if action.where == where]
+            found.append((f"In {title}" if title else "On the main screen, everywhere", actions))
+    screens = [screen_class(name) for name in SCREENS if name not in shown]
+    found += [(f"In {screen.TITLE_IN_TEXT}", screen.ACTIONS) for screen in screens]
+    return [(title, actions) for title, actions in found if actions]

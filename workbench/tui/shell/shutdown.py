@@ -1,0 +1,332 @@
+"""The end of the app: on request, on a signal, when the terminal is gone, or on an internal error."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shlex
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock, Thread, current_thread
+from threading import enumerate as all_threads
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from workbench.authoring.open_suite import InvalidText
+from workbench.config.logs import LOG_NAME
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Span
+from workbench.show.visible import one_line
+from workbench.tui.kit.stage import Announce
+from workbench.tui.shell.bars import NOTICE_S
+from workbench.tui.shell.services import Services
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+
+
+class SignalWatch:
+    """Passes signals to the event loop of this thread, and before that to `at_once` on a separate thread."""
+
+    def __init__(self, leave: Callable[[signal.Signals], object], at_once: Callable[[signal.Signals], object]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._leave = leave
+        self._at_once = at_once
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        for number in ENDING:
+            signal.signal(number, lambda number, _: None)  # Python writes the number into the pipe
+        Thread(target=self._watch, name="signals", daemon=True).start()
+
+    def close(self) -> None:
+        """Restore the default handling of signals."""
+        signal.set_wakeup_fd(-1)
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        os.close(self._writing)
+
+    def _watch(self) -> None:
+        while numbers := os.read(self._reading, 64):
+            # A signal that came to a thread other than the loop's does not wake the loop, whose thread handles it: the
+            # terminal would stay blank after SIGCONT, and a new size unseen after SIGWINCH, until the next key.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(_wake)
+            for number in set(numbers).intersection(ENDING):
+                self._at_once(signal.Signals(number))
+                with suppress(RuntimeError):  # the loop is closed: the program is ending
+                    self._loop.call_soon_threadsafe(self._leave, signal.Signals(number))
+        os.close(self._reading)
+
+
+def _wake() -> None:
+    """Do nothing, so that handlers of signals run."""
+
+
+_log = logging.getLogger(__name__)
+
+SIGNAL_CODE = 128
+"""The shell adds this to a signal's number for the exit code."""
+
+MAX_ENDING_SECONDS = 17.0
+"""How long after a signal the program ends at the latest; runs, servers and the history have this time."""
+
+ANSWER_S = 3.0
+"""How long the app may make no progress before an event loop that does not handle a signal counts as hanging."""
+
+ENDING_S = 8.0
+"""How long an app that leaves may make no progress before it counts as hanging."""
+
+LAST_WORDS_S = 2.0
+"""How long a program that is ended by force may take to restore the terminal and to log why."""
+
+
+class Leaving:
+    """Leaves the app once, after everything was stopped."""
+
+    def __init__(
+        self,
+        app: Workbench,
+        services: Services,
+        *,
+        announce: Announce,
+        remember: Callable[[], object],
+        handled: Callable[[], int],
+    ) -> None:
+        self._app = app
+        self._services = services
+        self._announce = announce
+        self._remember = remember
+        """Stores the present position for the next session."""
+        self._handled = handled
+        """Returns the number of handled messages, which shows that the loop does not hang."""
+        self._leaving = False
+        self._closing: Future[None] | None = None
+        """Done when runs, servers and the history are closed, if that has begun."""
+        self._begins_closing = Lock()
+        self._is_watched = False
+        """Whether the program is ended by force if it does not end."""
+        self._has_ended = Event()
+        self._signals: SignalWatch | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.is_urgent = False
+        """Whether a signal came, so that input that still waits is of no use."""
+        self.has_broken = False
+        """Whether the app ends because of an internal error."""
+        self._asked_at_s: float | None = None
+        """When quitting with active runs was last refused, by the loop's clock, if nothing was done since."""
+        self._asked_without: tuple[InvalidText, ...] = ()
+        """The invalid text for which quitting was last refused."""
+
+    def follow_signals(self) -> None:
+        """Leave on the signals that end a program."""
+        if sys.platform != "win32" and not self._app.is_headless:
+            self._loop = asyncio.get_running_loop()
+            self._signals = SignalWatch(self._leave_for, self._leave_soon)
+
+    def _leave_soon(self, number: signal.Signals) -> None:
+        """Take note of a signal before the event loop does."""
+        self.is_urgent = True
+        self._see_to_end(SIGNAL_CODE + number)
+
+    def closed(self) -> None:
+        """Clean up after the app has ended."""
+        wait((self._begin_closing(),), MAX_ENDING_SECONDS)
+        self._services.runner.close()  # it may have been opened meanwhile
+        if self._signals is not None:
+            self._signals.close()
+        if not self._app.return_code:
+            self._has_ended.set()  # results may be printed now, which takes a while
+
+    def _begin_closing(self) -> Future[None]:
+        """Close runs, servers and the history on a thread that nothing else waits for. Usable from any thread."""
+        with self._begins_closing:
+            if self._closing is None:
+                self._closing = Future()
+                self._closing.set_running_or_notify_cancel()  # whoever awaits it must not cancel it
+                Thread(target=self._close, args=(self._closing,), name="closing", daemon=True).start()
+            return self._closing
+
+    def _close(self, closing: Future[None]) -> None:
+        try:
+            self._services.runner.close()
+        except Exception:  # noqa: BLE001 (the program ends all the same)
+            _log.exception("not everything could be closed")
+        finally:
+            closing.set_result(None)
+
+    def _see_to_end(self, code: int) -> None:
+        """End the program by force if it does not end by itself, whatever hangs. Usable from any thread."""
+        if self._signals is not None and not self._is_watched:
+            self._is_watched = True
+            Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
+
+    def _wait_for_end(self, code: int) -> None:
+        deadline_s = time.monotonic() + MAX_ENDING_SECONDS
+        closing = self._begin_closing()
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            handled = self._handled()
+            patience_s = ENDING_S if self._leaving or self.has_broken else ANSWER_S
+            if self._has_ended.wait(min(patience_s, left_s)):
+                return
+            if self._handled() == handled and closing.done() and self._finishing is None:
+                break
+        last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
+        last_words.start()  # the log's lock, for one, may be held by what hangs
+        last_words.join(LAST_WORDS_S)
+        os._exit(code)
+
+    def _last_words(self, is_closed: bool) -> None:
+        """Restore the terminal and log what hangs. Unsaved changes are in the journals."""
+        if (driver := self._app.staged_driver) is not None:
+            driver.give_back()
+        log = one_line(str(self._services.program.folders.log / LOG_NAME))
+        with suppress(OSError):  # the terminal may be gone
+            os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
+        if not self._leaving:
+            what = "the app does not respond"
+        elif not is_closed:
+            what = "runs, servers or the history do not close"
+        else:
+            what = f"{self._finishing or 'the app'} does not end"
+        _log.critical("ended by force: %s; at\n%s", what, _stacks(self._loop))
+
+    @property
+    def _finishing(self) -> str | None:
+        """The operation on the history that the app waits for, if any."""
+        batch_work = self._services.begun_batch_work
+        return batch_work.doing if batch_work is not None else None
+
+    def ask(self) -> None:
+        """Leave. With active runs, an unfinished operation on the history, or invalid text in a form, it has to be
+        requested twice."""
+        from workbench.tui.kit.dialogs import Dialog
+        from workbench.tui.storage.dialogs import UnsavedScreen
+
+        app = self._app
+        running = len(self._services.book.under_way())
+        stoppable = self._services.begun_batch_work.stoppable if self._services.begun_batch_work is not None else None
+        under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
+        without = [suite for suite in self._services.open_suites.suites if suite.invalid_texts]
+        invalid_texts = tuple(one for suite in without for one in suite.invalid_texts.values())
+        text = None
+        if under_way and not self._asked_just_now:
+            self._asked_at_s = asyncio.get_running_loop().time()
+            text = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
+        elif invalid_texts and invalid_texts != self._asked_without:
+            self._asked_without = invalid_texts  # it is not part of any draft
+            text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
+        if text is not None:
+            if isinstance(app.screen, Dialog):  # it may cover the bottom row
+                app.screen.say_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
+            else:
+                self._announce(text, "warned", GLYPHS.warned)
+            return
+        if isinstance(app.screen, UnsavedScreen):
+            return  # it is asking already
+        if self._services.open_suites.dirty:
+            app.run_worker(self._leave_if_saved(), group="ask")
+        else:
+            self._leave(0)
+
+    def something_else(self) -> None:
+        """Note that the user did something else, so that quitting has to be requested twice again."""
+        self._asked_at_s = None
+
+    @property
+    def _asked_just_now(self) -> bool:
+        at_s = self._asked_at_s
+        return at_s is not None and asyncio.get_running_loop().time() - at_s < NOTICE_S
+
+    async def _leave_if_saved(self) -> None:
+        await self._services.saver.settled()
+        if await self._services.drafting.may_leave(self._services.saver.save):
+            self._leave(0)
+
+    def terminal_gone(self) -> None:
+        """Leave because the terminal closed without a signal."""
+        self._see_to_end(SIGNAL_CODE + signal.SIGHUP)
+        self._leave(SIGNAL_CODE + signal.SIGHUP)
+
+    def _leave_for(self, number: signal.Signals) -> None:
+        _log.info("leaving on %s", number.name)
+        self._leave(SIGNAL_CODE + number)
+
+    def _leave(self, code: int) -> None:
+        if not self._leaving:
+            self._leaving = True
+            self._app.workers.cancel_group(self._app, "start")
+            self._app.run_worker(self._close_and_exit(code), group="leave")
+
+    async def _close_and_exit(self, code: int) -> None:
+        app = self._app
+        batch_work = self._services.begun_batch_work
+        if batch_work is not None:
+            batch_work.stop()
+        try:
+            if self._services.book.under_way():
+                self._announce("Stopping runs and servers …")
+            await asyncio.wrap_future(self._begin_closing())
+            # It is not cut off half-way, so the screen says what is waited for.
+            while batch_work is not None and self._finishing is not None:
+                self._announce(f"Quitting as soon as this is finished: {self._finishing}")
+                await batch_work.settled()
+            self._see_to_end(code)
+            self._remember()
+        finally:
+            app.exit(code, return_code=code)
+
+    def broke(self, error: Exception) -> None:
+        """Leave because of an internal error."""
+        self.has_broken = True
+        self._see_to_end(1)
+        app = self._app
+        _log.critical("the app ends for this error")
+        program = self._services.program
+        why = one_line(program.secrets.redact(str(error)))[:200]
+        log = program.folders.log / LOG_NAME
+        unsaved = self._services.open_suites.dirty
+        command = shlex.join(["workbench", *(_as_typed(suite.path) for suite in unsaved)])
+        drafts = f"; '{one_line(command)}' offers your unsaved changes again" if unsaved else ""
+        app._return_code = 1
+        app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){drafts}"))
+        for suite in unsaved:
+            self._services.drafting.keep(suite)
+
+
+def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
+    """Return where each thread is, but for this one, and what each task of the loop waits for."""
+    frames = sys._current_frames()
+    found = {
+        thread.name: "".join(traceback.format_stack(frames[thread.ident]))
+        for thread in all_threads()
+        if thread is not current_thread() and thread.ident in frames
+    }
+    with suppress(RuntimeError):  # tasks begin or end meanwhile
+        for task in asyncio.all_tasks(loop) if loop is not None else ():
+            coroutine: Any = task.get_coro()
+            while frame := getattr(coroutine, "cr_frame", None):
+                found[task.get_name()] = f"{found.get(task.get_name(), '')}{''.join(traceback.format_stack(frame, 1))}"
+                coroutine = coroutine.cr_await
+    return "\n".join(f"{name}:\n{place}" for name, place in found.items())
+
+
+def _as_typed(path: Path) -> str:
+    """Return a path as one would type it here, `./name` where it could be taken for an option."""
+    try:
+        typed = str(path.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path.absolute())
+    return f"./{typed}" if typed.startswith("-") else typed

@@ -1,0 +1,220 @@
+"""The start of the app: what is found when it opens, its first frame, and the position of the last session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from workbench.authoring.workspace import Workspace, open_workspace, to_begin
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError
+from workbench.numerals import counted
+from workbench.providers.built_in import is_built_in
+from workbench.suite.files import resolved
+from workbench.suite.project import Search
+from workbench.tui.breakpoints.project import Breakpoints
+from workbench.tui.kit.actions import unless_read_only
+from workbench.tui.kit.memory import NOTHING, Memory, Place, Remembered
+from workbench.tui.tree.state import RowKey, RowKind
+
+if TYPE_CHECKING:
+    from workbench.evaluation.options import Begin
+    from workbench.tui.comparison.screen import Compared
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+MAX_FOLDED = 1_000
+"""The maximum number of folded branches that are stored."""
+
+_FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
+
+
+def project_of(workspace: Workspace) -> str:
+    """Return the key of a project: the opened paths."""
+    return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
+
+
+def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
+    """Return the models last chosen in this project, none unless all of them still exist. Reads files."""
+    place = memory.read().projects.get(project_of(workspace))
+    folders = {file.path.parent for file in workspace.files} or {Path()}
+    chosen = place.models if place is not None else ()
+    return chosen if all(any(_exists(book, model, folder) for folder in folders) for model in chosen) else ()
+
+
+def _exists(book: ModelBook, model: str, folder: Path) -> bool:
+    if is_built_in(model):
+        return True
+    try:
+        book.resolve(model, folder, by_suite=False)
+    except ConfigError:
+        return False
+    return True
+
+
+def restore_position(remembered: Remembered, main: MainScreen) -> None:
+    """Restore the last position in a project, as far as it still exists."""
+    if remembered.view is not None:
+        main.case_pane.view = remembered.view
+    main.right = remembered.right or main.right
+    main.zoomed = remembered.zoomed
+    main.moved_borders = dict(remembered.borders)
+    place = remembered.projects.get(project_of(main.selection.open_suites.workspace))
+    if place is not None:
+        folded = (RowKey(_FOLDABLE[kind], Path(path)) for kind, path in place.folded if kind in _FOLDABLE)
+        main.selection.tree.fold_only(folded)
+        suite = next((suite for suite in main.selection.tree.suites if str(suite.path) == place.suite), None)
+        if suite is not None:
+            main.selection.tree.select(
+                suite.path, place.case if place.case in {case.key for case in suite.cases} else None
+            )
+    main.place_panes()
+    main.suite_tree.move_cursor(main.selection.tree.cursor)
+    main.show_selected()
+
+
+def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
+    """Return what to remember of the present screen."""
+    project, row = project_of(main.selection.open_suites.workspace), main.selection.row
+    before = remembered.projects.get(project, Place())
+    place = Place(
+        suite=str(row.open.path) if row is not None and row.open is not None else "",
+        case=row.case.key if row is not None and row.case is not None else None,
+        folded=tuple(sorted((key.kind, str(key.path)) for key in main.selection.tree.folded))[:MAX_FOLDED],
+        models=before.models if main.selection.models_for_now else main.selection.models,
+    )
+    looks = replace(
+        remembered,
+        view=main.case_pane.view,
+        right=main.right if main.right != "suites" else remembered.right,
+        zoomed=main.zoomed,
+        borders=MappingProxyType(dict(main.moved_borders)),
+    )
+    return looks.with_place(project, place)
+
+
+FIRST_PAINT_S = 0.25
+"""Suites that are read within this time are part of the first frame."""
+
+
+class Starting:
+    """Opens the app on some `paths`. `begin` are runs, and `look_on` the number of a batch, that it is started for;
+    `problems` are those with the user's own files so far."""
+
+    def __init__(
+        self,
+        app: Workbench,
+        paths: Sequence[Path],
+        *,
+        begin: Begin | None,
+        look_on: int | None,
+        problems: Sequence[str],
+    ) -> None:
+        self._app = app
+        self._paths = tuple(paths)
+        self._begin = begin
+        self._look_on = look_on
+        self._problems = tuple(problems)
+        self._new: tuple[Path, ...] = ()
+        """Given paths at which nothing is yet: new suites."""
+        self._held_back = ExitStack()
+        self.is_over = False
+        """Whether something was painted."""
+        self.compared: Compared | None = None
+        """The comparison that the app was started with, if any."""
+
+    def hold_back(self) -> None:
+        """Paint nothing until the first frame."""
+        self._held_back.enter_context(self._app.batch_update())
+
+    def begin(self) -> None:
+        """Read the suites in the background."""
+        self._app.work(self._open(), "open")
+        self._app.set_timer(FIRST_PAINT_S, self.show_first)
+
+    def show_first(self) -> None:
+        """Begin to draw."""
+        self._held_back.close()
+        self.is_over = True
+        main = self._app.main
+        main.check_idle()
+        main.call_after_refresh(self._app.services.history_reader.begin)
+
+    async def _open(self) -> None:
+        search = Search()
+        found = await self._app.services.searches.run(search, partial(self._found, search))
+        workspace, models, breakpoints, problem = found
+        self._problems += (problem,) if problem is not None else ()
+        # Sent through the screen's messages, so that it is mounted by then.
+        self._app.main.call_later(self._opened, search, workspace, models, breakpoints)
+
+    def _found(self, search: Search) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
+        app, services = self._app, self._app.services
+        selection, models = services.selection, services.program.models
+        self._new = to_begin(self._paths) if self._begin is None else ()
+        workspace = open_workspace(self._paths, models, search)
+        if self._new:
+            workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
+        chosen = selection.models
+        if not selection.models_for_now:
+            chosen = last_models(app.memory, workspace, models)
+        return (workspace, chosen, *services.breakpoints.find(workspace.roots[0]))
+
+    def _opened(self, search: Search, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
+        app, services = self._app, self._app.services
+        services.selection.models = models
+        if self._begin is not None:
+            services.selection.variants = self._begin.options.all_variants
+        services.breakpoints.take(breakpoints)
+        services.open_suites.read(workspace)
+        services.watch.begin()
+        if (remembered := app.memory.read()) != NOTHING:
+            restore_position(remembered, app.main)
+        app.call_after_refresh(self.show_first)
+        problems = [*self._problems, *app.appearance.problems_at_start]
+        if problems:
+            app.say_problems(problems)
+        elif (notice := _notice(search, workspace)) is not None:
+            app.main.announce(notice)
+        if self._new:
+            from workbench.tui.tree.new_suites import NewSuites
+
+        for path in self._new:
+            app.part(NewSuites).make(path)
+        app.work(self._begin_runs(), "ask")
+
+    async def _begin_runs(self) -> None:
+        app, services = self._app, self._app.services
+        await services.drafting.recover()
+        if self._look_on is not None:
+            from workbench.tui.history.stored_screens import look_on
+
+            look_on(app, self._look_on)
+        if self._begin is None:
+            return
+        if self._begin.opens == "compare":
+            from workbench.tui.comparison.screen import Compared
+
+            self.compared = Compared(app, self._begin)
+            self.compared.open()
+        await services.starter.begin(self._begin)
+
+
+def _notice(search: Search, workspace: Workspace) -> str | None:
+    """Return what the search for suites left out, or that there are none."""
+    if workspace.samples:
+        keys = unless_read_only(". r runs the case, N makes a suite")
+        why = "Search stopped before any suite" if search.is_stopped else "No suites here"
+        folders = counted(len(search.skipped), "folder")
+        why += f" ({folders} of installed packages not searched)" if search.skipped else ""
+        return f"{why}: these are the samples{keys}"
+    if search.is_stopped:
+        return f"Search stopped: {counted(len(workspace.files), 'suite')} found until then"
+    return search.skipped_message

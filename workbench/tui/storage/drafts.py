@@ -1,0 +1,153 @@
+"""Drafts: each change is written to a journal at once, drafts of earlier sessions are offered, and the end asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.document import Document
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import OpenSuites, SuitesChanged
+from workbench.config.read_only import is_read_only
+from workbench.show.glyphs import GLYPHS
+from workbench.suite.drafts import DraftError, Drafts, LeftDraft
+from workbench.suite.suite_file import parse_suite
+from workbench.tui.kit.actions import key_for
+from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class Drafting:
+    """The journals of this session and of earlier ones."""
+
+    def __init__(self, stage: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
+        self._stage = stage
+        self._open_suites = open_suites
+        self._selection = selection
+        self._drafts = Drafts(folder)
+        self._trouble: str | None = None
+        """Why changes cannot be stored at the moment, if so."""
+
+    def follow(self, change: SuitesChanged) -> None:
+        """Store a change. Suites that were read come from disk and are not stored."""
+        for suite in change.suites if change.how != "read" else ():
+            self.keep(suite)
+
+    def keep(self, suite: OpenSuite) -> None:
+        """Store the current text of a suite. A failure is announced once and blocks nothing."""
+        try:
+            if suite.dirty:
+                self._drafts.keep(suite.path, suite.disk.text, suite.on_disk, suite.document.text)
+            else:
+                self._drafts.forget(suite.path)
+        except DraftError as error:
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                self._stage.announce(f"Drafts: {error}", "error", GLYPHS.error)
+        else:
+            self._trouble = None
+
+    @property
+    def drafts_text(self) -> str:
+        """Describe where unsaved changes are."""
+        return "your text is kept as a draft" if self._trouble is None else "and it cannot be kept as a draft either"
+
+    def forget(self, suite: OpenSuite) -> None:
+        """Remove the draft of a suite."""
+        self._drafts.forget(suite.path)
+
+    def close(self) -> None:
+        """Close all journals. Their content is offered at the next start."""
+        self._drafts.close()
+
+    # Start
+
+    async def recover(self) -> None:
+        """Offer the drafts of earlier sessions, for open suites and for deleted ones."""
+        if is_read_only():
+            return
+        workspace = self._open_suites.workspace
+        here = (Path(),) if workspace.samples else ()
+        try:
+            left = self._drafts.left_behind((*workspace.roots, *here))
+        except DraftError as error:
+            self._stage.announce(f"Drafts: {error}", "error", GLYPHS.error)
+            return
+        for draft in left.drafts:
+            await self._offer(draft)
+        if left.damaged:
+            text = f"Unsaved changes from an earlier session cannot be read; they are kept in {left.damaged[0]}"
+            self._stage.announce(text, "error", GLYPHS.error)
+
+    async def _offer(self, draft: LeftDraft) -> None:
+        from workbench.show.difference import difference
+        from workbench.tui.storage.dialogs import LeftScreen
+
+        suites = self._open_suites.suites
+        suite = next((open_ for open_ in suites if self._drafts.known_as(open_.path) == draft.path), None)
+        when = datetime.fromtimestamp(draft.changed_at).strftime("on %Y-%m-%d at %H:%M")
+        found = difference(draft.base_text, draft.text)
+        answer = await self._stage.ask(LeftScreen(draft.path, when, found, notice=_notice(draft, suite)))
+        if answer == "away":
+            self._drafts.throw_away(draft)
+            self._stage.announce(f"The unsaved changes of {draft.path.name} were thrown away", "text", GLYPHS.stopped)
+        elif answer == "take":
+            self._drafts.take_over(draft)
+            self._take_over(draft, suite)
+            self._stage.announce(
+                f"{draft.path.name} has its unsaved changes again; {key_for('save')} saves", "passed", GLYPHS.passed
+            )
+
+    def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
+        """Restore the state of the earlier session, on its base. If the file on disk differs from that, it counts as
+        changed."""
+        if suite is None and draft.base_state is None:
+            suite = OpenSuite.new(self.path_here(draft.path), draft.text)
+            self._open_suites.add(suite)
+        else:
+            if suite is None:
+                suite = OpenSuite(parse_suite(draft.base_text, self.path_here(draft.path)), draft.base_state)
+                self._open_suites.add(suite)
+            elif (suite.on_disk and suite.on_disk.hash) != (draft.base_state and draft.base_state.hash):
+                suite.reloaded(parse_suite(draft.base_text, suite.path), draft.base_state)
+            self._open_suites.change(suite, Document.of(draft.text), "Restored unsaved changes")
+        self._selection.select(suite.path)
+
+    def path_here(self, path: Path) -> Path:
+        """Return a path in the form that open suites use."""
+        known = self._drafts.known_as(path)
+        for root in self._open_suites.workspace.roots:
+            for place in self._drafts.places(root):
+                if known.is_relative_to(place):
+                    return root / known.relative_to(place)
+        return path
+
+    # End
+
+    async def may_leave(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
+        """Ask about unsaved changes, and `save` them if wanted. Returns whether the program may end."""
+        dirty = self._open_suites.dirty
+        if not dirty:
+            return True
+        for suite in dirty:
+            self.keep(suite)  # the disk may have space again
+        from workbench.tui.storage.dialogs import UnsavedScreen
+
+        answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._trouble))
+        if answer == "save":
+            return await save(dirty)
+        if answer == "discard":
+            for suite in dirty:
+                self.forget(suite)
+        return answer in ("drafts", "discard")
+
+
+def _notice(draft: LeftDraft, suite: OpenSuite | None) -> str:
+    if suite is not None:
+        same = (suite.on_disk and suite.on_disk.hash) == (draft.base_state and draft.base_state.hash)
+        return "" if same else "The file on disk has changed since: both are merged, and you are asked about conflicts."
+    return "The file no longer exists." if draft.base_state is not None else "The file does not exist yet."

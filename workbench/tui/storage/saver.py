@@ -1,0 +1,360 @@
+"""Saving suites: exactly the checked text is written, and nothing on disk is overwritten without a question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.case_list import free_path
+from workbench.authoring.document import Document
+from workbench.authoring.merge import Conflict, Key, Merged, Side, merge, news
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import OpenSuites
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
+from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+from workbench.tui.kit.actions import key_for
+from workbench.tui.storage.drafts import Drafting
+from workbench.tui.tree.selection import Selection
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.storage.dialogs import ChangedAnswer
+
+
+class Saver:
+    """Saves suites. Questions are asked one at a time."""
+
+    def __init__(
+        self,
+        stage: Workbench,
+        open_suites: OpenSuites,
+        selection: Selection,
+        drafting: Drafting,
+        is_bundled: Callable[[Path], bool],
+    ) -> None:
+        self._stage = stage
+        self._open_suites = open_suites
+        self._selection = selection
+        self._drafting = drafting
+        self._is_bundled = is_bundled
+        self._busy = asyncio.Lock()
+        self._rewritten: set[Path] = set()
+        """Suites for which the loss of formatting was already shown."""
+        self._wanted: frozenset[Path] = frozenset()
+        """Suites about to be saved, which asks all questions."""
+        self.put_off: dict[Path, str] = {}
+        """Suites to ask about later, with the hash of the file on disk, empty if it is gone."""
+
+    def save_soon(self, suites: Sequence[OpenSuite]) -> None:
+        """Save suites and announce where."""
+        self._wanted = frozenset(suite.path for suite in suites)
+        self._stage.work(self.save(suites), group="ask")
+
+    def save_as_soon(self, suite: OpenSuite) -> None:
+        """Save a suite under a different name, after asking for it."""
+        self._stage.work(self._save_as_asked(suite), group="ask")
+
+    async def save(self, suites: Sequence[OpenSuite]) -> bool:
+        """Save suites. Returns whether all of them are on disk now."""
+        async with self._busy:
+            saved = [suite for suite in suites if await self._save(suite)]
+            self._wanted = frozenset()
+        if len(saved) == len(suites) > 1:
+            self._stage.announce(f"Saved {counted(len(saved), 'suite')}", "passed", GLYPHS.passed)
+        for suite in saved:
+            if suite.invalid_text_message is not None:
+                self._stage.announce(f"Saved without {suite.invalid_text_message}", "warned", GLYPHS.warned)
+        return len(saved) == len(suites)
+
+    async def settled(self) -> None:
+        """Wait until saving is done."""
+        async with self._busy:
+            pass
+
+    async def settle(self, suites: Sequence[OpenSuite]) -> None:
+        """Merge suites that changed here and on disk, or ask about them, except those put off."""
+        async with self._busy:
+            for suite in suites:
+                if suite.dirty:
+                    await self._ask(suite, again=False)
+
+    async def _save_as_asked(self, suite: OpenSuite) -> None:
+        async with self._busy:
+            await self._save_as(suite)
+
+    async def _save(self, suite: OpenSuite) -> bool:
+        if self._is_bundled(suite.path):
+            return await self._save_as(suite)
+        document = suite.document
+        text = await self._checked(suite, document)
+        if text is None:
+            return False
+        if suite.is_behind:
+            return await self._ask(suite, again=True)
+        if text.kept_formatting or suite.is_new:
+            self._rewritten.discard(suite.path)
+        elif suite.path not in self._rewritten:
+            from workbench.show.difference import difference
+            from workbench.tui.storage.dialogs import RewrittenScreen
+
+            found = await asyncio.to_thread(difference, suite.disk.text, text.text)
+            if await self._stage.ask(RewrittenScreen(suite.path, found)) != "save":
+                self._stage.announce(
+                    f"{suite.path.name} was not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned
+                )
+                return False
+            self._rewritten.add(suite.path)
+        return await self._write(suite, document, text, suite.on_disk)
+
+    async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
+        """Return the text to write, parsed again as a whole. Announces why it cannot be saved."""
+        if not document.is_sound or document.parts is None:
+            errors = suite.file.errors  # which one keeps it from being written, and not only from being run
+            first = next((each for each in errors if each.message.startswith("is not TOML")), next(iter(errors), None))
+            where = f"line {first.line} " if first is not None and first.line else "its text "
+            why = first.message if first is not None else "is not TOML"
+            self._refuse(suite, f"{where}{why}: correct it, or undo it with {key_for('edit.undo')}")
+            return None
+        try:
+            return await asyncio.to_thread(document.parts.checked)
+        except SpliceError as error:
+            self._refuse(suite, str(error))
+            return None
+
+    def _refuse(self, suite: OpenSuite, why: str) -> None:
+        self._stage.announce(
+            f"{suite.path.name} was not saved: {why}; {self._drafting.drafts_text}", "error", GLYPHS.error
+        )
+
+    async def _write(self, suite: OpenSuite, document: Document, text: SuiteText, expected: FileState | None) -> bool:
+        try:
+            if suite.is_new:
+                roots = self._open_suites.workspace.roots
+                await asyncio.to_thread(_make_folder, suite.path, (*roots, Path()))
+            state = await asyncio.to_thread(save, suite.path, text.text, expected)
+        except ChangedOnDiskError:
+            return await self._ask(suite, again=True)
+        except SavingError as error:
+            self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
+            if not await asyncio.to_thread(suite.path.exists):
+                self.put_off[suite.path] = ""  # that it is gone is part of the message
+            return False
+        if suite.document is document:
+            if text.text != document.text:
+                suite.change(Document.of(text.text), "Rewritten for saving")
+            suite.saved(state)
+        else:  # more was typed during writing
+            suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
+        self._follow(suite)
+        if errors := len(suite.file.errors):
+            message = f"Saved in {suite.path}; {counted(errors, 'error')} to correct before all of it can run"
+            self._stage.announce(message, "warned", GLYPHS.warned)
+        else:
+            self._stage.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
+        return True
+
+    async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
+        """Merge a suite with what is on disk now, or ask about it. Returns whether nothing is left to be saved. With
+        `again`, it is to be saved, and asked about even if that was put off."""
+        from workbench.show.difference import difference
+        from workbench.tui.storage.dialogs import ChangedScreen
+
+        path = suite.path
+        theirs = await asyncio.to_thread(lambda: _taken_apart(load_suite(path)))
+        gone = not theirs.hash and not await asyncio.to_thread(path.exists)
+        if not theirs.hash and not gone:
+            self._refuse(suite, f"{path} can no longer be read")
+            return False
+        if self._open_suites.at(path) is not suite:  # deleted meanwhile
+            return True
+        if not again and theirs.hash in (self.put_off.get(path), suite.on_disk.hash if suite.on_disk else None):
+            return False  # put off, or saved from here since the change was noticed
+        if theirs.hash and theirs.text == suite.document.text:
+            suite.reloaded(theirs, FileState(theirs.hash))
+            self._follow(suite)
+            return True
+        if not again and path in self._wanted:
+            return False
+        if not again and not _can_be_merged(theirs):
+            self._tell(suite, theirs)
+            return False
+        merged = await self._merged(suite, theirs, {})
+        if merged is not None:
+            return await self._take(suite, theirs, merged, again=again)
+        found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
+        self.put_off[path] = theirs.hash  # until it is settled, whatever the answer
+        answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
+        if answer == "mine":
+            document = suite.document
+            text = await self._checked(suite, document)
+            known = FileState(theirs.hash) if theirs.hash else None
+            return text is not None and await self._write(suite, document, text, known)
+        if answer == "theirs":
+            suite.reloaded(theirs, FileState(theirs.hash))
+            suite.take_disk("Loaded from disk")
+            self._follow(suite)
+            self._stage.announce(
+                f"{path.name} is now the same as on disk; {key_for('edit.undo')} restores your version",
+                "text",
+                GLYPHS.passed,
+            )
+            return True
+        return await self._not_saved(suite, answer)
+
+    async def _not_saved(self, suite: OpenSuite, answer: ChangedAnswer | None) -> bool:
+        if answer == "name":
+            return await self._save_as(suite)
+        text = f"{suite.path.name} is not saved; {self._drafting.drafts_text}"
+        self._stage.announce(text, "warned", GLYPHS.warned)
+        return False
+
+    def _tell(self, suite: OpenSuite, theirs: SuiteFile) -> None:
+        """Announce that there is nothing on disk to merge with: the file is gone, or not TOML at the moment."""
+        self.put_off[suite.path] = theirs.hash
+        kept = "your changes are kept"
+        if not theirs.hash:
+            what = f"was deleted on disk: {kept}, {key_for('save')} writes it again"
+        elif theirs.text.strip():
+            what = f"changed on disk: {kept}; line {theirs.errors[0].line or 1} there {theirs.errors[0].message}"
+        else:
+            what = f"is empty on disk: {kept}"
+        self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
+
+    # Merging
+
+    async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
+        """Return the merge of a suite with the text on disk, `None` if they can only be compared as a whole."""
+        if suite.is_behind or not _can_be_merged(theirs):  # or: what was read last is not what the text was made from
+            return None
+        while True:
+            document, base = suite.document, suite.disk.parts
+            if not document.is_sound or document.parts is None or base is None or theirs.parts is None:
+                return None
+            merged = await asyncio.to_thread(merge, base, document.parts, theirs.parts, chosen)
+            if suite.document is document:
+                return merged
+
+    async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: Merged, *, again: bool) -> bool:
+        """Take over a merge, after asking about each conflict. Returns whether nothing is left to be saved."""
+        from workbench.show.difference import difference
+        from workbench.tui.storage.dialogs import ChangedScreen
+
+        path, base, chosen = suite.path, suite.disk.parts, dict[Key, Side]()
+        for number, conflict in enumerate(merged.conflicts, 1):
+            self.put_off[path] = theirs.hash
+            found = await asyncio.to_thread(difference, conflict.theirs or "", conflict.mine or "")
+            of_all = f" ({number} of {len(merged.conflicts)})" if len(merged.conflicts) > 1 else ""
+            answer = await self._stage.ask(ChangedScreen(path, found, part=_what_happened(conflict) + of_all))
+            if answer != "mine" and answer != "theirs":
+                return await self._not_saved(suite, answer)
+            chosen[conflict.key] = answer
+        decided = await self._merged(suite, theirs, chosen) if chosen else merged
+        if decided is None or base is None or theirs.parts is None:
+            return await self._not_saved(suite, None)
+        what = await asyncio.to_thread(news, base, theirs.parts)
+        row = self._selection.row
+        case = row.case.key if row is not None and row.open is suite and row.case is not None else None
+        suite.merged(theirs, decided.text, "Merged with the file on disk", asked=bool(chosen), case=case)
+        self._follow(suite)
+        text = f"{path.name} changed on disk: {what}; merged with your changes, {key_for('edit.undo')} undoes it"
+        self._stage.announce(text, "text", GLYPHS.passed)
+        return await self._save(suite) if again and suite.dirty else not suite.dirty
+
+    async def _save_as(self, suite: OpenSuite) -> bool:
+        from workbench.tui.storage.dialogs import SaveAsScreen
+
+        is_bundled = self._is_bundled(suite.path)
+        if is_bundled:
+            place = Path(suite.path.name)
+            message = f"{suite.path.name} came with the program, so it is saved as a copy of your own."
+        else:
+            place = suite.path
+            message = "The file to save it in, in the current folder unless you name another."
+        if suite.file.suite is not None and suite.file.suite.servers:
+            message += " Its servers are started in that folder: what they need there has to be copied too."
+        proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
+        refusal = partial(self._why_not_there, suite)
+        path = await self._stage.ask(SaveAsScreen(proposed, message, refusal))
+        document = suite.document
+        text = await self._checked(suite, document) if path is not None else None
+        if path is None or text is None:
+            if path is None:
+                self._stage.announce(
+                    f"{suite.path.name} was not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned
+                )
+            return False
+        path = self._drafting.path_here(path)
+        try:
+            await asyncio.to_thread(save, path, text.text, None)
+        except SavingError as error:
+            self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
+            return False
+        left, file = await asyncio.to_thread(lambda: (_taken_apart(load_suite(suite.path)), load_suite(path)))
+        newer = suite.document if suite.document is not document else None
+        self._let_go(suite, left, path)
+        self._open_suites.read_one(file)
+        self._selection.select(path)
+        opened = self._open_suites.at(path)
+        if newer is not None and opened is not None:
+            self._open_suites.change(opened, newer, "Typed while it was saved")
+        self._stage.announce(f"Saved in {path}", "passed", GLYPHS.passed)
+        return True
+
+    def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
+        """Reset a suite to the file on disk after its changes were saved to a different file."""
+        if disk.hash and suite.path != path:
+            suite.reloaded(disk, FileState(disk.hash))
+            suite.take_disk(f"Saved as {path.name}")
+            self._follow(suite)
+        else:
+            self._drafting.forget(suite)
+            self._open_suites.close(suite)
+
+    def _why_not_there(self, suite: OpenSuite, path: Path) -> str | None:
+        """Return why a suite cannot be saved under a name, if so."""
+        other = self._open_suites.at(self._drafting.path_here(path))
+        if path.exists():
+            return f"{path.name} already exists"
+        if other is not None and other is not suite:
+            return f"{path.name} is already open and was never saved"
+        return None if absolute(path).parent.is_dir() else f"there is no folder {path.parent}"
+
+    def _follow(self, suite: OpenSuite) -> None:
+        """Update a suite whose file on disk changed."""
+        self.put_off.pop(suite.path, None)
+        if self._open_suites.at(suite.path) is suite:  # otherwise it was deleted during writing
+            self._open_suites.disk_changed(suite)
+
+
+def _what_happened(conflict: Conflict) -> str:
+    if conflict.mine is None:
+        return f"{conflict.what} was deleted here and changed on disk"
+    return f"{conflict.what} was changed here and {'changed' if conflict.theirs is not None else 'deleted'} on disk"
+
+
+def _can_be_merged(theirs: SuiteFile) -> bool:
+    """Return whether there is a suite on disk. A file that is being written may be gone, empty or not TOML."""
+    return bool(theirs.text.strip()) and theirs.parts is not None
+
+
+def _taken_apart(file: SuiteFile) -> SuiteFile:
+    """Return a suite file with its text parsed for editing, so that long ones are parsed in the thread."""
+    _ = file.parts
+    return file
+
+
+def _make_folder(path: Path, roots: Sequence[Path]) -> None:
+    """Create the folders in a new suite's path, below an existing one. Raises SavingError."""
+    folder = absolute(path).parent
+    if any(root.is_dir() and folder.is_relative_to(absolute(root)) for root in roots):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = why_not_written(error, folder, "save somewhere else")
+            raise SavingError(f"{path} was not saved: {why}") from error

@@ -1,0 +1,273 @@
+"""Changes of the structure of suites from the tree: new, duplicate, rename, move, delete. Each is one undo step."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.case_list import (
+    Restructured,
+    free_name,
+    free_path,
+    index_behind,
+    index_of,
+    moved_over,
+    tools_used,
+    with_copy,
+    with_moved,
+    with_name,
+    with_new_case,
+    without,
+)
+from workbench.authoring.document import HEAD, CaseOutline
+from workbench.authoring.form.row_changes import new_case
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import tie
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
+from workbench.suite.splice import SpliceError
+from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.asking import NameScreen
+from workbench.tui.kit.dialogs import Option
+from workbench.tui.tree.new_suites import DeleteSuiteScreen, NewCase, NewCaseScreen, NewSuites, WhichSuiteScreen
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+_BACK = f"{key_for('edit.undo')} brings it back"
+
+
+class SuiteChanger:
+    """Makes, duplicates, renames, moves and deletes cases and suites."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._stage = app
+        self._selection = app.selection
+        self._open_suites = app.open_suites
+
+    # Cases
+
+    def new(self) -> None:
+        """Make a case, or a suite where the cursor is on a folder."""
+        row = self._selection.row
+        if row is None or row.open is None:
+            self._stage.part(NewSuites).ask()
+            return
+        suite, before = row.open, row.case.key if row.case is not None else None
+        if not self._can_be_restructured(suite):
+            return
+
+        def make(wanted: NewCase | None) -> None:
+            if wanted is not None and self._can_be_restructured(suite):
+                case = new_case(wanted.kind, wanted.name)
+                if self._take(suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
+                    self._stage.announce(f"New case {wanted.name}: type what the user asks")
+                    self._stage.main.case_pane.type_message()
+
+        self._stage.show(NewCaseScreen(suite.path.name, lambda name: None), make)
+
+    def duplicate(self) -> None:
+        """Duplicate the case or suite."""
+        row = self._selection.row
+        if row is None or row.open is None:
+            return
+        suite = row.open
+        if row.case is None:
+            self._duplicate_suite(suite)
+        else:
+            index = row.case.index
+            self._take(suite, lambda: with_copy(suite, index))
+
+    def rename(self) -> None:
+        """Rename the case or suite."""
+        row = self._selection.row
+        if row is None or row.open is None or not self._can_be_restructured(row.open):
+            return
+        suite, key = row.open, row.case.key if row.case is not None else None
+        if row.case is not None:
+            if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
+                return  # its id would change with its name
+            title, name, message = "Rename the case", row.case.name, "Its id does not change once it is saved."
+        else:
+            named = suite.document.table(HEAD).get("name")
+            name = named if isinstance(named, str) else ""
+            title, message = "Rename the suite", f"What the suite is called; its file stays {suite.path.name}."
+
+        def take(wanted: str | None) -> None:
+            if wanted is not None and wanted != name:
+                self._take(suite, lambda: with_name(suite, index_of(suite, key), wanted))
+
+        self._stage.show(NameScreen(title, name, message, lambda text: None), take)
+
+    def move(self, step: int) -> None:
+        """Move the case down (1) or up (-1)."""
+        row, to = self._selection.row, self._selection.tree.neighbour(step)
+        if row is not None and row.open is not None and row.case is not None and to is not None:
+            suite, index = row.open, row.case.index
+            self._take(suite, lambda: with_moved(suite, index, to))
+
+    def move_over(self) -> None:
+        """Put the case into another suite."""
+        row = self._selection.row
+        if row is None or row.open is None or row.case is None:
+            return
+        source, key = row.open, row.case.key
+        if not self._is_free(source, row.case):
+            return
+        others = (suite for suite in self._open_suites.suites if suite is not source)
+        targets = [suite for suite in others if suite.why_not_editable is None]
+        options = [
+            Option(
+                one_line(suite.path.name),
+                f"{counted(len(suite.cases), 'case')}  "
+                + ("" if suite.path.parent == source.path.parent else one_line(str(suite.path.parent))),
+            )
+            for suite in targets
+        ]
+
+        def take(which: int | None) -> None:
+            if which is not None:
+                self._take_over(source, key, targets[which])
+
+        self._stage.show(WhichSuiteScreen(options), take)
+
+    def _take_over(self, source: OpenSuite, key: str, target: OpenSuite) -> None:
+        try:
+            for suite in (source, target):
+                self._check_open(suite)
+            index = index_of(source, key)
+            left, arrived = moved_over(source, index, target)
+        except SpliceError as error:
+            self._refuse(error)
+            return
+        used = tools_used(source.document.table(index))
+        name = source.cases[index].name
+        self._open_suites.change(source, left.document, left.summary, case=left.about)
+        self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
+        tie(source, target)
+        self._selection.select(target.path, arrived.case)
+        text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
+        lacking = self._lacking(target, used)
+        if lacking:
+            self._stage.announce(f"{text}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
+        else:
+            self._stage.announce(text)
+
+    def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
+        """Return tools that a suite certainly lacks. Servers that never listed their tools may have any."""
+        header = target.document.table(HEAD)
+        known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
+        return [] if "servers" in header and not known else [name for name in used if name not in known]
+
+    def delete(self) -> None:
+        """Delete the case or suite."""
+        row = self._selection.row
+        if row is None or row.open is None:
+            return
+        suite = row.open
+        if row.case is None:
+            self._stage.work(self._delete_suite(suite), group="ask")
+        else:
+            index, name = row.case.index, row.case.name
+            if self._is_free(suite, row.case) and self._take(suite, lambda: without(suite, index)):
+                self._stage.announce(f"Deleted {name}; {_BACK}")
+
+    # Suites
+
+    def _duplicate_suite(self, suite: OpenSuite) -> None:
+        document = suite.document
+        name = document.table(HEAD).get("name") if document.is_sound else None
+        if isinstance(name, str):
+            names = [other.file.suite.name for other in self._open_suites.suites if other.file.suite is not None]
+            try:
+                document = document.with_header("name", free_name(name, names))
+            except SpliceError as error:
+                self._refuse(error)
+                return
+        folder = Path() if self._stage.services.is_bundled(suite.path) else suite.path.parent
+        path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
+        self._stage.part(NewSuites).add(OpenSuite.new(path, document.text))
+        self._stage.announce(f"Duplicated as {path.name}; {key_for('save')} saves it")
+
+    async def _delete_suite(self, suite: OpenSuite) -> None:
+        path = suite.path
+        if self._stage.services.is_bundled(path):
+            self._say_no(
+                f"{path.name} came with the program and cannot be deleted; "
+                f"{key_for('tree.duplicate')} makes your own copy"
+            )
+            return
+        if any(run.path == path for run in self._selection.book.under_way()):
+            self._say_no(f"Cases of {path.name} are running: {key_for('run.stop_all')} stops them")
+            return
+        parts = [str(path), counted(len(suite.cases), "case")]
+        if suite.dirty:
+            parts.append("Unsaved changes are kept with it.")
+        if await self._stage.ask(DeleteSuiteScreen(parts)) != "delete":
+            return
+        text = suite.document.text if suite.dirty else None
+        try:
+            moved_to = await asyncio.to_thread(_put_away, path, text, self._stage.program.folders.deleted)
+        except OSError as error:
+            self._say_no(f"{path.name} was not deleted: {error.strerror or error}")
+            return
+        self._stage.services.drafting.forget(suite)
+        self._open_suites.close(suite)
+        self._stage.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, moved_to))}")
+
+    # Helpers
+
+    def _take(self, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
+        """Make a change and select its result. A failure is announced."""
+        try:
+            self._check_open(suite)
+            changed = change()
+        except SpliceError as error:
+            self._refuse(error)
+            return False
+        self._open_suites.change(suite, changed.document, changed.summary, case=changed.about)
+        self._selection.select(suite.path, changed.case)
+        return True
+
+    def _check_open(self, suite: OpenSuite) -> None:
+        """Raise SpliceError if a suite was closed during a dialog."""
+        if self._open_suites.at(suite.path) is not suite:
+            raise SpliceError(f"{suite.path.name} is no longer there")
+
+    def _can_be_restructured(self, suite: OpenSuite) -> bool:
+        """Return whether a dialog makes sense."""
+        if suite.document.parts is None:
+            self._say_no(f"{suite.path.name} is not TOML: correct its text first")
+        return suite.document.parts is not None
+
+    def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
+        """Return whether no run of a case is active; one could not be reached without its case."""
+        is_free = not self._selection.book.under_way((suite.path, case.id))
+        if not is_free:
+            self._say_no(f"{case.name} is running: {key_for('run.stop')} stops it")
+        return is_free
+
+    def _refuse(self, error: SpliceError) -> None:
+        self._say_no(f"Nothing was changed: {error}")
+
+    def _say_no(self, why: str) -> None:
+        self._stage.announce(why, "warned", GLYPHS.warned)
+
+
+def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
+    """Move a suite's file into a folder, and write unsaved text next to it. Returns both paths. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    paths: list[Path] = []
+    if unsaved is not None:
+        name = f"{path.stem}-unsaved{path.suffix}" if path.exists() else path.name
+        paths.append(free_path(folder / name, ()))
+        paths[-1].write_text(unsaved, encoding="utf-8", errors="surrogatepass", newline="")
+    if path.exists() or path.is_symlink():
+        paths.insert(0, free_path(folder / path.name, ()))
+        shutil.move(path, paths[0])
+    return paths
