@@ -12,6 +12,7 @@ import pytest
 
 import workbench
 from tests.api.conftest import CLOCK
+from tests.show.html_page import page_of
 from workbench.history.history import History
 from workbench.show.spans import plain
 from workbench.show.text import Paint
@@ -34,7 +35,7 @@ NOT_FOR_SHOWING = {
     "grading/scoring.py": "a share of an argument, which is never shown as all or nothing",
     "exchange/observed/tee.py": "microseconds in recordings",
     "providers/http/endpoints.py": "microseconds in recordings",
-    "show/html/scatter.py": "coordinates of a drawing",
+    "show/html/charts.py": "coordinates of a drawing",
     "show/junit.py": "seconds of the format",
     "show/views/timing.py": "microseconds in JSON",
     "tools/audit.py": "microseconds in the audit log",
@@ -103,11 +104,12 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         command = [sys.executable, "-m", module, *words]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
+    page = page_of(report)
     lines = report.summary_lines(width=100, paint=Paint(False), amount="much")
     return {
         "text": "\n".join(line for line in lines if " reports it:" not in line),  # that quotes another system
         "markdown": "".join(report.pieces("markdown")),
-        "html": "".join(report.pieces("html")).partition("<script")[0],
+        "html": "\n".join((" ".join(page.texts), *page.runs)),
         "junit": "".join(report.pieces("junit")),
         "pytest": said("pytest", "--workbench", "--workbench-model=offline", str(suite)),
         "history": said("workbench", "history", "--history", str(history)),
@@ -118,9 +120,9 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 MS = re.compile(r"\S+ ms")
 SPELLINGS = {
-    "rate": (r"\b66[.\d]* ?%", "66.7%", {"text", "markdown", "pytest", "history", "show", "app"}),
-    "mean": (r"\bmean score (\d\.\d+)", "0.67", {"text", "pytest", "show"}),
-    "latency": (r"\bp50 \S+ ms, p95 \S+ ms, .*? \S+ ms", "p50 MS, p95 MS, max MS", {"text", "show"}),
+    "rate": (r"\b66[.\d]* ?%", "66.7%", {"text", "markdown", "html", "pytest", "history", "show", "app"}),
+    "mean": (r"\bmean score (\d\.\d+)", "0.67", {"text", "html", "pytest", "show"}),
+    "latency": (r"\bp50 \S+ ms, p95 \S+ ms, .*? \S+ ms", "p50 MS, p95 MS, max MS", {"text", "html", "show"}),
 }
 
 

@@ -51,7 +51,7 @@ def test_a_model_that_both_have_is_tested_and_reported_in_every_form(before: Pro
     markdown, page = ((before.folder / f"x.{end}").read_text(encoding="utf-8") for end in ("md", "html"))
     assert test["sentence"] in told
     assert test["sentence"] in markdown
-    assert test["sentence"] in str(Page(page).data)
+    assert test["sentence"] in Page(page).said
     assert "✗ regression: 7 cases broke since the baseline #1 main" in told
     assert "| broke | Weather › Right 6 |" in markdown
 

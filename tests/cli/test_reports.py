@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.show.html_page import Page
+from tests.show.html_page import Page, elements_of
 from tests.show.markdown import tables
 
 
@@ -103,16 +103,20 @@ def test_records_and_rows_stand_on_standard_output_alone(program: Program) -> No
     assert len((program.folder / "runs.jsonl").read_text().splitlines()) == 2
 
 
+EXPECTED = ['Expectedget_weatherordered 1city"Oslo"', 'get_weatherordered 1city"Oslo"']
+"""What the first run of a page was to do."""
+
+
 def test_a_page_is_written_for_runs_grades_and_batches(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     assert program.run("run", "weather.toml", "--record", "runs", "--report", "r.html").returncode == 1
     assert program.run("grade", "runs", "--report", "g.html").returncode == 1
     assert program.run("history", "show", "1", "--report", "s.htm").returncode == 0
     pages = [Page((program.folder / name).read_text(encoding="utf-8")) for name in ("r.html", "g.html", "s.htm")]
-    assert [page.head["verdict"]["text"] for page in pages] == ["1 of 2 cases failed"] * 3
-    assert [[run["status"] for run in page.records("runs")] for page in pages] == [["passed", "failed"]] * 3
-    assert [page.records("runs")[0]["expectations"]["calls"][0]["tool"] for page in pages] == ["get_weather"] * 3
-    assert pages[1].head["verdict"]["details"][1] == "no grade differs from the recorded one"
+    assert ["✗1 of 2 cases failed" in page.said for page in pages] == [True] * 3
+    assert [[fact["status"] for fact in page.records("facts")] for page in pages] == [["passed", "failed"]] * 3
+    assert [elements_of(page.records("runs")[0]["view"], "expected") for page in pages] == [EXPECTED] * 3
+    assert "no grade differs from the recorded one" in pages[1].said
 
 
 def test_a_page_of_a_comparison_unfolds_every_run(program: Program) -> None:
@@ -125,17 +129,14 @@ def test_a_page_of_a_comparison_unfolds_every_run(program: Program) -> None:
     assert again.returncode == 0, again.stderr
     for name in ("c.html", "again.html"):
         page = Page((program.folder / name).read_text(encoding="utf-8"))
-        assert page.head["kind"] == "comparison"
         assert page.head["only_differences"] is (name == "c.html")
-        assert page.head["verdict"] == {"good": None, "text": "2 models compared on 2 cases", "details": []}
-        assert page.head["report"]["exit_code"] == 0
+        assert "2 models compared on 2 cases" in page.said and "✗2 models" not in page.said
+        assert "exit code 0" in page.said
         assert page.head["models"] == ["offline", "replay:runs"]
-        runs = [(run["case_name"], run["model"], run["status"]) for run in page.records("runs")]
-        assert sorted(runs) == [
-            *(("Right", "offline", "passed"), ("Right", "replay:runs", "passed")),
-            *(("Wrong", "offline", "failed"), ("Wrong", "replay:runs", "failed")),
-        ]
-        assert page.records("runs")[0]["expectations"]["calls"][0]["tool"] == "get_weather"
+        facts = [(fact["case"], fact["model"], fact["status"]) for fact in page.records("facts")]
+        assert [case["case_name"] for case in page.records("cases")] == ["Right", "Wrong"]
+        assert sorted(facts) == [(0, 0, "passed"), (0, 1, "passed"), (1, 0, "failed"), (1, 1, "failed")]
+        assert elements_of(page.records("runs")[0]["view"], "expected") == EXPECTED
 
 
 def test_a_page_of_two_batches_has_the_runs_of_both(program: Program) -> None:
@@ -146,15 +147,14 @@ def test_a_page_of_two_batches_has_the_runs_of_both(program: Program) -> None:
     done = program.run("history", "diff", "1", "2", "--report", "d.html")
     assert done.returncode == 0, done.stderr
     page = Page((program.folder / "d.html").read_text(encoding="utf-8"))
-    assert page.head["kind"] == "changes"
-    assert page.head["verdict"]["text"] == "0 broke · 1 fixed · 0 moved · 1 as before"
-    assert page.head["verdict"]["details"][0].startswith("#1 (")
-    assert [change["kind"] for change in page.head["report"]["baseline"]["changes"]] == ["fixed"]
+    assert "0 broke · 1 fixed · 0 moved · 1 as before#1 (" in page.said
+    assert "What changedfixed: 1Wrong offline " in page.said
+    assert "#run=4&beside=2" in [attributes.get("href") for attributes, _ in page.of("a")]
     assert page.head["models"] == ["offline (#1)", "offline"]
     cells = [[cell["status"] for cell in case["cells"]] for case in page.records("cases")]
     assert cells == [["passed", "passed"], ["failed", "passed"]]
-    checks = [run["expectations"]["calls"][0]["arguments"][0]["check"] for run in page.records("runs")]
-    assert checks == ['"Oslo"', '"Nowhere"', '"Oslo"', '"Oslo"']
+    checks = [elements_of(run["view"], "checks") for run in page.records("runs")]
+    assert checks == [['city"Oslo"'], ['city"Nowhere"'], ['city"Oslo"'], ['city"Oslo"']]
 
 
 def test_a_pull_request_is_told_what_broke_and_which_demand_was_missed(program: Program) -> None:

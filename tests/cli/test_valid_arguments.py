@@ -82,7 +82,7 @@ def forms_of(report: workbench.Report) -> dict[str, str]:
     return {
         **forms,
         "markdown": forms["markdown"].replace("\\", ""),
-        "html": json.dumps(page.data, ensure_ascii=False),
+        "html": "\n".join((page.said, *page.runs)),
     }
 
 
@@ -109,7 +109,7 @@ def test_every_report_has_the_rate_of_each_model_and_tool(suite: Path) -> None:
     assert all("schema violation" in form and "(maximum)" in form for form in forms.values())
     assert place in text and "set_lamp.level" in forms["markdown"] and place in forms["junit"]
     assert "| 100.0% of 1 |" in forms["markdown"] and "| 0.0% of 1 |" in forms["markdown"]
-    assert WHY in forms["markdown"]
+    assert WHY in forms["markdown"] and WHY in forms["html"]
     assert '<property name="valid_calls" value="0"/>' in forms["junit"]
     rows = [*csv.DictReader(forms["csv"].splitlines())]
     assert sorted((row["model"], row["valid_calls"], row["checked_calls"]) for row in rows if row["calls"]) == [
@@ -132,7 +132,7 @@ def test_a_violation_that_is_only_noted_stands_in_every_report(program: Program)
     place = "schema violation: call 1 set_lamp.level: got 500 (the tool's schema refuses it (maximum)"
     forms = forms_of(report)
     assert place in report.text()
-    assert all(place in forms[form] for form in ("markdown", "junit"))
+    assert all(place in forms[form] for form in ("markdown", "junit", "html"))
     assert all("schema violation" in form for form in forms.values())
 
 

@@ -91,6 +91,8 @@ class Page(HTMLParser):
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)
     data: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    """The texts of the overview, which needs no script."""
     is_inside: bool = False
 
     def __post_init__(self) -> None:
@@ -114,6 +116,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.is_inside:
             self.inside[-1] += data
+        if self.elements and self.elements[-1][0] not in ("script", "style"):
+            self.texts.append(data)
 
     def of(self, name: str) -> list[tuple[dict[str, str | None], str]]:
         """Elements of a name: their attributes, and the text after their begin."""
@@ -125,9 +129,32 @@ class Page(HTMLParser):
         return [record for _, block in self.data.get(kind, []) for record in block]
 
     @property
+    def said(self) -> str:
+        """What the overview says."""
+        return "".join(self.texts)
+
+    @property
+    def runs(self) -> list[str]:
+        """What each run says, unfolded."""
+        return [text_of(run["view"]) for run in self.records("runs")]
+
+    @property
     def head(self) -> Any:
         ((_, head),) = self.data["head"]
         return head
+
+
+def text_of(tree: Any) -> str:
+    """The text of an element in the data."""
+    return tree if isinstance(tree, str) else "".join(map(text_of, tree[2:]))
+
+
+def elements_of(tree: Any, name: str) -> list[str]:
+    """The texts of all elements with a class in an element."""
+    if isinstance(tree, str):
+        return []
+    here = [text_of(tree)] if name in tree[1].get("class", "").split() else []
+    return here + [text for child in tree[2:] for text in elements_of(child, name)]
 
 
 def page_of(report: workbench.Report) -> Page:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,11 +11,9 @@ import pytest
 
 import workbench
 from tests.show.browser import CHROMIUM, Browser
-from tests.show.html_page import HOSTILE, evaluated
+from tests.show.html_page import evaluated
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.status import Status
-from workbench.numerals import cost_text, decimals, duration_text, rate_text, reached_text
-from workbench.show.visible import one_line
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to open the report in")
 
@@ -67,8 +64,8 @@ def test_it_asks_nobody_and_breaks_no_rule_of_its_own(browser: Browser, address:
 def test_the_verdict_comes_first_and_every_model_has_its_totals(browser: Browser, address: str) -> None:
     browser.open(address)
     assert browser.run("document.querySelector('h1').textContent") == "✗3 of 6 cases failed"
-    assert browser.run("[...document.querySelectorAll('.totals tbody th')].map((each) => each.textContent)") == [
-        *("careful", "hasty <i>")
+    assert browser.run("[...document.querySelectorAll('.totals thead th')].map((each) => each.textContent)") == [
+        *("", "careful", "hasty <i>")
     ]
     browser.until("document.querySelectorAll('.chart svg[role=img]').length === 3")
     labels = browser.run("[...document.querySelectorAll('.chart svg')].map((each) => each.getAttribute('aria-label'))")
@@ -86,6 +83,7 @@ def test_the_matrix_is_filtered_and_the_address_knows_it(browser: Browser, addre
     assert len(browser.run(TITLES)) == 3
     browser.run("document.querySelector('.cause').click()")
     assert browser.run("location.hash").startswith("#cause=")
+    browser.until(f"{TITLES}.length < 3")
     browser.open(f"{address}#text=zones&status=failed")
     assert browser.run(TITLES) == ["Two zones"]
     assert browser.run("document.querySelector('.toggle.failed').getAttribute('aria-pressed')") == "true"
@@ -102,9 +100,9 @@ def test_a_run_unfolds_with_a_verdict_at_each_argument(browser: Browser, address
     assert [name in text for name in ("critics", "decision", "accuracy", "trajectory", "dimensions")] == [True] * 5
     assert browser.run("location.hash").startswith("#run=")
     # Another grader's verdicts.
-    before = browser.run("document.querySelector('.graded').textContent")
+    before = browser.run("document.querySelector('.graded').innerText")
     browser.run("[...document.querySelectorAll('.tab')].at(-1).click()")
-    assert browser.run("document.querySelector('.graded').textContent") != before
+    assert browser.run("document.querySelector('.graded').innerText") != before
     # Numbers are written as the report writes them.
     text = unfold(browser, 2)
     assert "12345678901234567890" in text
@@ -132,28 +130,10 @@ def test_errors_say_why_and_lead_to_their_cases(browser: Browser, report: workbe
     assert browser.run("document.querySelector('h1').textContent").startswith("✗6 runs ended in an error")
     said = browser.run("[...document.querySelectorAll('#errors li')].map((each) => each.textContent)")
     assert said == ["▲ careful, 6 runs: no <b>connection</b>", "show their cases"]
-    browser.run("document.querySelector('#errors .link').click()")
+    browser.run("document.querySelector('#errors a').click()")
     assert browser.run("location.hash") == "#status=error"
+    browser.until(f"{TITLES}.length === 3")
     assert "▲ whyno <b>connection</b>" in unfold(browser, 0)
-
-
-NUMBERS = (0, 0.004, 0.005, 0.125, 0.375, 0.625, 0.994, 0.995, 0.9999, 1, 1.005, 2.675, -0.125, 12345.678)
-
-
-def test_it_writes_numbers_and_texts_as_the_other_reports_do(browser: Browser, address: str) -> None:
-    browser.open(address)
-    for number in NUMBERS:
-        if number >= 0:
-            assert browser.run(f"decimals({number})") == decimals(number), number
-            assert browser.run(f"decimals({number}, 3)") == decimals(number, 3), number
-            assert browser.run(f"dollars({number})").replace(",", "") == cost_text(number).replace(",", ""), number
-            assert browser.run(f"milliseconds({number})") == duration_text(number), number
-            assert browser.run(f"milliseconds({number * 1000})") == duration_text(number * 1000), number
-        if 0 <= number <= 1:
-            assert browser.run(f"percent({number})") == rate_text(number), number
-    for reached, demanded in ((0.8999, 0.9), (0.9, 0.9), (0.89999999, 0.9), (0.5, 0.9)):
-        assert browser.run(f"reached({reached}, {demanded})") == reached_text(reached, demanded)
-    assert browser.run(f"oneLine({json.dumps(HOSTILE)})") == one_line(HOSTILE)
 
 
 def test_what_a_model_says_is_text(browser: Browser, address: str) -> None:
@@ -163,7 +143,8 @@ def test_what_a_model_says_is_text(browser: Browser, address: str) -> None:
     assert "</script><script>document.title = 'taken'</script><img src=x" in text
     assert "<U+202E>abc<U+2028><U+2029>␀␇␛[31m <U+D800>" in text
     assert browser.run("document.title") == title == "Clock </script><b> – Workbench"
-    assert browser.run("document.querySelectorAll('img, iframe, link, a, object, embed, form[action]').length") == 0
+    others = "img, iframe, link, a:not([href^='#']), object, embed, form[action]"
+    assert browser.run(f'document.querySelectorAll("{others}").length') == 0
     assert browser.run("document.querySelectorAll('script:not([data-kind])').length") == 1
 
 
@@ -174,8 +155,9 @@ def test_where_no_script_may_run_the_verdict_is_there_as_text(browser: Browser, 
         browser.call("Page.navigate", url=f"{address}?plain")
         browser.until_told("Page.loadEventFired")
         root = browser.call("DOM.getDocument")["root"]["nodeId"]
-        found = browser.call("DOM.querySelector", nodeId=root, selector="noscript h1")["nodeId"]
-        assert "3 of 6 cases failed" in browser.call("DOM.getOuterHTML", nodeId=found)["outerHTML"]
+        found = browser.call("DOM.querySelector", nodeId=root, selector="main")["nodeId"]
+        said = browser.call("DOM.getOuterHTML", nodeId=found)["outerHTML"]
+        assert "3 of 6 cases failed" in said and "Why runs failed" in said
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
 

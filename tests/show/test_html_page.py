@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,22 +14,19 @@ from pathlib import Path
 import pytest
 
 import workbench
-from tests.show.html_page import HOSTILE, Page, evaluated, page_of
+from tests.show.html_page import HOSTILE, Page, elements_of, evaluated, page_of
 from workbench.config.secrets import Secrets
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.explanation import explain, in_numbers
-from workbench.show.html.page import page_pieces
-from workbench.show.html.records import PageHead, PageRun
-from workbench.show.html.runs import page_of_runs, verdict_of
-from workbench.show.json.report import RunReport
-from workbench.show.visible import ACTED_ON
+from workbench.show.html.overview import verdict_of
+from workbench.show.html.runs import page_of_runs
+from workbench.show.visible import ACTED_ON, visible
 
 _PARTS = {
     part.name: part.read_text(encoding="utf-8")
     for part in files("workbench.show.html").iterdir()
     if part.name.endswith((".js", ".css"))
 }
-_MORE = set(PageRun.model_fields) - set(RunReport.model_fields)
 
 
 @pytest.fixture(scope="module")
@@ -43,56 +39,58 @@ def page(report: workbench.Report) -> Page:
     return page_of(report)
 
 
-def test_its_runs_are_those_of_the_json_report_and_more(report: workbench.Report, page: Page) -> None:
-    runs = json.loads(report.json())["runs"]
-    assert [{key: value for key, value in run.items() if key not in _MORE} for run in page.records("runs")] == runs
-    whole = page.head["report"]
-    told = json.loads(report.json())
-    assert {**whole, "runs": told["runs"], "cases": told["cases"]} == told
+def test_its_runs_say_what_those_of_the_json_report_have(report: workbench.Report, page: Page) -> None:
+    for run, said in zip(json.loads(report.json())["runs"], page.runs, strict=True):
+        calls = [call for each in run["rounds"] for call in each["calls"]]
+        texts = [run["answer"], *(call["tool"] for call in calls), *(call["result"] for call in calls)]
+        texts += [json.dumps(value) for call in calls for value in call["arguments"].values()]
+        texts += [grade["reason"] for grade in run["grades"]]
+        assert [text for text in texts if visible(text) not in said] == []
 
 
 def test_a_run_tells_what_was_asked_and_expected_and_how_it_was_graded(report: workbench.Report, page: Page) -> None:
-    run = next(each for each in page.records("runs") if each["case_id"] == "two-zones")
-    found = next(each for each in report.results if each.case_id == "two-zones")
-    assert run["system"] == "Use the tools."
-    assert run["messages"] == [
-        {"role": "user", "content": "What time is it in Bergen and in Lima?", "calls": [], "is_error": False}
-    ]
-    assert run["tools"] == ["get_time"]
-    assert [(call["place"], call["tool"], call["arguments"]) for call in run["expectations"]["calls"]] == [
-        ("ordered 1", "get_time", [{"argument": "timezone", "check": '"Europe/Oslo"'}]),
-        ("ordered 2", "get_time", [{"argument": "timezone", "check": '"America/Lima"'}]),
+    at, found = next((at, each) for at, each in enumerate(report.results) if each.case_id == "two-zones")
+    run = page.records("runs")[at]["view"]
+    assert elements_of(run, "system") == ["system promptUse the tools."]
+    assert elements_of(run, "user") == ["userWhat time is it in Bergen and in Lima?"]
+    assert elements_of(run, "expected")[1:] == [
+        'get_timeordered 1timezone"Europe/Oslo"',
+        'get_timeordered 2timezone"America/Lima"',
     ]
     explained = [explain(grade, report.results[0].grading) for grade in found.grades]
-    assert [each["formula"] for each in run["explanations"]] == [
-        in_numbers(each.formula) if each.formula is not None else None for each in explained
-    ]
-    assert run["explanations"][0]["system"] == "Arcade evals"
-    assert len(run["asked"]) == len(run["rounds"]) == 2
-    assert run["asked"][1]["reasoning"] == "so be it"
-    assert [run["rounds"][1]["text"], run["answer"]] == [HOSTILE, HOSTILE]  # the lone surrogate too
+    formulas = elements_of(run, "formula")
+    assert len(formulas) == len(explained) == 5
+    for each, said in zip(explained, formulas, strict=True):
+        assert said.startswith(each.rule) and said.endswith(f"as {each.system} grades")
+        assert each.formula is None or in_numbers(each.formula) in said
+    assert elements_of(run, "reasoning") == ["reasoningso be it"]
+    assert visible(HOSTILE) in elements_of(run, "model")[1]  # the lone surrogate too
 
 
-def test_cases_and_facts_fit_the_runs(page: Page) -> None:
+def test_cases_and_facts_fit_the_runs(report: workbench.Report, page: Page) -> None:
     cases, facts, runs = page.records("cases"), page.records("facts"), page.records("runs")
     models = page.head["models"]
     assert models == ["careful", "hasty <i>"]
+    assert len(runs) == len(facts)
     assert [
-        (cases[fact["case"]]["case_id"], models[fact["model"]], fact["repeat"], fact["status"], fact["score"])
-        for fact in facts
-    ] == [(run["case_id"], run["model"], run["repeat"], run["status"], run["score"]) for run in runs]
+        (cases[fact["case"]]["case_id"], models[fact["model"]], fact["name"], fact["status"]) for fact in facts
+    ] == [(run.case_id, run.model, f"#{run.repeat + 1}", run.status) for run in report.results]
     assert [case["tags"] for case in cases] == [["time"], ["time", "two"], []]
-    assert [[(cell["good"], cell["graded"]) for cell in case["cells"]] for case in cases] == [[(2, 2), (0, 2)]] * 3
+    seen = [[f"{cell['sign']} {cell['share']}" for cell in case["cells"]] for case in cases]
+    assert seen == [["✓ 2/2", "✗ 0/2"]] * 3
+    assert cases[0]["cells"][1]["label"] == "0/2 0.50, hasty <i>: failed, 0 of 2 runs, score 0.50, the graders disagree"
     assert all(fact["causes"] for fact in facts if fact["status"] == "failed")
-    assert [total["interval"] is not None for total in page.head["totals"]] == [True, True]
-    assert page.head["pairs"][0]["sentence"]
+    assert all(sentence in page.said for sentence in ("95% interval36.8% to 100.0%", "hasty <i> -100.0 points"))
 
 
 def test_nothing_of_a_suite_or_a_model_is_markup(page: Page) -> None:
     names = [name for name, _ in page.elements]
-    page_of_script = {"html", "head", "meta", "title", "style", "body", "noscript", "main", "h1", "p", "script"}
-    drawn = {"section", "figure", "figcaption", "strong", "small", "svg", "line", "text", "path", "g", "circle"}
-    assert set(names) == page_of_script | drawn
+    whole = {"html", "head", "meta", "title", "style", "body", "noscript", "main", "header", "footer", "script"}
+    said = {"section", "div", "h1", "h2", "p", "span", "strong", "small", "a", "ul", "ol", "li", "dl", "dt", "dd"}
+    tables = {"table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
+    drawn = {"figure", "figcaption", "svg", "line", "text", "path", "g", "circle", "rect"}
+    assert set(names) == whole | said | tables | drawn
+    assert all((each["href"] or "").startswith("#") for each, _ in page.of("a"))
     assert [attributes.get("name") for attributes, _ in page.of("meta")] == [
         *(None, None, "viewport", "color-scheme", "referrer", "generator")
     ]
@@ -128,29 +126,29 @@ def test_its_script_makes_no_markup_of_text_and_asks_nobody() -> None:
         re.findall(r"\bfetch\b|XMLHttpRequest|WebSocket|\bimport\b|@import|url\(|srcdoc|\bhref\b|localStorage", code)
         == []
     )
-    assert re.findall(r"https?://[^\"]*", code) == ["http://www.w3.org/2000/svg"]
+    assert re.findall(r"https?://[^\"]*", code) == []
     assert "</script" not in code
     assert "</style" not in code
 
 
-def test_the_script_shows_the_same_characters_as_everything_else() -> None:
-    (pattern,) = re.findall(r"const ACTED_ON =\s*/(\[.*\])/gu;", _PARTS["base.js"])
-    theirs = re.compile(re.sub(r"\\u\{(\w+)\}", lambda match: f"\\U{match[1]:0>8}", pattern))
-    for code in range(sys.maxunicode + 1):
-        assert bool(theirs.match(chr(code))) == bool(ACTED_ON.match(chr(code))), hex(code)
+def test_every_character_of_its_data_is_visible(page: Page) -> None:
+    assert not ACTED_ON.search(json.dumps(page.data, ensure_ascii=False))
 
 
 def test_secrets_are_in_no_part_of_it(report: workbench.Report) -> None:
-    told = json.dumps(page_of(report).data)
     secrets = Secrets()
     secrets.add("ZONE_KEY", "America/Lima")  # in a check, in arguments, in results
     secrets.add("MARS_KEY", "Mars/</script>")  # in reasons too
-    redacted = json.dumps(page_of(replace(report, secrets=secrets)).data)
-    for value, name in (("America/Lima", "$ZONE_KEY"), ("Mars/</script>", "$MARS_KEY")):
+    secrets.add("MODEL_KEY", "hasty <i>")  # in the overview too
+    pages = page_of(report), page_of(replace(report, secrets=secrets))
+    told, redacted = (json.dumps(page.data) + page.said for page in pages)
+    for value, name in (("America/Lima", "$ZONE_KEY"), ("Mars/</script>", "$MARS_KEY"), ("hasty <i>", "$MODEL_KEY")):
         assert (value in told, value in redacted, name in redacted) == (True, False, True)
 
 
-def test_runs_are_written_one_after_the_other_in_blocks(report: workbench.Report) -> None:
+def test_runs_are_written_one_after_the_other_in_blocks(
+    report: workbench.Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = [
         replace(run, result=replace(run.result, run_id=f"{at}-{run.result.run_id}"))
         for at in range(30)
@@ -165,18 +163,19 @@ def test_runs_are_written_one_after_the_other_in_blocks(report: workbench.Report
 
     taken = 0
 
+    shown = many.shown_runs()
+
     def counting() -> Iterator[object]:
         nonlocal taken
-        for run in many.shown_runs():
+        for run in shown:
             taken += 1
             yield run
 
-    head = PageHead.model_validate(page_of(report).head)
-    pieces = page_pieces(head, (), (), counting(), many.secrets)  # type: ignore[arg-type]
-    for piece in pieces:
+    monkeypatch.setattr(type(many), "shown_runs", lambda report: counting())
+    for piece in page_of_runs(many):
         if f'data-kind="runs" data-first="{sizes[0]}"' in piece:
             break
-    assert sizes[0] <= taken <= sizes[0] + 2 < len(runs)
+    assert taken == sizes[0] + sizes[1] < len(runs), "no more than the block that is written"
 
 
 def test_a_long_run_ends_its_block(report: workbench.Report) -> None:
@@ -193,29 +192,22 @@ def test_forks_count_for_nothing_and_are_there(report: workbench.Report) -> None
     fork = replace(first.result.trajectory, fork=Forked(first.result.run_id, "careful", 1, None))
     forked = FinishedRun(len(report.runs), first.case, replace(first.result, run_id="fork", trajectory=fork))
     page = page_of(replace(report, runs=(forked, *report.runs)))
-    assert [fact["fork"] for fact in page.records("facts")] == [True] + [False] * len(report.runs)
+    assert [fact["name"] == "↳ fork" for fact in page.records("facts")] == [True] + [False] * len(report.runs)
     assert page.records("cases") == page_of(report).records("cases")
-    failed = {number for number, fact in enumerate(page.records("facts")) if fact["status"] == "failed"}
-    assert {number for cause in page.head["report"]["failures"]["causes"] for number in cause["runs"]} == failed
+    assert all(bool(fact["causes"]) is (fact["status"] == "failed") for fact in page.records("facts"))
     only = page_of(replace(report, runs=(forked,)))
-    assert [cell["statuses"] for cell in only.records("cases")[0]["cells"]] == [["passed"]]
+    assert [cell["status"] for cell in only.records("cases")[0]["cells"]] == ["passed"]
 
 
 def test_a_run_whose_case_is_no_longer_known_is_shown(report: workbench.Report) -> None:
     page = page_of(replace(report, runs=tuple(replace(run, case=None) for run in report.runs)))
-    assert page.records("runs")[0]["expectations"] == {
-        "calls": [],
-        "disallowed": [],
-        "no_calls": False,
-        "others": "",
-        "answer": [],
-    }
+    assert "Expects nothing" in page.runs[0]
 
 
 def test_a_report_without_runs_is_a_page(report: workbench.Report) -> None:
     page = page_of(replace(report, runs=()))
     assert (page.records("runs"), page.records("cases")) == ([], [])
-    assert page.head["report"]["totals"]["runs"] == 0
+    assert "runs0pass rate–" in page.said
 
 
 def test_the_verdict_says_first_what_is_wrong(report: workbench.Report) -> None:
@@ -224,7 +216,7 @@ def test_the_verdict_says_first_what_is_wrong(report: workbench.Report) -> None:
     assert verdict_of(replace(report, interrupted=True)).text == "Not all runs finished; 3 of 6 cases failed"
     assert verdict_of(replace(report, min_score=0.9)).text == "1 of 2 gates missed"
     good = replace(report, runs=tuple(run for run in report.runs if run.result.model == "careful"))
-    assert verdict_of(good) == verdict_of(good).model_copy(update={"good": True, "text": "Everything passed"})
+    assert verdict_of(good) == verdict_of(good)._replace(good=True, text="Everything passed")
     better = replace(report, min_score=0.0)
     assert (verdict_of(better).good, verdict_of(better).text) == (True, "Good enough")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from workbench.numerals import age_text, moment_text
 from workbench.show.visible import one_line
@@ -41,3 +41,12 @@ def took_s(began: str, ended: str | None) -> float | None:
     except (ValueError, TypeError):
         return None
     return max(between.total_seconds(), 0.0)
+
+
+def utc_time(at: str) -> str:
+    """Return an ISO 8601 time in UTC, as `2026-11-22 14:03 UTC`, for a page that is read anywhere; any other text as
+    `one_line` shows it."""
+    try:
+        return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError):
+        return one_line(at)

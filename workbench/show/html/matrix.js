@@ -39,13 +39,13 @@ class Filter {
     if (this.disagree && !runs.some((run) => run.disagree)) return false;
     if (!this.text) return true;
     const words = this.text.toLowerCase().split(/\s+/).filter(Boolean);
-    each.searched ??= [each.case_name, each.case_id, each.suite_name, ...each.tags, ...each.runs.flat().map((run) => run.reason ?? "")].join("\n").toLowerCase();
+    each.searched ??= [each.case_name, each.case_id, each.suite_name, ...each.tags, ...each.runs.flat().map((run) => run.reason)].join("\n").toLowerCase();
     return words.every((word) => each.searched.includes(word));
   }
 
   #has(each, column) {
-    const cell = each.byModel[column];
-    return cell !== null && (this.statuses.has(cell.status) || (cell.statuses.length > 1 && cell.statuses.some((status) => this.statuses.has(status))));
+    const { status, statuses } = each.cells[column];
+    return [status, ...statuses].some((one) => this.statuses.has(one));
   }
 }
 
@@ -62,13 +62,12 @@ class Matrix {
     this.changed = changed;
     this.filter = new Filter();
     this.models = data.head.models;
-    this.withRepeats = data.cases.some((each) => each.runs.some((runs) => runs.length > 1));
     this.withSuites = new Set(data.cases.map((each) => each.suite)).size > 1;
     this.count = el("p", { class: "count", role: "status" });
     this.body = el("div", { class: "scrolled matrix" });
     this.more = el("p", { class: "quiet" });
     this.controls = el("form", { class: "filter", role: "search", "aria-label": "Filter of cases", onsubmit: (event) => event.preventDefault() });
-    this.element = section("cases", "Cases", this.controls, this.count, this.body, this.more);
+    this.element = el("section", { id: "cases", "aria-labelledby": "cases-title" }, el("h2", { id: "cases-title" }, "Cases"), this.controls, this.count, this.body, this.more);
     this.body.addEventListener("keydown", (event) => this.#key(event));
     addEventListener("beforeprint", () => this.#drawUpTo(this.#shown.length));
   }
@@ -99,7 +98,7 @@ class Matrix {
   }
 
   #rank(each) {
-    return Math.min(...each.byModel.map((cell) => (cell === null ? STATUSES.length : STATUS[cell.status].urgency)));
+    return Math.min(...each.cells.map((cell) => STATUS[cell.status]?.urgency ?? STATUSES.length));
   }
 
   #changeTo(filter) {
@@ -139,34 +138,22 @@ class Matrix {
   #row(each) {
     const tags = each.tags.map((tag) => el("span", { class: "tag" }, tag));
     const title = el("th", { scope: "row" }, el("span", { class: "title" }, each.case_name), tags);
-    const why = this.models.length === 1 && el("td", { class: "why" }, each.byModel[0]?.status === "passed" ? null : oneLine(each.byModel[0]?.reason ?? ""));
-    return el("tr", null, title, this.models.map((_, column) => el("td", null, this.#cell(each, column))), why);
+    const why = this.models.length === 1 && el("td", { class: "why" }, each.cells[0].reason);
+    return el("tr", null, title, each.cells.map((cell, column) => el("td", null, this.#cell(each, cell, column))), why);
   }
 
-  #cell(each, column) {
-    const cell = each.byModel[column];
-    const runs = each.runs[column];
-    if (!runs.length) return el("span", { class: "quiet", role: "img", "aria-label": "not run" }, NOTHING);
-    if (cell === null) return this.#cellButton(each, column, "muted", "↳ fork", "a fork", ["↳ fork"]);
-    const share = this.withRepeats && cell.graded ? `${cell.good}/${cell.graded}` : null;
-    const value = STATUS[cell.status].graded ? score(cell.score) : STATUS[cell.status].word;
-    const said = `${this.models[column]}: ${STATUS[cell.status].word}${share ? `, ${cell.good} of ${cell.graded} runs` : ""}${cell.score === null ? "" : `, score ${value}`}`;
-    const seen = [share, value].filter(Boolean).join(" "); // voice control presses a button by its text
-    const reason = cell.reason === null || cell.status === "passed" ? "" : `: ${oneLine(cell.reason)}`;
-    const apart = runs.some((run) => run.disagree);
-    const label = `${seen}, ${said}${apart ? ", the graders disagree" : ""}`;
-    return this.#cellButton(each, column, tone(cell.status), label, said + reason, [
-      el("span", { class: "sign", "aria-hidden": "true" }, STATUS[cell.status].sign),
-      share && [el("b", null, share), " "],
-      el("span", null, value),
-      apart && el("span", { class: "apart", "aria-hidden": "true", title: "the graders disagree" }, "≠"),
-    ]);
-  }
-
-  #cellButton(each, column, toned, label, title, children) {
+  #cell(each, cell, column) {
+    if (!each.runs[column].length) return el("span", { class: "quiet", role: "img", "aria-label": cell.label }, cell.score);
     const first = this.#isFirst;
     this.#isFirst = false;
-    return el("button", { type: "button", class: `cell ${toned}`, tabindex: first ? "0" : "-1", "aria-label": label, title, "aria-expanded": "false", "data-column": column, onclick: () => this.#toggle(each, column) }, children);
+    return el(
+      "button",
+      { type: "button", class: `cell ${cell.role}`, tabindex: first ? "0" : "-1", "aria-label": cell.label, title: [cell.label, cell.reason].filter(Boolean).join(": "), "aria-expanded": "false", "data-column": column, onclick: () => this.#toggle(each, column) },
+      cell.sign && el("span", { class: "sign", "aria-hidden": "true" }, cell.sign),
+      cell.share && [el("b", null, cell.share), " "],
+      el("span", null, cell.score),
+      cell.disagree && el("span", { class: "apart", "aria-hidden": "true", title: "the graders disagree" }, "≠"),
+    );
   }
 
   #toggle(each, column) {
@@ -258,9 +245,9 @@ class Matrix {
       }, 80);
     });
     const counts = new Map();
-    for (const each of data.cases) for (const cell of each.byModel) if (cell) counts.set(cell.status, (counts.get(cell.status) ?? 0) + 1);
+    for (const { status } of data.cases.flatMap((each) => each.cells)) counts.set(status, (counts.get(status) ?? 0) + 1);
     const statuses = STATUSES.filter((status) => counts.has(status)).map((status) => {
-      const toggle = el("button", { type: "button", class: `toggle ${tone(status)}`, "aria-pressed": String(filter.statuses.has(status)) }, el("span", { class: "sign", "aria-hidden": "true" }, STATUS[status].sign), ` ${STATUS[status].word} `, el("small", null, whole(counts.get(status))));
+      const toggle = el("button", { type: "button", class: `toggle ${STATUS[status].role}`, "aria-pressed": String(filter.statuses.has(status)) }, sign(status), ` ${STATUS[status].word} `, el("small", null, whole(counts.get(status))));
       toggle.addEventListener("click", () => {
         if (!filter.statuses.delete(status)) filter.statuses.add(status);
         toggle.setAttribute("aria-pressed", String(filter.statuses.has(status)));
@@ -295,7 +282,7 @@ class Matrix {
         choice("model", "all models", distinct(this.models)),
         choice("suite", "all suites", [...suites]),
         choice("tag", "all tags", distinct(data.cases.flatMap((each) => each.tags)).sort()),
-        choice("cause", "all causes", distinct(data.report.failures.causes.map((group) => group.cause))),
+        choice("cause", "all causes", distinct(data.facts.flatMap((run) => run.causes))),
         choice("order", "as in the suites", [["worst", "worst first"]], 1),
         check("differs", "models differ", this.models.length > 1),
         check("disagree", "graders disagree", data.facts.some((run) => run.disagree)),

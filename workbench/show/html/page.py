@@ -1,33 +1,35 @@
 """The HTML report: one file without any other, which asks no network for anything.
 
-The page is a head, blocks of data, and a script that shows them. Blocks are JSON, compressed and in base64, so that
-nothing in them can be markup; those of runs are read when one of their runs is unfolded.
+The page is an overview, which is markup, then blocks of data, and a script that shows the cases and runs in them.
+Blocks are JSON, compressed and in base64, so that nothing in them can be markup; those of runs are read when one of
+their runs is unfolded.
 """
 
 from __future__ import annotations
 
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from itertools import chain
-from typing import Any, Literal, TypeVar
+from itertools import islice
+from typing import Literal
 
 from workbench.dataclasses import json_text
 from workbench.grading.status import Status
-from workbench.show.html.records import PageCase, PageFacts, PageHead, PageRun, page_run
-from workbench.show.json.base import ReportModel
-from workbench.show.json.writing import Records
-from workbench.show.views.runs_report import Redactor, ShownRun
+from workbench.show.html.elements import Node, el, markup
+from workbench.show.html.records import PageCase, PageFacts, PageHead
+from workbench.show.html.run import page_run
+from workbench.show.views.runs_report import ShownRun, TextRedactor
 from workbench.show.visible import one_line
 from workbench.version import __version__
 
 Kind = Literal["head", "cases", "facts", "runs"]
 
-_SCRIPTS = ("base.js", "data.js", "charts.js", "overview.js", "matrix.js", "run.js", "pair.js", "page.js")
+_SCRIPTS = ("base.js", "matrix.js", "run.js", "page.js")
 """The parts of the script, in their order."""
 
 _BLOCK_RUNS = 100
@@ -38,36 +40,41 @@ _BLOCK_CHARACTERS = 1 << 20
 _GZIP = 31
 """What zlib calls gzip with the largest window, which browsers unpack."""
 
-_Item = TypeVar("_Item")
+_KEYS = (
+    "Arrow keys move between cells, Enter unfolds one, Escape closes it, / goes to the filter. The address after #"
+    " holds what is shown, for a link."
+)
 
 
 def page_pieces(
+    title: str,
+    overview: Iterable[Node],
+    style: str,
     head: PageHead,
     cases: Iterable[PageCase],
-    facts: Iterable[object],
+    facts: Iterable[PageFacts],
     runs: Iterable[ShownRun],
-    redactor: Redactor,
-    figures: Iterable[str] = (),
+    redactor: TextRedactor,
+    version: str,
 ) -> Iterator[str]:
-    """Yields the page without secrets; cases, facts and runs are taken one after the other. `facts` are what
-    `PageFacts` are made of, `figures` markup that needs no script and holds no secrets."""
-    shown = redactor.redacted(head)
-    yield from _begin(shown)
-    # The script moves them among its charts.
-    yield from ('<section id="figures" class="page charts">', *figures, "</section>\n")
-    yield from _block("head", [json_text(shown.model_dump(mode="json"))])
-    yield from _blocks("cases", PageCase, cases, lambda case: case, redactor, _BLOCK_FACTS)
-    yield from _blocks("facts", PageFacts, facts, lambda fact: fact, redactor, _BLOCK_FACTS)
-    yield from _blocks("runs", PageRun, runs, page_run, redactor, _BLOCK_RUNS)
+    """Yield the page without secrets; cases, facts and runs are taken one after the other. `style` is added to that of
+    all pages."""
+    yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
+    yield '<main class="page">\n'
+    yield from markup(overview, redactor.redact)
+    # Some viewers of artifacts let no script run.
+    note = el("p", "Cases and runs are shown by the script of this page, which does not run here.")
+    yield from markup([el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")])
+    yield "</main>\n"
+    yield from _block("head", [_record(head, redactor)])
+    yield from _blocks("cases", (_record(case, redactor) for case in cases), _BLOCK_FACTS)
+    yield from _blocks("facts", (_record(each, redactor) for each in facts), _BLOCK_FACTS)
+    yield from _blocks("runs", (json_text(page_run(run, redactor.redact)) for run in runs), _BLOCK_RUNS)
     yield f"<script>{_script()}</script>\n</body>\n</html>\n"
 
 
-def _begin(head: PageHead) -> Iterator[str]:
-    yield from begin_page(head.title, part("page.css"), _script(), head.report.workbench)
-    # What can be said without the script: some viewers of artifacts let no script run.
-    yield f'<noscript><main class="page"><h1>{line(head.verdict.text)}</h1>\n'
-    yield from (f"<p>{line(detail)}</p>\n" for detail in head.verdict.details)
-    yield "<p>Cases and runs are shown by the script of this page, which does not run here.</p></main></noscript>\n"
+def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> str:
+    return json_text(asdict(redactor.redacted(record)))
 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
@@ -89,45 +96,29 @@ def line(text: str) -> str:
     return escape(one_line(text))
 
 
-def _blocks(
-    kind: Kind,
-    model: type[ReportModel],
-    items: Iterable[_Item],
-    source_of: Callable[[_Item], object],
-    redactor: Redactor,
-    most: int,
-) -> Iterator[str]:
-    """Yields the records of `items` in blocks of at most so many, each with the number of its first record."""
-    waiting, first = iter(items), 0
-    for item in waiting:
-        block = _Block(chain((item,), waiting), most)
-        pieces = Records(model, block, source_of).pieces("", redactor)
-        yield from _block(kind, block.measured(pieces), first)
-        first += block.count
+def _blocks(kind: Kind, records: Iterable[str], most: int) -> Iterator[str]:
+    """Yield records in blocks of at most so many, each with the number of its first record."""
+    waiting, first = iter(records), 0
+    while block := [*_of_a_block(waiting, most)]:
+        yield from _block(kind, _listed(block), first)
+        first += len(block)
 
 
-class _Block:
-    """Lets items through until there are enough of them, or enough was written."""
+def _of_a_block(records: Iterator[str], most: int) -> Iterator[str]:
+    size = 0
+    for text in islice(records, most):
+        yield text
+        size += len(text)
+        if size >= _BLOCK_CHARACTERS:
+            return
 
-    def __init__(self, items: Iterator[Any], most: int) -> None:
-        self._items = items
-        self._most = most
-        self._written = 0
-        self.count = 0
 
-    def __iter__(self) -> Iterator[Any]:
-        while self.count < self._most and self._written < _BLOCK_CHARACTERS:
-            for item in self._items:
-                self.count += 1
-                yield item
-                break
-            else:
-                return
-
-    def measured(self, pieces: Iterable[str]) -> Iterator[str]:
-        for piece in pieces:
-            self._written += len(piece)
-            yield piece
+def _listed(records: Iterable[str]) -> Iterator[str]:
+    before = "["
+    for record in records:
+        yield f"{before}{record}"
+        before = ","
+    yield "]"
 
 
 def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
@@ -152,7 +143,7 @@ def part(name: str) -> str:
 
 @cache
 def _script() -> str:
-    parts = ("sign", "word", "counted", "role", "urgency", "graded", "total")
+    parts = ("sign", "word", "role", "urgency")
     statuses = {status.value: {name: getattr(status, name) for name in parts} for status in Status}
     return f'"use strict";\nconst STATUS = {json_text(statuses)};\n' + "".join(map(part, _SCRIPTS))
 

@@ -1,219 +1,157 @@
-"""The data of the HTML report: that of the JSON reports, and what a person wants to see of a run beside it."""
+"""The data of the HTML report: cases with their cells, what is known of each run, and runs as they unfold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import Field, JsonValue
-
-from workbench.analysis.expectations import Expectations, expectations_of
-from workbench.analysis.side_by_side import Row
-from workbench.grading.explanation import explain, in_numbers
-from workbench.grading.grade import Grade, RunResult
+from workbench.analysis.comparison import Cell
+from workbench.analysis.side_by_side import Comparison, Row
+from workbench.dataclasses import dataclass
+from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.grading.status import Status
-from workbench.show.json.base import Finite, ReportModel
-from workbench.show.json.comparison import ComparedCaseReport, ModelReport, PairReport, compared_case
-from workbench.show.json.report import ReportDocument, RunReport, run_fields
-from workbench.show.views.runs_report import ShownRun
-from workbench.suite.settings import Grading
-from workbench.trajectory.events import Message
-from workbench.trajectory.trajectory import Round
+from workbench.grading.status import Status, StatusRole
+from workbench.numerals import NOTHING
+from workbench.show.signs import FORK
+from workbench.show.views.comparison_facts import CellWords, cell_words
+from workbench.show.visible import one_line
+from workbench.suite.files import from_here
 
 
-class PageVerdict(ReportModel):
-    """Whether all is well, in one line, and what that rests on. `good` is null where nothing is judged."""
+@dataclass(frozen=True, slots=True)
+class PageHead:
+    """What the script has to know of all cases."""
 
-    good: bool | None
-    text: str
-    details: tuple[str, ...] = ()
-
-
-class PageHead(ReportModel):
-    """Everything that is shown before a case is looked at."""
-
-    kind: Literal["runs", "comparison", "changes"]
-    title: str
-    only_differences: bool = Field(description="whether the matrix begins with the cases that differ")
-    verdict: PageVerdict
-    models: tuple[str, ...] = Field(description="the columns")
-    totals: tuple[ModelReport, ...]
-    pairs: tuple[PairReport, ...]
-    suites: dict[str, str] = Field(description="names of the suites, by the keys of `gates` and `aggregates`")
-    report: ReportDocument = Field(description="without runs and cases")
+    models: tuple[str, ...]
+    """The columns."""
+    only_differences: bool
+    """Whether the matrix begins with the cases that differ."""
 
 
-class PageCase(ComparedCaseReport):
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """A case with a model, in words."""
+
+    status: Status | None
+    """`None` where it did not run, and where it has only forks."""
+    role: StatusRole
+    sign: str
+    share: str
+    score: str
+    label: str
+    reason: str
+    statuses: tuple[Status, ...]
+    """Of its runs, where there are several."""
+    disagree: bool
+    """Whether one grader would let a run pass and another would not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageCase:
     """A row of the matrix."""
 
+    suite: str
+    suite_name: str
+    case_id: str
+    case_name: str
+    differs: bool
     tags: tuple[str, ...]
+    cells: tuple[PageCell, ...]
+    """One for each model."""
 
 
-class PageFacts(ReportModel):
+@dataclass(frozen=True, slots=True)
+class PageFacts:
     """What the page knows of a run before it is unfolded. `case` and `model` are indices."""
 
-    case: int | None = Field(description="null for a fork of a case that has no other run")
+    case: int | None
+    """`None` for a fork of a case that has no other run."""
     model: int
-    repeat: int
     status: Status
-    score: Finite | None
-    reason: str | None
-    latency_ms: float
-    input_tokens: int | None
-    output_tokens: int | None
-    cost_usd: float | None
-    fork: bool
-    disagree: bool = Field(description="whether one grader would let it pass and another would not")
-    causes: tuple[str, ...] = Field(description="of a failed run, the main one first")
+    name: str
+    """What distinguishes it from the other runs of its cell."""
+    reason: str
+    disagree: bool
+    causes: tuple[str, ...]
+    """Of a failed run, the main one first."""
 
 
-class PriorCallReport(ReportModel):
-    """A call in the conversation before the first request."""
-
-    tool: str
-    arguments: dict[str, JsonValue]
-
-
-class MessageReport(ReportModel):
-    """A message before the first request."""
-
-    role: Literal["user", "assistant", "tool"]
-    content: str
-    calls: tuple[PriorCallReport, ...]
-    is_error: bool
-
-
-class AskedReport(ReportModel):
-    """What a round of the JSON report lacks: the prompts of the step of a chain, and the model's visible reasoning."""
-
-    reasoning: str
-    system: str | None
-    user: str | None
+def cases_of(
+    comparison: Comparison, results: Sequence[RunResult], tags: Mapping[tuple[str, str], Sequence[str]]
+) -> Iterator[PageCase]:
+    """Yield the rows of the matrix. `tags` are by suite and case."""
+    ran = {(run.suite, run.case_id, run.model) for run in results}
+    apart = {(run.suite, run.case_id, run.model) for run in results if run.graders_disagree}
+    for row in comparison.rows:
+        yield PageCase(
+            suite=from_here(row.suite),
+            suite_name=row.suite_name,
+            case_id=row.case_id,
+            case_name=row.case_name,
+            differs=row.differs,
+            tags=tuple(tags.get((row.suite, row.case_id), ())),
+            cells=tuple(_cells(row, comparison, ran, apart)),
+        )
 
 
-class ExpectedArgumentReport(ReportModel):
-    argument: str
-    check: str
+_NOT_RUN = CellWords("", "", "", NOTHING, "", "")
+_FORKED = CellWords("", "", "", FORK, "", "")
 
 
-class ExpectationReport(ReportModel):
-    """An expected or disallowed call; `arguments` are null where they do not matter."""
-
-    tool: str
-    place: str
-    arguments: tuple[ExpectedArgumentReport, ...] | None
-    forbidden: tuple[str, ...]
-    only_args: bool
-
-
-class ExpectationsReport(ReportModel):
-    """What the case expects."""
-
-    calls: tuple[ExpectationReport, ...]
-    disallowed: tuple[ExpectationReport, ...]
-    no_calls: bool
-    others: str
-    answer: tuple[str, ...]
-
-
-class ExplanationReport(ReportModel):
-    """How a grader came to its score. `formula` has the run's numbers; it is null without a score and where a rule
-    decided before, which `shortcut` tells."""
-
-    system: str
-    rule: str
-    formula: str | None
-    shortcut: str
-    verdict: str
+def _cells(
+    row: Row, comparison: Comparison, ran: set[tuple[str, str, str]], apart: set[tuple[str, str, str]]
+) -> Iterator[PageCell]:
+    with_repeats = comparison.with_repeats
+    for model, cell in zip(comparison.models, row.cells, strict=True):
+        key = row.suite, row.case_id, model
+        if cell is None:
+            words, label = (_FORKED, "a fork") if key in ran else (_NOT_RUN, "not run")
+        else:
+            words = cell_words(cell, with_repeats=with_repeats)
+            label = _label(cell, words)
+        several = cell.runs if cell is not None and len(cell.runs) > 1 else ()
+        reason = cell.reason if cell is not None and cell.status != Status.PASSED else None
+        disagree = key in apart
+        yield PageCell(
+            status=cell.status if cell is not None else None,
+            role=cell.status.role if cell is not None else "muted",
+            sign=words.sign,
+            share=words.share + words.broke_off,
+            score=words.score,
+            label=f"{label}, the graders disagree" if disagree else label,
+            reason=one_line(reason or ""),
+            statuses=tuple(dict.fromkeys(run.status for run in several)),
+            disagree=disagree,
+        )
 
 
-class PageRun(RunReport):
-    """A run as it is unfolded: that of the JSON report, what was asked, and what was expected."""
-
-    limited_ms: float = Field(description="the time that max_latency_ms limits")
-    system: str | None
-    messages: tuple[MessageReport, ...]
-    tools: tuple[str, ...] = Field(description="names of the tools that were offered")
-    asked: tuple[AskedReport, ...] = Field(description="one for each of `rounds`")
-    expectations: ExpectationsReport
-    explanations: tuple[ExplanationReport, ...] = Field(description="one for each of `grades`")
-
-
-_NOTHING_EXPECTED = Expectations()
-
-
-def page_run(run: ShownRun) -> dict[str, Any]:
-    """Returns the fields of a `PageRun`, as `run_fields` does."""
-    result, case = run.result, run.case
-    start = result.trajectory.start
-    return {
-        **run_fields(result, run.line),
-        "limited_ms": result.limited_ms,
-        "system": start.system if start is not None else None,
-        "messages": tuple(map(_message, start.messages)) if start is not None else (),
-        "tools": tuple(tool.name for tool in start.tools) if start is not None else (),
-        "asked": tuple(map(_asked, result.trajectory.rounds)),
-        "expectations": expectations_of(case, result.grading) if case is not None else _NOTHING_EXPECTED,
-        "explanations": tuple(_explanation(grade, result.grading) for grade in result.grades),
-    }
-
-
-def page_case(row: Row, tags: Sequence[str]) -> PageCase:
-    """Returns a row of the matrix, with the tags of its case."""
-    case = compared_case(row)
-    return PageCase(**dict(case), tags=tuple(tags))
+def _label(cell: Cell, words: CellWords) -> str:
+    """Return what a cell says, beginning with what is seen of it: voice control presses a button by its text."""
+    seen = " ".join(filter(None, (words.share + words.broke_off, words.score)))
+    runs = f", {cell.good} of {cell.graded} runs" if words.share else ""
+    score = f", score {words.score}" if cell.is_graded and cell.score is not None else ""
+    return f"{seen}, {cell.model}: {cell.status.word}{runs}{score}"
 
 
 def facts_of(
-    runs: Iterable[tuple[RunSummary, RunResult]],
+    runs: Sequence[RunSummary],
+    results: Sequence[RunResult],
     cases: Mapping[tuple[str, str], int],
-    models: Mapping[str, int],
+    models: Sequence[str],
     causes: Mapping[int, Sequence[str]],
-) -> Iterator[dict[str, Any]]:
-    """Yields the fields of a `PageFacts` for each run. `causes` are by the number of the run, from 0."""
-    for number, (run, result) in enumerate(runs):
-        yield {
-            "case": cases.get((run.suite, run.case_id)),
-            "model": models[run.model],
-            "repeat": run.repeat,
-            "status": run.status,
-            "score": run.score,
-            "reason": run.reason,
-            "latency_ms": run.latency_ms,
-            "input_tokens": run.input_tokens,
-            "output_tokens": run.output_tokens,
-            "cost_usd": run.cost_usd,
-            "fork": run.is_fork,
-            "disagree": result.graders_disagree,
-            "causes": tuple(causes.get(number, ())),
-        }
-
-
-def _explanation(grade: Grade, grading: Grading) -> dict[str, Any]:
-    found = explain(grade, grading)
-    return {
-        "system": found.system,
-        "rule": found.rule,
-        "formula": in_numbers(found.formula) if found.formula is not None else None,
-        "shortcut": found.shortcut,
-        "verdict": found.verdict,
-    }
-
-
-def _message(message: Message) -> dict[str, Any]:
-    return {
-        "role": message.role,
-        "content": message.content,
-        "calls": tuple({"tool": call.tool, "arguments": dict(call.arguments)} for call in message.tool_calls),
-        "is_error": message.is_error,
-    }
-
-
-def _asked(round_: Round) -> dict[str, Any]:
-    step = round_.step
-    return {
-        "reasoning": round_.reasoning,
-        "system": step.system if step is not None else None,
-        "user": step.user if step is not None else None,
-    }
+) -> Iterator[PageFacts]:
+    """Yield the facts about each run. `causes` are by the number of the run, from 0."""
+    columns = {model: place for place, model in enumerate(models)}
+    repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
+    for number, (run, result) in enumerate(zip(runs, results, strict=True)):
+        is_alone = repeats[run.suite, run.case_id, run.model] == 1
+        name = run.status.word if is_alone else f"#{run.repeat + 1}"
+        yield PageFacts(
+            case=cases.get((run.suite, run.case_id)),
+            model=columns[run.model],
+            status=run.status,
+            name=FORK if run.is_fork else name,
+            reason=one_line(run.reason or ""),
+            disagree=result.graders_disagree,
+            causes=tuple(causes.get(number, ())),
+        )

@@ -5,57 +5,47 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from urllib.parse import urlencode
 
 from workbench.analysis.comparison import cells_of
+from workbench.analysis.failures import FailureNumbers
 from workbench.analysis.side_by_side import compared
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.numerals import counted
+from workbench.show.html.overview import Overview, PageKind, Verdict, overview, verdict_of, widths
 from workbench.show.html.page import page_pieces
-from workbench.show.html.records import PageHead, PageVerdict, facts_of, page_case
-from workbench.show.html.scatter import scatters
-from workbench.show.json.comparison import ModelReport, pair_report
-from workbench.show.json.report import JsonReport, ReportDocument
+from workbench.show.html.records import PageHead, cases_of, facts_of
 from workbench.show.text import Paint
-from workbench.show.views.baseline import confirmation_lines
 from workbench.show.views.batch_diff import counts_text
-from workbench.show.views.grade_move_kinds import moves_text
-from workbench.show.views.totals import endpoint_text, not_made_text
+from workbench.show.views.runs_report import RunsReport
 from workbench.suite.files import from_here
 
 
-def page_of_runs(report: JsonReport) -> Iterator[str]:
-    """Yields the page, one run after the other."""
-    return _page(report, "runs", verdict_of(report))
+def page_of_runs(report: RunsReport) -> Iterator[str]:
+    """Yield the page, one run after the other."""
+    return _page(report, "runs", verdict_of(report), report.exit_code)
 
 
-def page_of_comparison(report: JsonReport, exit_code: int, *, only_differences: bool) -> Iterator[str]:
-    """Yields the page of models that are compared, which `only_differences` lets begin with the cases that differ."""
+def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: bool) -> Iterator[str]:
+    """Yield the page of models that are compared, which `only_differences` lets begin with the cases that differ."""
     models = len({run.model for run in report.results})
     cases = len({(run.suite, run.case_id) for run in report.results})
     text = f"{counted(models, 'model')} compared on {counted(cases, 'case')}"
     details = ("Not all of its runs finished.",) if report.interrupted else ()
-    verdict = PageVerdict(good=None, text=text, details=details)
-    return _page(report, "comparison", verdict, exit_code=exit_code, only_differences=only_differences)
+    verdict = Verdict(None, text, details)
+    return _page(report, "comparison", verdict, exit_code, only_differences=only_differences)
 
 
-def page_of_changes(report: JsonReport, title: str) -> Iterator[str]:
-    """Yields the page of a batch beside an earlier one, whose runs are in the report too: `title` names both."""
+def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
+    """Yield the page of a batch beside an earlier one, whose runs are in the report too: `title` names both."""
     assert report.against is not None
-    verdict = PageVerdict(good=None, text=counts_text(report.against.diff, Paint(False)), details=(title,))
-    return _page(report, "changes", verdict, exit_code=0)
+    return _page(report, "changes", Verdict(None, counts_text(report.against.diff, Paint(False)), (title,)), 0)
 
 
 def _page(
-    report: JsonReport,
-    kind: Literal["runs", "comparison", "changes"],
-    verdict: PageVerdict,
-    *,
-    exit_code: int | None = None,
-    only_differences: bool = False,
+    report: RunsReport, kind: PageKind, verdict: Verdict, exit_code: int, *, only_differences: bool = False
 ) -> Iterator[str]:
-    document = report.document_without_records()
     summaries = _summaries(report)
     comparison = compared(
         cells_of(_that_count(summaries)),
@@ -65,34 +55,26 @@ def _page(
         report.watched if kind == "comparison" else (),
     )
     names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
-    if exit_code is not None:
-        document = document.model_copy(update={"exit_code": exit_code})
-    head = PageHead(
-        kind=kind,
-        only_differences=only_differences,
-        title=f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''} – Workbench",
-        verdict=verdict,
-        models=comparison.models,
-        totals=tuple(map(ModelReport.model_validate, comparison.totals)),
-        pairs=tuple(map(pair_report, comparison.pairs)) if kind != "changes" else (),
-        suites={from_here(path): suite.name for path, suite in report.suites.items()},
-        report=document,
-    )
+    more = " …" if len(names) > 3 else ""
+    title = f"{', '.join(names[:3])}{more} – Workbench"
+    links = _links(summaries, comparison.models, beside=kind == "changes")
     tags = {(path, case.id): case.tags for path, suite in report.suites.items() for case in suite.cases}
     places = {(row.suite, row.case_id): place for place, row in enumerate(comparison.rows)}
-    columns = {model: place for place, model in enumerate(comparison.models)}
     return page_pieces(
-        head,
-        (page_case(row, tags.get((row.suite, row.case_id), ())) for row in comparison.rows),
-        facts_of(zip(summaries, report.results, strict=True), places, columns, _causes(document)),
+        title,
+        overview(Overview(kind, report, verdict, comparison, exit_code, links)),
+        widths(report),
+        PageHead(models=comparison.models, only_differences=only_differences),
+        cases_of(comparison, report.results, tags),
+        facts_of(summaries, report.results, places, comparison.models, _causes(report.failures)),
         report.shown_runs(),
         report.secrets,
-        scatters(report.secrets.redacted(comparison.on_same_cases)) if kind != "changes" else (),
+        report.program_version,
     )
 
 
-def _summaries(report: JsonReport) -> list[RunSummary]:
-    """Returns the runs in numbers. Those of the same repeat, from several batches, count on."""
+def _summaries(report: RunsReport) -> list[RunSummary]:
+    """Return the runs in numbers. Those of the same repeat, from several batches, count on."""
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
     for result in report.results:
@@ -104,47 +86,46 @@ def _summaries(report: JsonReport) -> list[RunSummary]:
 
 
 def _that_count(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
-    """Returns the runs that count: forks only where all runs are forks."""
+    """Return the runs that count: forks only where all runs are forks."""
     if all(run.is_fork for run in summaries):
         return [replace(run, is_fork=False) for run in summaries]
     return summaries
 
 
-def _causes(document: ReportDocument) -> Mapping[int, Sequence[str]]:
-    """Returns the causes of failed runs, the main one first, by the number of the run."""
+def _links(
+    summaries: Sequence[RunSummary], models: Sequence[str], *, beside: bool
+) -> Mapping[tuple[str, str, str], str]:
+    """Return the address of the run that is looked at first, by suite, case and model: the first one that did not pass,
+    `beside` the run of the earlier batch."""
+    first: dict[tuple[str, str, str], int] = {}
+    chosen: dict[tuple[str, str, str], int] = {}
+    for number, run in enumerate(summaries, 1):
+        key = from_here(run.suite), run.case_id, run.model
+        first.setdefault(key, number)
+        if run.status != Status.PASSED:
+            chosen.setdefault(key, number)
+    links = {}
+    for (suite, case_id, model), number in (first | chosen).items():
+        earlier = first.get((suite, case_id, _earlier(model, models))) if beside else None
+        parameters = {"run": number} | ({"beside": earlier} if earlier is not None else {})
+        links[suite, case_id, model] = f"#{urlencode(parameters)}"
+    return links
+
+
+def _earlier(model: str, models: Sequence[str]) -> str:
+    """Return the column of the earlier batch that belongs to a model of the later one: `careful (#12)`."""
+    others = [each for each in models if each != model]
+    if len(models) == 2:
+        return others[0]
+    return next((each for each in others if each.startswith(f"{model} (")), "")
+
+
+def _causes(failures: FailureNumbers) -> Mapping[int, Sequence[str]]:
+    """Return the causes of failed runs, the main one first, by the number of the run."""
     found: dict[int, list[str]] = {}
-    for group in document.failures.causes:
-        for number in group.runs:
+    for group in failures.groups:
+        main = set(group.main_indices)
+        for number in group.indices:
             causes = found.setdefault(number, [])
-            causes.insert(0 if number in group.main else len(causes), group.cause)
+            causes.insert(0 if number in main else len(causes), group.cause)
     return found
-
-
-def verdict_of(report: JsonReport) -> PageVerdict:
-    """Returns whether a command with this report succeeds, and why not."""
-    totals, quality, good = report.totals, report.quality, report.exit_code == 0
-    missed = [gate for gate in quality.gates if not gate.met]
-    aggregates = [each for each in quality.aggregates if not each.met]
-    failed = quality.cases.number(Status.FAILED)
-    reasons = [
-        "not all runs finished" if report.interrupted else "",
-        "something that belongs here is missing" if report.incomplete else "",
-        f"{counted(totals.errors, 'run')} ended in an error" if totals.errors else "",
-        f"{len(missed)} of {counted(len(quality.gates), 'gate')} missed" if missed else "",
-        f"{counted(len(aggregates), 'aggregate')} missed" if aggregates else "",
-        report.against.verdict if report.against is not None and report.against.failed else "",
-        report.nothing_graded or "",
-        f"{failed:,} of {counted(len(quality.cases), 'case')} failed" if failed and not missed else "",
-    ]
-    why = "; ".join(filter(None, reasons)) if not good else ""
-    passed = totals.passed + totals.warned
-    counts = f"{passed:,} of {counted(totals.graded, 'graded run')} passed or were warned"
-    moved = [each.move for each in report.regraded or ()]
-    again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
-    text = why or ("everything passed" if passed == totals.graded else "good enough")
-    faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
-    not_made = not_made_text(totals.cost_limited) if totals.cost_limited else ""
-    since = [line for _, line in confirmation_lines(report.against)] if report.against is not None else []
-    since += report.against.suite_changes if report.against is not None else ()
-    details = (counts, *filter(None, [not_made, faults, again]), *since)
-    return PageVerdict(good=good, text=text[:1].upper() + text[1:], details=details)

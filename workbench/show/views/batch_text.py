@@ -39,7 +39,7 @@ from workbench.show.views.grades import (
 )
 from workbench.show.views.server_output import ToldOutputs
 from workbench.show.views.totals import models_table, run_totals
-from workbench.show.views.trajectory import repaired_line, unread_text
+from workbench.show.views.trajectory import EDITED, repaired_line, unread_text
 from workbench.show.visible import one_line, shortened
 
 Amount = Literal["little", "normal", "much"]
@@ -182,7 +182,7 @@ def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: boo
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status.role)
     yield from outputs.of_end(result, 4)
     if result.trajectory.touched:
-        yield paint("    a person edited this run: the result is not the model's alone", "muted")
+        yield paint(f"    {EDITED}", "muted")
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "muted")
     told: set[tuple[object, ...]] = set()

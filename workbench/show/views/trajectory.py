@@ -186,6 +186,9 @@ def changes_by_hand(trajectory: Trajectory) -> int:
     return sum(calls) + sum(len(round_.added) + len(round_.superseded) for round_ in trajectory.rounds)
 
 
+EDITED = "a person edited this run: the result is not the model's alone"
+
+
 def unread_text(trajectory: Trajectory) -> str:
     """Returns a note that the last messages to the model were never read; empty where all of them were, or the run is
     not over."""

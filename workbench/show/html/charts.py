@@ -1,0 +1,231 @@
+"""Charts of models as SVG in the page: they need no script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from workbench.analysis.comparison import ModelTotals
+from workbench.analysis.measures import AGAINST_SCORE, Measure, Unit
+from workbench.analysis.side_by_side import Comparison, Point, front, points
+from workbench.numerals import cost_text, counted, duration_text, figure, rate_text, rates_text, score_text
+from workbench.show.html.elements import Element, Node, el
+from workbench.show.visible import one_line, shortened
+
+_WIDTH, _ROW = 420, 38
+_LEFT, _RIGHT = 140, 62
+_TICKS = 26
+"""The height of the line of ticks below rows."""
+_BINS = 32
+_CELL = 7
+"""About as wide is a character of a label."""
+
+
+def charts(
+    totals: Sequence[ModelTotals], on_same_cases: Sequence[ModelTotals], comparison: Comparison
+) -> list[Element]:
+    """Return the charts for which there is something to draw: pass rates, latencies, and cost and latency against the
+    score, each if two models have both. `on_same_cases` are the totals over the cases that all models have;
+    `comparison` has the runs."""
+    times = _times_of(comparison)
+    timed = [each for each in totals if each.latency is not None and times.get(each.model)]
+    drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
+    cases = counted(max((each.graded for each in on_same_cases), default=0), "case")
+    drawn += [_scatter(measure, points(measure, on_same_cases), cases) for measure in AGAINST_SCORE]
+    return [each for each in drawn if each is not None]
+
+
+def _figure(title: str, hint: str, size: tuple[float, float], label: str, *drawn: Node) -> Element:
+    caption = el("figcaption", el("strong", title), " ", el("small", hint))
+    svg = el("svg", drawn, viewBox=f"0 0 {size[0]} {size[1]}", role="img", aria_label=label)
+    return el("figure", caption, svg, class_="card chart")
+
+
+def _line(x: tuple[float, float], y: tuple[float, float], class_: str) -> Element:
+    at = {"x1": x[0], "x2": x[1], "y1": y[0], "y2": y[1]}
+    return el("line", class_=class_, **{name: round(value, 1) for name, value in at.items()})
+
+
+def _text(x: float, y: float, text: Node, class_: str, anchor: str = "start") -> Element:
+    return el("text", text, class_=class_, x=round(x, 1), y=round(y, 1), text_anchor=anchor)
+
+
+def _name(name: str, y: float) -> Element:
+    return _text(0, y, [shortened(one_line(name), (_LEFT - 8) // _CELL), el("title", name)], "name")
+
+
+def _axis(ticks: Mapping[float, str], height: float) -> Iterator[Node]:
+    for x, text in ticks.items():
+        yield _line((x, x), (4, height - 20), "grid")
+        yield _text(x, height - 5, text, "tick", "middle")
+
+
+def _pass_rates(rated: Sequence[ModelTotals]) -> Element | None:
+    if not rated:
+        return None
+    height = len(rated) * _ROW + _TICKS
+    ticks = {_share(share): f"{share:.0%}" for share in (0, 0.25, 0.5, 0.75, 1)}
+    rows = [_rate_row(each, at * _ROW + _ROW / 2 + 4) for at, each in enumerate(rated)]
+    label = ", ".join(f"{each.model} {rate_text(each.pass_rate)}" for each in rated)
+    hint = "cases that passed or were warned, with the 95% interval"
+    return _figure("Pass rate", hint, (_WIDTH, height), f"Pass rates: {label}", _axis(ticks, height), rows)
+
+
+def _share(share: float) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _rate_row(each: ModelTotals, y: float) -> Element:
+    rate, interval = each.pass_rate or 0.0, each.interval  # a model that was stopped early has no interval
+    x = _share(rate)
+    ends = [] if interval is None else [_share(interval.low), _share(interval.high)]
+    reach = "" if interval is None else f", {rates_text(interval.low, interval.high)}"
+    whisker = [_line((ends[0], ends[1]), (y, y), "whisker")] if ends else []
+    return el(
+        "g",
+        el("title", f"{each.model}: {rate_text(rate)} of {counted(each.graded, 'case')}{reach}"),
+        _name(each.model, y + 4),
+        _line((_share(0), x), (y, y), "bar"),
+        whisker,
+        (_line((end, end), (y - 6, y + 6), "whisker") for end in ends),
+        el("circle", cx=round(x, 1), cy=y, r=5, class_="dot"),
+        _text(_WIDTH, y + 4, rate_text(rate), "value", "end"),
+    )
+
+
+def _times_of(comparison: Comparison) -> dict[str, list[float]]:
+    """Return the latencies of the graded runs of each model."""
+    found: dict[str, list[float]] = {}
+    for row in comparison.rows:
+        for cell in row.cells:
+            runs = cell.runs if cell is not None else ()
+            for run in runs:
+                if run.status.graded and run.latency_ms:
+                    found.setdefault(run.model, []).append(run.latency_ms)
+    return found
+
+
+def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]]) -> Element | None:
+    """Draw how often the runs of each model took how long."""
+    ends = [each.latency.max_ms for each in timed if each.latency is not None]
+    if not ends:
+        return None
+    tall = _ROW + 8
+    height = len(timed) * tall + _TICKS
+    ticks = _ticks(max(ends))
+    scale = (_WIDTH - _LEFT - 24) / ticks[-1]
+    titles = {_LEFT + tick * scale: _tick_text(tick, duration_text) for tick in ticks}
+    rows = [_time_row(each, times[each.model], (at + 1) * tall, ticks[-1]) for at, each in enumerate(timed)]
+    label = ", ".join(f"{each.model} median {duration_text(each.latency.p50_ms)}" for each in timed if each.latency)
+    hint = "of the model's answers in a run: how often it took how long; │ median, ┆ 95th percentile"
+    return _figure("Latency", hint, (_WIDTH, height), f"Latency: {label}", _axis(titles, height), rows)
+
+
+def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float) -> Element:
+    assert each.latency is not None
+    right = _WIDTH - 24
+    counts = [0] * _BINS
+    for ms in times:
+        counts[min(_BINS - 1, int(ms / end * _BINS))] += 1
+    step = (right - _LEFT) / _BINS
+    bars = []
+    for at, count in enumerate(counts):
+        if count:
+            high = max(2.0, count / max(counts) * _ROW * 0.8)
+            size = {"width": round(step - 1, 1), "height": round(high, 1)}
+            bars.append(el("rect", x=round(_LEFT + at * step, 1), y=round(base - high, 1), class_="area", **size))
+    median, ninety = (_LEFT + ms / end * (right - _LEFT) for ms in (each.latency.p50_ms, each.latency.p95_ms))
+    shown = [duration_text(ms) for ms in (each.latency.p50_ms, each.latency.p95_ms, each.latency.max_ms)]
+    return el(
+        "g",
+        el("title", "{}: median {}, 95th percentile {}, at most {}".format(each.model, *shown)),
+        _name(each.model, base - 16),
+        bars,
+        _line((_LEFT, right), (base, base), "grid"),
+        _line((median, median), (base - _ROW, base), "median"),
+        _line((ninety, ninety), (base - _ROW, base), "ninety"),
+    )
+
+
+# Models by what they take and their score
+
+_SIZE = (360, 240)
+_SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194
+"""The edges of the plane in which the points are."""
+_LINE = 14
+_LABEL_MAX = 28
+_TEXTS: Mapping[Unit, Callable[[float], str]] = {"usd": cost_text, "ms": duration_text}
+
+
+def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]], cases: str) -> Element | None:
+    shown, left_out = found
+    most = max((point.takes for point in shown), default=0.0)
+    if len(shown) < 2 or most <= 0:
+        return None
+    best = front(shown)
+    title, text = f"{measure.title.capitalize()} and score", _TEXTS[measure.unit]
+    hint = (
+        f"better is up and to the left; the line joins those that none beats in both; over the {cases} graded with all"
+    )
+    said = ", ".join(f"{each.name} {score_text(each.score)} for {text(each.takes)}" for each in shown)
+    label = f"{title}: {said}. On the front: {', '.join(each.name for each in best)}"
+    ticks = _ticks(most)
+
+    def place(point: Point) -> tuple[float, float]:
+        x = _SIDE + point.takes / ticks[-1] * (_END - _SIDE)
+        return round(x, 1), round(_BOTTOM - min(max(point.score, 0.0), 1.0) * (_BOTTOM - _TOP), 1)
+
+    drawn: list[Node] = []
+    for score in (0.0, 0.5, 1.0):
+        y = place(Point("", 0, score))[1]
+        drawn += [_line((_SIDE, _END), (y, y), "grid"), _text(_SIDE - 6, y + 4, figure(score), "tick", "end")]
+    for tick in ticks:
+        x = place(Point("", tick, 0))[0]
+        drawn.append(_text(x, _BOTTOM + 17, _tick_text(tick, text), "tick", "middle"))
+    axis = f"{measure.title} of a run, {measure.pooled}"
+    drawn.append(_text((_SIDE + _END) / 2, _SIZE[1] - 8, axis, "tick", "middle"))
+    steps = [place(each) for each in best]
+    path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{_END}"
+    drawn += [el("path", class_="front", d=path), *_marks(shown, set(best), place, text)]
+    drawing = _figure(title, hint, _SIZE, label, drawn)
+    if not left_out:
+        return drawing
+    note = f"Not shown, for their {measure.title} or score is unknown: {', '.join(left_out)}"
+    return drawing._replace(children=(*drawing.children, el("p", note, class_="quiet")))
+
+
+def _marks(
+    points: Sequence[Point],
+    best: set[Point],
+    place: Callable[[Point], tuple[float, float]],
+    text: Callable[[float], str],
+) -> Iterator[Element]:
+    """Yield the points with their names, each name below those that it would cover."""
+    taken: list[tuple[float, float, float]] = []
+    for point in sorted(points, key=lambda each: (-each.score, each.takes)):
+        x, y = place(point)
+        name = shortened(one_line(point.name), _LABEL_MAX)
+        wide = len(name) * _CELL
+        after = x + 11 + wide < _SIZE[0]
+        begin = x + 11 if after else x - 11 - wide
+        line = y + 4
+        while any(abs(line - at) < _LINE and begin < end and start < begin + wide for start, end, at in taken):
+            line += _LINE
+        taken.append((begin, begin + wide, line))
+        of_front = ", on the front" if point in best else ""
+        title = el("title", f"{point.name}: score {score_text(point.score)}, {text(point.takes)}{of_front}")
+        dot = el("circle", class_="dot" if of_front else "dot beaten", cx=x, cy=y, r=6)
+        label = _text(x + 11, line, name, "name") if after else _text(x - 11, line, name, "name", "end")
+        yield el("g", title, dot, label)
+
+
+def _tick_text(tick: float, text: Callable[[float], str]) -> str:
+    return text(tick).replace(".0 ", " ") if tick else "0"
+
+
+def _ticks(most: float) -> list[float]:
+    """Return round numbers from 0 to at least `most`, about four of them."""
+    raw = most / 4
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= raw * 0.999)
+    return [at * step for at in range(math.ceil(most / step - 1e-9) + 1)]

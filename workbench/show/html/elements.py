@@ -1,0 +1,142 @@
+"""Elements of the HTML report: written as markup into the page, or as JSON for its script, which draws them.
+
+A foreign text is only ever the text of an element or the value of an attribute, with every character visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import escape
+from typing import Any, NamedTuple, TypeAlias
+
+from workbench.grading.status import Status
+from workbench.numerals import counted
+from workbench.show.doc import Row, Table, Value
+from workbench.show.visible import visible
+
+MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
+"""A longer text begins folded."""
+
+Node: TypeAlias = "Element | str | Iterable[Node] | None"
+
+
+_FOREIGN = ("title", "aria-label")
+"""Attributes that may hold foreign text."""
+
+
+class Element(NamedTuple):
+    """An element; `name` and the names of `attributes` are this program's own."""
+
+    name: str
+    attributes: Mapping[str, str]
+    children: tuple[Node, ...]
+
+
+def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
+    """Return an element. Attributes are named as in `class_`, `aria_label`; those that are `None` or false are left
+    out, true ones are empty."""
+    given = {
+        key.rstrip("_").replace("_", "-"): "" if value is True else str(value)
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    }
+    return Element(name, given, children)
+
+
+def markup(node: Node, redact: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield an element as HTML; `redact` takes secrets out of its texts."""
+    match node:
+        case None:
+            return
+        case str():
+            yield escape(visible(redact(node)))
+        case Element(name, attributes, children):
+            shown = {key: redact(value) if key in _FOREIGN else value for key, value in attributes.items()}
+            given = "".join(f' {key}="{escape(visible(value))}"' for key, value in shown.items())
+            yield f"<{name}{given}>"
+            yield from markup(children, redact)
+            yield f"</{name}>"
+        case _:
+            for child in node:
+                yield from markup(child, redact)
+
+
+def tree(node: Node, redact: Callable[[str], str] = str) -> Iterator[Any]:
+    """Yield an element as JSON: its name, its attributes and its children; a text as itself."""
+    match node:
+        case None | "":
+            return
+        case str():
+            yield visible(redact(node))
+        case Element(name, attributes, children):
+            shown = {key: redact(value) if key in _FOREIGN else value for key, value in attributes.items()}
+            yield [name, {key: visible(value) for key, value in shown.items()}, *tree(children, redact)]
+        case _:
+            for child in node:
+                yield from tree(child, redact)
+
+
+def spans(value: Value) -> Iterator[Node]:
+    """Yield a value with its roles."""
+    for text, role in value.spans:
+        yield text if role == "text" else el("span", text, class_=role)
+
+
+def sign(status: Status | None, other: str = "·") -> Element:
+    """Return the sign of a status, which is there to be seen."""
+    return el("span", status.sign if status is not None else other, class_="sign", aria_hidden="true")
+
+
+def badge(status: Status, *more: Node) -> Element:
+    """Return a status with its sign, and what follows it."""
+    return el("span", sign(status), " ", status.word, more, class_=f"badge {status.role}")
+
+
+def section(name: str, title: str, *children: Node) -> Element:
+    """Return a section with its heading."""
+    heading = el("h2", title, id=f"{name}-title")
+    return el("section", heading, children, id=name, aria_labelledby=f"{name}-title")
+
+
+def items(texts: Iterable[Node], class_: str | None = None) -> Element:
+    """Return a list."""
+    return el("ul", (el("li", text) for text in texts), class_=class_)
+
+
+def pairs(facts: Iterable[tuple[str, Node]], class_: str | None = None) -> Element:
+    """Return names with their values."""
+    return el("dl", ((el("dt", name), el("dd", value)) for name, value in facts), class_=class_)
+
+
+def table(titles: Iterable[str], rows: Iterable[Iterable[Node]], class_: str | None = None) -> Element:
+    """Return a table, the first cell of each row its heading."""
+    head = el("tr", (el("th", title, scope="col") for title in titles))
+    return el("table", el("thead", head), el("tbody", map(_row, rows)), class_=class_)
+
+
+def _row(cells: Iterable[Node]) -> Element:
+    first, *others = cells
+    return el("tr", el("th", first, scope="row"), (el("td", cell) for cell in others))
+
+
+def document_table(shown: Table[Row], class_: str | None = None) -> Element:
+    """Return a table of a view."""
+    columns = [column for column in shown.columns if not column.passing]
+    rows = ([spans(column.cell(row)) for column in columns] for row in shown.rows)
+    return table([column.name for column in columns], rows, class_)
+
+
+def scrolled(label: str, *children: Node) -> Element:
+    """Return what may be wider than the page."""
+    return el("div", children, class_="scrolled", tabindex="0", role="region", aria_label=label)
+
+
+def fold(kind: str, title: str, *children: Node, is_open: bool = False) -> Element:
+    """Return what is shown when its title is clicked."""
+    return el("details", el("summary", title), children, class_=f"fold {kind}", open=is_open)
+
+
+def long_text(text: str) -> Element:
+    """Return a text with its line breaks, of which the script first shows the beginning where it is long."""
+    is_long = len(text) > MAX_UNFOLDED_CHARACTERS or text.count("\n") >= MAX_UNFOLDED_LINES
+    more = f"show all {counted(len(text), 'character')}" if is_long else None
+    return el("pre", text, class_="text", data_more=more)

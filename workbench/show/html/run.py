@@ -1,0 +1,473 @@
+"""A run as the HTML report unfolds it: what was asked, what was expected, what the model did, and how it was graded.
+
+What depends on the grader whose verdicts are shown stands there once for each that differs, with their numbers in
+`data-grade`; the script shows the one that is chosen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from workbench.analysis.expectations import Expectation, Expectations, expectations_of
+from workbench.grading.explanation import explain, in_numbers
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
+from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
+from workbench.numerals import NOTHING, cost_text, counted, duration_text, figure, score_text
+from workbench.show.html.elements import (
+    Element,
+    Node,
+    badge,
+    el,
+    fold,
+    items,
+    long_text,
+    pairs,
+    sign,
+    tree,
+)
+from workbench.show.text import Paint
+from workbench.show.views.grades import issue_text, judgement_text, metric_text, step_lines
+from workbench.show.views.runs_report import ShownRun
+from workbench.show.views.server_output import output_title
+from workbench.show.views.trajectory import EDITED, deviation_lines, fork_text, unread_text
+from workbench.show.views.values import usage_text
+from workbench.suite.model import tool_text
+from workbench.suite.settings import Grading
+from workbench.trajectory.trajectory import CallRecord, Round
+
+_LINE = 80
+"""A JSON value that is longer is laid out in several lines."""
+_LAID_OUT_MAX = 100_000
+"""Characters of a result that is laid out."""
+_FOLDED = 160
+"""Characters of a prompt that begins folded."""
+_PLAIN = Paint(False)
+_ENDINGS = ("answered", "steps done", "decided")
+"""How runs end that nothing cut short."""
+
+
+def page_run(run: ShownRun, redact: Callable[[str], str] = str) -> dict[str, Any]:
+    """Return a run for the script: `view` is all of it; `head` and `steps` are for two runs side by side, each step
+    with the key by which it belongs to a step of the other run."""
+    expected = expectations_of(run.case, run.result.grading) if run.case is not None else Expectations()
+    (view,) = tree(_run(run.result, expected), redact)
+    steps = [{"key": key, "view": next(tree(node, redact))} for key, node in _steps(run.result)]
+    return {"view": view, "head": list(tree(_side_head(run.result), redact)), "steps": steps}
+
+
+def _run(run: RunResult, expected: Expectations) -> Element:
+    trajectory = run.trajectory
+    notices = [f"▲ {notice}" for notice in trajectory.notices]
+    if trajectory.fork is not None:
+        notices.append(f"↳ {fork_text(trajectory.fork)}")
+    if trajectory.touched:
+        notices.append(f"✎ {EDITED}")
+    if unread := unread_text(trajectory):
+        notices.append(f"▲ {unread}")
+    aside = el("div", _tabs(run.grades), _graded(run), _expected(expected), class_="aside")
+    beside = el("div", _chain(run), _metrics(run), _judgements(run), _measures(run), _servers(run), class_="beside")
+    return el(
+        "div",
+        el("div", _result(run), class_="result"),
+        (el("p", notice, class_="notice") for notice in notices),
+        el("div", aside, el("div", _story(run, expected), class_="story"), beside, class_="columns"),
+        class_="run",
+    )
+
+
+def _result(run: RunResult) -> Iterator[Node]:
+    score = el("b", f" {score_text(run.score)}") if run.score is not None else None
+    why = run.reason or (run.grade.reason if run.grade is not None else "")
+    yield badge(run.status, score)
+    yield f" {run.error or why}"
+
+
+# Grades
+
+
+def _tabs(grades: Sequence[Grade]) -> Element | None:
+    tabs = [_tab(at, grade) for at, grade in enumerate(grades)]
+    return el("div", tabs, class_="tabs", role="group", aria_label="Grades") if tabs else None
+
+
+def _tab(at: int, grade: Grade) -> Element:
+    decides = el("small", " decides") if at == 0 else None
+    if grade.verdict == NOT_APPLICABLE:
+        role, value = "muted", score_text(None)
+    else:
+        status = grade.status or Status(grade.verdict)
+        role, value = status.role, status.sign
+        if grade.score is not None:
+            value += f" {score_text(grade.score)}"
+    name = el("span", grade.grader, decides)
+    pressed = "true" if at == 0 else "false"
+    return el("button", name, el("b", value), type="button", class_=f"tab {role}", aria_pressed=pressed, data_tab=at)
+
+
+def _by_grade(views: Sequence[Node]) -> Iterator[Node]:
+    """Yield what each grade makes of something, equal ones once."""
+    found: dict[str, tuple[list[int], Node]] = {}
+    for at, view in enumerate(views):
+        found.setdefault(repr(view), ([], view))[0].append(at)
+    if len(found) == 1:
+        yield views[0]
+        return
+    for numbers, view in found.values():
+        yield el("div", view, data_grade=" ".join(map(str, numbers)), hidden=0 not in numbers)
+
+
+def _graded(run: RunResult) -> Element:
+    views = [_grade(grade, run.grading) for grade in run.grades]
+    return el("div", _by_grade(views) if views else None, class_="graded")
+
+
+def _grade(grade: Grade, grading: Grading) -> Element:
+    found = explain(grade, grading)
+    lines = [found.verdict, f"as {found.system} grades"]
+    numbers = [[f"{name.replace('_', ' ')} ", el("b", figure(value))] for name, value in grade.numbers.items()]
+    issues = (el("li", issue_text(issue)) for issue in grade.issues)
+    return el(
+        "div",
+        el("p", grade.reason),
+        el(
+            "dl",
+            el("dt", found.rule),
+            el("dd", in_numbers(found.formula)) if found.formula is not None else None,
+            el("dd", found.shortcut) if found.shortcut else None,
+            (el("dd", line, class_="quiet") for line in lines if line),
+            class_="formula",
+        ),
+        el("p", (el("span", number) for number in numbers), class_="numbers") if numbers else None,
+        el("ul", issues, class_="issues") if grade.issues else None,
+        class_="grade",
+    )
+
+
+# What was expected
+
+
+def _expected(expected: Expectations) -> Element:
+    lines: list[Node] = [el("p", "no calls at all")] if expected.no_calls else []
+    lines += [_expected_call(call) for call in expected.calls]
+    if expected.others:
+        lines.append(el("p", expected.others))
+    if expected.disallowed:
+        lines += [el("p", "disallowed:"), *map(_expected_call, expected.disallowed)]
+    lines += [el("p", "the answer: ", el("code", text)) for text in expected.answer]
+    if not lines:
+        nothing = el("p", "The case expects nothing yet.", class_="quiet")
+        return fold("expected", "Expects nothing", nothing, is_open=True)
+    return fold("expected", "Expected", lines, is_open=True)
+
+
+def _expected_call(call: Expectation) -> Element:
+    head = el("div", el("code", tool_text(call.tool), class_="tool"), el("small", call.place), class_="call-head")
+    notes = ["and no others"] if call.only_args else []
+    if call.forbidden:
+        notes.append(f"without {', '.join(call.forbidden)}")
+    if call.arguments:
+        arguments: Node = pairs(((each.argument, each.check) for each in call.arguments), "checks")
+    else:
+        text = "with any arguments" if call.arguments is None else "no arguments listed"
+        arguments = el("p", text, class_="quiet")
+    return el("div", head, arguments, (el("p", note, class_="quiet") for note in notes), class_="call expected")
+
+
+# Beside the conversation
+
+
+def _chain(run: RunResult) -> Element | None:
+    lines = [
+        el("li", step_lines([step], _PLAIN, sys.maxsize), class_=step.status.role if step.status else "muted")
+        for step in run.steps
+    ]
+    return fold("steps", "Steps, each on its own", el("ul", lines), is_open=True) if lines else None
+
+
+def _metrics(run: RunResult) -> Element | None:
+    lines = [_held(metric.holds, metric_text(metric)) for metric in run.metrics]
+    return fold("metrics", "Checks of the answer", items(lines), is_open=True) if lines else None
+
+
+def _judgements(run: RunResult) -> Element | None:
+    lines = [[*_held(each.holds, judgement_text(each)), long_text(each.value)] for each in run.judgements]
+    return fold("judgements", f"Judgements: {len(lines)}", items(lines)) if lines else None
+
+
+def _held(holds: bool, text: str) -> list[Node]:
+    status = passed_if(holds)
+    return [el("strong", status.sign, class_=status.role), f" {text}"]
+
+
+def _measures(run: RunResult) -> Element:
+    trajectory = run.trajectory
+    facts = [
+        ("ended", trajectory.finish.reason if trajectory.finish is not None else NOTHING),
+        ("model's answers", duration_text(trajectory.model_latency_ms or None)),
+        ("whole loop", duration_text(trajectory.loop_ms or None)),
+        ("tokens", usage_text(run.usage) if run.usage is not None else NOTHING),
+        ("cost", cost_text(run.cost_usd)),
+    ]
+    if trajectory.retries:
+        facts.append(("retries", f"{trajectory.retries:,}"))
+    if trajectory.held_ms:
+        facts.append(("held", duration_text(trajectory.held_ms)))
+    offered = trajectory.start.tools if trajectory.start is not None else ()
+    if offered:
+        facts.append(("tools offered", ", ".join(tool.name for tool in offered)))
+    return fold("measures", "Time, tokens, cost", pairs(facts), is_open=True)
+
+
+def _servers(run: RunResult) -> Iterator[Element]:
+    for output in run.trajectory.server_outputs:
+        yield fold("server", output_title(output), long_text("\n".join(output.lines)))
+
+
+# The conversation
+
+
+def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
+    """Yield an element for each thing that was said or done."""
+    trajectory, start = run.trajectory, run.trajectory.start
+    system = start.system if start is not None else None
+    yield _said("system", "system prompt", system, is_folded=True)
+    for message in start.messages if start is not None else ():
+        who = f"tool result{', an error' if message.is_error else ''}" if message.role == "tool" else message.role
+        yield _said(message.role, who, message.content)
+        for prior in message.tool_calls:
+            title = el("small", "call before the request", class_="who")
+            tool = el("code", prior.tool, class_="tool")
+            yield el("div", title, tool, long_text(laid_out(dict(prior.arguments))), class_="said prior")
+    at = 0
+    for each in trajectory.rounds:
+        yield _round_head(each)
+        if each.step is not None and each.step.system is not None and each.step.system != system:
+            system = each.step.system
+            yield _said("system", "system prompt of the step", system, is_folded=True)
+        yield from _round(each, run, expected, at)
+        at += len(each.calls)
+    yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades] or [None])
+    if trajectory.finish is not None and trajectory.finish.reason not in _ENDINGS:
+        yield el("p", f"■ ended: {trajectory.finish.reason}", class_="ending")
+    if run.error is not None:
+        yield _said("problem", "▲ why", run.error)
+
+
+def _round_head(each: Round) -> Element:
+    time = duration_text(each.latency_ms) if each.latency_ms else ""
+    facts = [
+        "replayed" if each.replayed else time,
+        f"{counted(each.usage.output_tokens, 'token')} out" if each.usage is not None else "",
+        each.stop_reason or "",
+    ]
+    step = f", step {each.step.step}" if each.step is not None else ""
+    return el("h4", f"round {each.number}{step}", el("small", " · ".join(filter(None, facts))), class_="round")
+
+
+def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
+    """Yield what was said and done in a round, the first of whose calls is number `at` of its run."""
+    yield _said("user", "user", each.step.user if each.step is not None else None)
+    for text in each.added:
+        yield _said("user", "✎ user, added by hand", text)
+    for text in each.errors:
+        yield _said("problem", "▲ the request failed", text)
+    for line in deviation_lines(each.deviations):
+        yield el("p", f"▲ {line}", class_="notice")
+    for answer in each.superseded:
+        calls = (_call(call, [None], expected) for call in answer.calls)
+        yield fold("aside", "an earlier answer, made again by hand", _said("model", "model", answer.text), calls)
+    if each.reasoning:
+        yield fold("reasoning", "reasoning", long_text(each.reasoning))
+    yield _said("model", "model", each.text)
+    for number, call in enumerate(each.calls, at):
+        pairings = [next((pair for pair in grade.pairings if pair.call == number), None) for grade in run.grades]
+        yield _call(call, pairings or [None], expected)
+    if not each.calls and not each.text.strip() and each.stop_reason is not None:
+        yield _said("model", "model", "(empty)")
+
+
+def _said(kind: str, who: str, text: str | None, *, is_folded: bool = False) -> Element | None:
+    if text is None or (not text and kind != "tool"):
+        return None
+    if is_folded and len(text) > _FOLDED:
+        return fold(kind, who, long_text(text))
+    return el("div", el("small", who, class_="who"), long_text(text), class_=f"said {kind}")
+
+
+def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
+    who = el("small", f"{Status.FAILED.sign} expected and not called", class_="who")
+    for pair in grade.pairings:
+        if pair.call is None and pair.expected_call is not None:
+            known = pair.expected_call < len(expected.calls)
+            call = _expected_call(expected.calls[pair.expected_call]) if known else None
+            yield el("div", who, call, class_="said missing")
+
+
+def _call(call: CallRecord, pairings: Sequence[CallPairing | None], expected: Expectations) -> Element:
+    parts: list[Node] = [*_by_grade([_judged(call, pairing, expected) for pairing in pairings])]
+    if call.call.problem is not None:
+        parts += [
+            el("p", f"{Status.FAILED.sign} the arguments are no JSON object: {call.call.problem}", class_="failed"),
+            long_text(call.call.raw or ""),
+        ]
+    if call.edited is not None:
+        who = el("small", "✎ sent instead, changed by hand", class_="who")
+        parts.append(el("div", who, long_text(laid_out(dict(call.edited)))))
+    if call.unedited is not None:
+        who = el("small", "result before it was changed by hand", class_="who")
+        parts.append(el("div", who, long_text(_pretty(call.unedited.content)), class_="returned"))
+    return el("div", parts, _returned(call), class_="call actual")
+
+
+def _returned(call: CallRecord) -> Element | None:
+    result = call.result
+    if result is None:
+        return None
+    error = "error from " if result.is_error else ""
+    who = el("small", f"← {error}{result.source} {duration_text(result.latency_ms)}", class_="who")
+    kind = "returned problem" if result.is_error else "returned"
+    return el("div", who, long_text(_pretty(result.content)), class_=kind)
+
+
+def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
+    """Return the tool and the arguments of a call, with what a grade says of them."""
+    status, note = None, ""
+    if pairing is not None:
+        meant = pairing.expected_call
+        right = pairing.same_tool and all(each.holds is not False for each in pairing.arguments)
+        status = passed_if(meant is not None and right)
+        other = meant is not None and not pairing.same_tool and meant < len(expected.calls)
+        instead = f", expected {expected.calls[meant].tool}" if other and meant is not None else ""
+        forbidden = "forbidden: " if pairing.prohibition is not None else ""
+        note = f"{forbidden}{pairing.outcome}{instead}"
+    role = status.role if status is not None else ""
+    head = el(
+        "div",
+        sign(status, "→"),
+        el("code", call.tool, class_="tool"),
+        el("span", note, class_=f"outcome {role}") if note else None,
+        el("small", f"server {call.server}") if call.server is not None else None,
+        class_="call-head",
+    )
+    arguments = _arguments(call, pairing) if call.call.problem is None else None
+    return el("div", head, arguments, class_=f"judged {role}")
+
+
+def _arguments(call: CallRecord, pairing: CallPairing | None) -> Element:
+    verdicts = pairing.arguments if pairing is not None else ()
+    judged = {each.argument for each in verdicts}
+    rest = {name: value for name, value in call.arguments.items() if name not in judged}
+    if not verdicts and not rest:
+        return el("p", "no arguments", class_="quiet")
+    unchecked = "not checked" if pairing is not None and pairing.expected_call is not None else ""
+    others = (_argument(name, laid_out(value), why=unchecked) for name, value in rest.items())
+    titles = ("argument", "got", "expected", "why") if verdicts else ("argument", "value", "", "")
+    heads = (el("th", title, scope="col") if title else el("td") for title in titles)
+    body = el("tbody", map(_verdict, verdicts), others)
+    return el("table", el("thead", el("tr", el("td"), heads)), body, class_="arguments")
+
+
+def _verdict(each: ArgumentVerdict) -> Element:
+    status = passed_if(each.holds) if each.holds is not None else None
+    worth = f"{figure(each.score)} of {figure(each.weight)}" if each.weight or each.score else ""
+    why = [each.why, el("small", f"{' · ' if each.why else ''}{worth}") if worth else None]
+    got = laid_out(each.got) if each.given else None
+    return _argument(each.argument, got, status, each.required, each.expected, why)
+
+
+def _argument(
+    name: str,
+    got: str | None,
+    status: Status | None = None,
+    required: bool = False,
+    expected: str = "",
+    why: Node = None,
+) -> Element:
+    must = el("small", " required", title="the run fails without it, whatever the score is") if required else None
+    return el(
+        "tr",
+        el("td", status.sign if status is not None else "·", class_="sign"),
+        el("th", name, must, scope="row"),
+        el("td", long_text(got) if got is not None else el("em", "not given")),
+        el("td", el("code", expected) if expected else None),
+        el("td", why, class_="why"),
+        class_=status.role if status is not None else None,
+    )
+
+
+# Two runs side by side
+
+
+def _side_head(run: RunResult) -> Iterator[Node]:
+    repeat = f" #{run.repeat + 1}" if run.repeat else ""
+    yield el("strong", f"{run.model}{repeat}")
+    yield " "
+    yield from _result(run)
+    yield el("p", f"{duration_text(run.limited_ms or None)} · {cost_text(run.cost_usd)}", class_="quiet")
+
+
+def _steps(run: RunResult) -> Iterator[tuple[str, Element | None]]:
+    """Yield what was said and done, with the key that the same step of another run has."""
+    for each in run.trajectory.rounds:
+        if each.step is not None and each.step.user:
+            yield "user", _said("user", "user", each.step.user)
+        if each.text.strip():
+            yield "text", _said("model", "model", each.text)
+        for call in each.calls:
+            rows = (_bare_argument(name, laid_out(value)) for name, value in call.arguments.items())
+            arguments = el("table", el("tbody", rows), class_="arguments")
+            head = el("div", sign(None, "→"), el("code", call.tool, class_="tool"), class_="call-head")
+            made = arguments if call.call.problem is None else long_text(call.call.raw or "")
+            result = call.result
+            who = el("small", f"← {result.source}", class_="who") if result is not None else None
+            said = long_text(_pretty(result.content)) if result is not None else None
+            returned = el("div", who, said, class_="returned") if result is not None else None
+            yield f"call {call.tool}", el("div", head, made, returned, class_="call actual")
+
+
+def _bare_argument(name: str, value: str) -> Element:
+    return el("tr", el("td", "·", class_="sign"), el("th", name, scope="row"), el("td", long_text(value)))
+
+
+# JSON in lines
+
+
+class _Numeral(str):
+    """A number of a text, as it is written there."""
+
+
+class _Members(tuple[tuple[str, Any], ...]):
+    """An object of a text, with its members as they are written there."""
+
+
+def laid_out(value: Any, pad: str = "") -> str:
+    """Return a value as JSON, indented where it does not fit a line."""
+    inner = f"{pad}  "
+    if isinstance(value, _Numeral):
+        return str(value)
+    if isinstance(value, (Mapping, _Members)):
+        members = value.items() if isinstance(value, Mapping) else value
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {laid_out(item, inner)}" for name, item in members]
+        begin, end = "{", "}"
+    elif isinstance(value, (list, tuple)):
+        parts = [laid_out(item, inner) for item in value]
+        begin, end = "[", "]"
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    line = f"{begin}{', '.join(parts)}{end}"
+    if len(line) <= _LINE and "\n" not in line:
+        return line
+    between = f",\n{inner}"
+    return f"{begin}\n{inner}{between.join(parts)}\n{pad}{end}"
+
+
+def _pretty(text: str) -> str:
+    """Return the text of a result, laid out where it is JSON on one line; nothing in it is changed."""
+    if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
+        return text
+    try:
+        return laid_out(json.loads(text, parse_int=_Numeral, parse_float=_Numeral, object_pairs_hook=_Members))
+    except (ValueError, RecursionError):
+        return text
