@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.providers.model import MODEL_SIGN, Model, ModelError
 
 if TYPE_CHECKING:
+    from workbench.providers.model import Model
     from workbench.providers.replay import Replays
 
 
@@ -23,6 +23,8 @@ WEAKNESSES = {
 """What the offline model with a planted weakness does, by what stands behind `offline:`."""
 PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
+MODEL_SIGN = "#"
+"""Separates a folder of recordings from the recorded model to choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class BuiltInModels:
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
     """Returns the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
     chosen. An existing path is meant as a whole: names of files, folders and models may contain a `#`."""
+    from workbench.providers.model import ModelError  # the app's first screen needs the names alone
+
     path = name.removeprefix(REPLAY)
     if path == name:
         raise ModelError(f"there is no model {name!r}: there are {', '.join((OFFLINE, *PLANTED))}")
@@ -104,11 +108,8 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
         )
     signs = [at for at, sign in enumerate(path) if sign == MODEL_SIGN]
     try:
-        at = (
-            None
-            if (folder / path).exists()
-            else next((at for at in signs[::-1] if (folder / path[:at]).is_dir()), None)
-        )
+        whole = (folder / path).exists()
+        at = next((at for at in reversed(signs) if (folder / path[:at]).is_dir()), None)
     except OSError as error:
         raise ModelError(f"{folder / path} cannot be read: {error.strerror}") from error
-    return (folder / path, None) if at is None else (folder / path[:at], path[at + 1 :])
+    return (folder / path, None) if whole or at is None else (folder / path[:at], path[at + 1 :])

@@ -22,9 +22,6 @@ from workbench.trajectory.events import (
     Usage,
 )
 
-MODEL_SIGN = "#"
-"""Separates a folder of recordings from the recorded model to choose."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:

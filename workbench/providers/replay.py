@@ -14,7 +14,8 @@ from dataclasses import field
 from pathlib import Path
 
 from workbench.dataclasses import dataclass
-from workbench.providers.model import MODEL_SIGN, AnswerFinished, ModelError, ModelRequest
+from workbench.providers.built_in import MODEL_SIGN
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

@@ -11,8 +11,7 @@ from workbench.analysis.comparison import Cell, CellKey
 from workbench.dataclasses import dataclass
 from workbench.grading.status import WORST_FIRST, worst_of
 from workbench.numerals import counted, duration_text, score_text
-from workbench.providers.built_in import REPLAY
-from workbench.providers.model import MODEL_SIGN
+from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, padded, plain
 from workbench.show.visible import model_label, one_line
