@@ -17,7 +17,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical
 from workbench.dataclasses import dataclass, escape_lone_surrogates
-from workbench.grading.status import NOT_APPLICABLE, Status, Verdict
+from workbench.grading.status import NOT_APPLICABLE, Status, Verdict, disagree
 from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.events import JsonValue, Usage
 from workbench.trajectory.trajectory import Trajectory
@@ -496,12 +496,6 @@ class RunResult:
     def with_status(self, status: Status) -> RunResult:
         """Returns the run with another status."""
         return replace(self, status=status)
-
-
-def disagree(grades: Iterable[Grade]) -> bool:
-    """Returns whether one grader would let the run pass, or warn, and another would fail it."""
-    statuses = {grade.status for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)}
-    return "failed" in statuses and len(statuses) > 1
 
 
 def _reason(issue: Issue) -> str:

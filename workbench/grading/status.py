@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 StatusRole = Literal["passed", "warned", "failed", "error", "muted"]
 """The role that colours a status: in the app that of the theme, elsewhere that of terminals and pages."""
@@ -242,3 +242,16 @@ def counts_of(statuses: Mapping[Status, int]) -> Mapping[Status, int]:
 
 PASS_SCORE = 0.8
 """The score that `dimensions` requires to pass, whatever the suite's thresholds are."""
+
+
+class _Judged(Protocol):
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def status(self) -> Status | None: ...
+
+
+def disagree(grades: Iterable[_Judged]) -> bool:
+    """Return whether one grader would let the run pass, or warn, and another would fail it."""
+    statuses = {grade.status for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)}
+    return Status.FAILED in statuses and len(statuses) > 1

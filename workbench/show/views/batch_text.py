@@ -11,10 +11,10 @@ from typing import Literal
 from workbench.analysis.failures import BASELINE
 from workbench.analysis.gates import Quality
 from workbench.analysis.totals import that_count, totals_by_model
-from workbench.grading.grade import Grade, Issue, RunResult, disagree
+from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
-from workbench.grading.status import Status, passed_if
+from workbench.grading.status import Status, disagree, passed_if
 from workbench.numerals import NOTHING, cost_text, counted, duration_text, score_text
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.forms import LINES_MAX

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.grading.grade import disagree
-from workbench.grading.status import NOT_APPLICABLE, Status
+from workbench.grading.status import NOT_APPLICABLE, Status, disagree
 from workbench.grading.traits import TRAITS
 from workbench.numerals import cost_text, counted, score_text
 from workbench.show.text import Paint

@@ -7,9 +7,9 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
-from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, disagree
+from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
 from workbench.grading.scoring import part_earned
-from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
+from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
 from workbench.numerals import counted, duration_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line, json_rows

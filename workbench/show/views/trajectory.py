@@ -37,11 +37,11 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
-from workbench.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
     from workbench.grading.run_summary import RunSummary
+    from workbench.trajectory.trajectory import Trajectory
 
 
 _UNTIMED: Mapping[ResultSource, str] = {

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
-from workbench.grading.grade import Grade, Metric, disagree, reason_of
+from workbench.grading.grade import Grade, Metric, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
+from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
 from workbench.numerals import counted, duration_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from workbench.dataclasses import dataclass
-from workbench.grading.grade import disagree
+from workbench.grading.status import disagree
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line

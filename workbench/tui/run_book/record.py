@@ -22,10 +22,10 @@ from workbench.config.secrets import NO_SECRETS, Finder
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_question
 from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
-from workbench.grading.grade import RunResult, disagree
+from workbench.grading.grade import RunResult
 from workbench.grading.packed import pickled
 from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.grading.status import Status
+from workbench.grading.status import Status, disagree
 from workbench.show.spans import Message
 from workbench.show.views.run_grade import expected_of
 from workbench.show.views.run_view import RunView
