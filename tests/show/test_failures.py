@@ -27,11 +27,11 @@ def test_the_summary_names_cause_count_subject_and_advice() -> None:
     assert list(failure_lines(some().numbers, Paint(False))) == [
         "",
         "Failures by cause: 2 of 3 graded runs",
-        "  wrong tool            1 run  weather, but forecast was called 1×",
-        "      → tell weather and forecast apart: say in both descriptions when to use which",
-        "  wrong argument        1 run  weather.city 1×",
-        "      → describe the values of weather.city with an example, or list them as enum in the schema",
-        "  expected and called: weather → forecast 1×",
+        "wrong tool      1 run  weather, but forecast was called 1×",
+        "    → tell weather and forecast apart: say in both descriptions when to use which",
+        "wrong argument  1 run  weather.city 1×",
+        "    → describe the values of weather.city with an example, or list them as enum in the schema",
+        "expected and called: weather → forecast 1×",
     ]
 
 
@@ -46,9 +46,9 @@ def test_where_nothing_failed_nothing_is_said() -> None:
 
 def test_all_of_it_as_text_names_every_run_and_is_safe_to_show() -> None:
     text = failures_text(some(), {"suite.toml": "Suite"})
-    assert "wrong tool: 1 run of 1 case\n" in text
-    assert '      weather.city: expected "Oslo", got "\\u001b[31mRome" (not equal)\n' in text
-    assert "  weather → weather  2\n" in text
+    assert " wrong tool  1 run\n" in text
+    assert '     weather.city: expected "Oslo", got "\\u001b[31mRome" (not equal)\n' in text
+    assert " expected  forecast  weather\n weather          1        2\n" in text
     assert "\x1b" not in text
 
 

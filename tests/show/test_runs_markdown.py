@@ -82,7 +82,8 @@ def test_the_verdict_is_first_and_a_failure_says_what_was_expected_and_made() ->
     report = report_on(result(Status.PASSED, 1.0), failed, cases={"wrong": case}, lines={"wrong": 7})
     text = read(report)
     assert text.startswith("## ✗ Not everything passed\n\n1 of 2 cases passed")
-    (models, cases) = tables(text)
+    (models, causes, cases) = tables(text)
+    assert causes[1][0] == "wrong argument"
     assert models[1][:4] == ["offline", "1", "0", "100.0%"]
     assert [row[0] for row in cases[1:]] == ["✓", "✗"]
     assert "<details><summary>✗ 0.25 <code>Wrong</code>" in text

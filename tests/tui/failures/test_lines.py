@@ -10,10 +10,10 @@ from tests.grading.cases import call, case_of
 from workbench.analysis.failures import confusion_of
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.show.spans import cells, plain
+from workbench.show.views.failures import ConfusionTable, RunNames
 from workbench.suite.model import Case
 from workbench.suite.suite_file import load_suite
-from workbench.tui.failures.lines import ConfusionTable, detail_lines, row_line
-from workbench.tui.failures.state import FailureList
+from workbench.tui.failures.state import FailureList, detail_lines, row_line
 from workbench.tui.run_book.record import RunRecord
 
 SUITE = """
@@ -150,7 +150,8 @@ def test_beside_a_run_stand_all_its_causes(tmp_path: Path) -> None:
 
 def test_where_there_is_little_room_the_case_gives_way_and_the_model_stays(tmp_path: Path) -> None:
     state = failures_in(tmp_path)
-    state.suite_names = {state.failures.runs[0].result.suite: "Weather", "elsewhere.toml": "Elsewhere"}
+    suites = {state.failures.runs[0].result.suite: "Weather", "elsewhere.toml": "Elsewhere"}
+    state.names = RunNames(suites, with_suite=True, with_model=state.names.with_model)
     assert shown(state, 24)[3] == "    Weather › Oslo  two"
     assert shown(state, 18)[3] == "    Weather…  two"
     assert shown(state, 24)[5] == "    Weather › Mail  one", "the other main cause goes first"

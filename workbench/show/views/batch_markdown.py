@@ -15,6 +15,7 @@ from workbench.show.text import Paint
 from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import baseline_markdown
 from workbench.show.views.cases import repeats_lines
+from workbench.show.views.failures import causes_table
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
 from workbench.show.views.runs_report import RunsReport, ShownCase
@@ -106,10 +107,8 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield f"\n### {sign} Demands\n\n" + _items(report.secrets.redact(line.strip()) for line in gates)
     if report.against is not None:
         yield from baseline_markdown(report.against, report.secrets.redact)
-    causes = report.failures.groups
-    if causes:
-        shown = (f"{each.cause}: {counted(len(each.indices), 'run')}. To do: {each.advice}" for each in causes)
-        yield "\n### Why\n\n" + _items(report.secrets.redact(line) for line in shown)
+    if causes := report.secrets.redacted(report.failures).groups:
+        yield f"\n### Why\n\n{document_table(causes_table(causes))}\n"
 
 
 def _totals_line(report: RunsReport) -> str:

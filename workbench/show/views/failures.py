@@ -1,105 +1,286 @@
-"""Failed runs by cause as lines."""
+"""Failed runs by cause: how many, what to do about each, and which tools were called for which."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from rich.cells import cell_len
 
 from workbench.analysis.failures import (
     ADVICE,
     CauseGroup,
     CauseNumbers,
+    Confusion,
     FailedRun,
     FailureNumbers,
     Failures,
     Pair,
     Symptom,
 )
-from workbench.numerals import counted
-from workbench.show.text import Paint
-from workbench.show.views.batch_text import run_title
+from workbench.dataclasses import dataclass
+from workbench.numerals import counted, score_text
+from workbench.show.doc import Column, Table, Value, words
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import (
+    ELLIPSIS,
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    cut,
+    cut_line,
+    cut_middle,
+    heading,
+    padded,
+    paragraph,
+    plain,
+    spread,
+    wrap,
+    wrap_line,
+)
+from workbench.show.text import Paint, table_lines
 from workbench.show.visible import one_line
 
 MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary names."""
 
-NO_CALL = "no call"
-NOT_EXPECTED = "not expected"
-_CAUSE_WIDTH = 20
+MAX_EXAMPLES = 5
+"""The number of different examples shown with a cause's advice. The list has all runs."""
+
+MAX_EXAMPLES_FROM = 200
+"""Runs that are searched for examples on every cursor movement."""
+
+MAX_RUNS_OF_EXAMPLE = 6
+"""Runs that are named if the same went wrong in several."""
+
+MAX_SUBJECTS = 20
+
+WIDEST_NAME = 32
+"""The maximum width of a tool's name in the table of tools."""
+
+NO_CALL, NOT_EXPECTED = "no call", "not expected"
+_GAP = 2
+_COPIED_CELLS = 120
+"""The width of a copied text, in which only prose is wrapped."""
 
 
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
-    """Yields a summary: each cause with its frequency, what it concerns most and what to do first; nothing when nothing
+    """Yield a summary: each cause with its frequency, what it concerns most and what to do first; nothing when nothing
     failed."""
     if not failures.failed:
         return
     yield ""
     yield paint(f"Failures by cause: {failures.failed:,} of {counted(failures.graded, 'graded run')}", "strong")
-    for group in failures.groups:
-        concerned = f"  {concerned_text(group, 1)}" if group.subjects else ""
-        yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'failed')}  {often(group)}{one_line(concerned)}"
-        if with_advice:
-            yield paint(f"      → {one_line(group.advice)}", "muted")
+    yield from table_lines(causes_table(failures.groups, with_advice=with_advice), sys.maxsize, paint)
     if mixed_up := failures.confusion.mixed_up:
-        pairs = ", ".join(f"{pair_text(pair)} {count:,}×" for pair, count in mixed_up[:MIXED_UP_MAX])
+        named = [f"{_pair_text(pair)} {count:,}×" for pair, count in mixed_up[:MIXED_UP_MAX]]
         more = len(mixed_up) - MIXED_UP_MAX
-        yield f"  expected and called: {pairs}" + (f", and {counted(more, 'other')}" if more > 0 else "")
+        yield f"expected and called: {', '.join(named)}" + (f", and {counted(more, 'other')}" if more > 0 else "")
+
+
+def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) -> Table[CauseNumbers]:
+    """Return the causes as rows, each with its advice as a note."""
+    columns: list[Column[CauseNumbers]] = [
+        Column("cause", lambda group: words(group.cause, "failed")),
+        Column("runs", lambda group: words(often(group))),
+        Column("concerns", lambda group: words(_concerned(group))),
+    ]
+    return Table(columns, groups, _advice_note if with_advice else None)
+
+
+def _advice_note(group: CauseNumbers) -> Value:
+    return words(one_line(f"→ {group.advice}"), "muted")
+
+
+def _pair_text(pair: Pair) -> str:
+    expected, called = pair
+    return one_line(f"{expected or NOT_EXPECTED} → {called or NO_CALL}")
 
 
 def often(group: CauseNumbers) -> str:
-    """Returns `3 runs, the main cause of 2`, `2 runs, beside another cause`."""
+    """Return `3 runs, the main cause of 2`, `2 runs, beside another cause`."""
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
     return f"{runs}, the main cause of {main:,}" if main else f"{runs}, never the main cause"
 
 
-def concerned_text(group: CauseNumbers | CauseGroup, most: int) -> str:
-    """Returns the tools and parameters that a cause concerns most, and how many others there are."""
-    named = ", ".join(f"{subject} {count:,}×" for subject, count in group.subjects[:most])
-    more = len(group.subjects) - most
-    return f"{named}, and {counted(more, 'other')}" if more > 0 else named
-
-
-def pair_text(pair: Pair) -> str:
-    """Returns `get_weather → no call`."""
-    expected, called = pair
-    return one_line(f"{expected or NOT_EXPECTED} → {called or NO_CALL}")
+def _concerned(group: CauseNumbers) -> str:
+    """Return the tool or parameter that a cause concerns most, and how many others there are."""
+    if not group.subjects:
+        return ""
+    (subject, count), *others = group.subjects
+    more = f", and {counted(len(others), 'other')}" if others else ""
+    return one_line(f"{subject} {count:,}×{more}")
 
 
 def symptom_text(symptom: Symptom) -> str:
-    """Returns `set_lights.brightness: expected 5..40, got 60 (outside)`, with the parts that exist."""
+    """Return `set_lights.brightness: expected 5..40, got 60 (outside)`, with the parts that exist."""
     facts = (("expected", symptom.expected), ("got", symptom.got))
     parts = ", ".join(f"{word} {what}" for word, what in facts if what is not None)
     subject = str(symptom.subject) if symptom.subject is not None else ""
     return one_line(": ".join(filter(None, (subject, parts))) + (f" ({symptom.remark})" if symptom.remark else ""))
 
 
-def failures_text(failures: Failures, suite_names: Mapping[str, str]) -> str:
-    """Returns everything about the failures as plain text: causes with meaning and advice, runs, the confusion
-    table."""
-    lines = [f"{len(failures.runs):,} of {counted(failures.graded, 'graded run')} failed"]
+@dataclass(frozen=True, slots=True)
+class RunNames:
+    """How failed runs are named: with their suites, by path, and their models where there are several."""
+
+    suites: Mapping[str, str]
+    with_suite: bool = True
+    with_model: bool = True
+
+    def case(self, run: FailedRun) -> str:
+        """Return the case of a run."""
+        result = run.result
+        suite = self.suites.get(result.suite, Path(result.suite).stem)
+        return one_line(f"{suite} › {result.case_name}" if self.with_suite else result.case_name)
+
+    def which(self, run: FailedRun) -> str:
+        """Return what tells a run from others of its case: the model and the repeat."""
+        model = f"  {one_line(run.result.model)}" if self.with_model else ""
+        return f"{model} #{run.result.repeat + 1}" if run.result.repeat else model
+
+
+def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
+    """Return everything about the failures as plain text: causes with advice, all runs, the confusion table."""
+    names = RunNames(suites)
+    lines: list[Line] = [(Span(f"{len(failures.runs):,} of {counted(failures.graded, 'graded run')} failed"),)]
     for group in failures.groups:
-        lines += [
-            "",
-            f"{group.cause}: {often(group.numbers)} of {counted(group.cases, 'case')}",
-            f"  {advice_text(group)}",
-        ]
-        if group.subjects:
-            lines.append(f"  concerned: {concerned_text(group, len(group.subjects))}")
+        lines += [EMPTY, *cause_lines(group, _COPIED_CELLS), EMPTY]
         for run in group.runs:
-            lines.append(f"  {failed_title(run, suite_names)}")
-            lines += [f"      {symptom_text(symptom)}" for symptom in run.symptoms_of(group.cause)]
-    lines += ["", "expected → called, over all graded runs"]
-    counts = sorted(failures.confusion.counts.items(), key=lambda entry: (entry[0][0] or "~", -entry[1]))
-    lines += [f"  {pair_text(pair)}  {count:,}" for pair, count in counts]
-    return "\n".join(map(one_line, lines)) + "\n"
+            lines.append((Span(f"   {names.case(run)}{names.which(run)}"),))
+            lines += ((Span(f"     {symptom_text(each)}"),) for each in run.symptoms_of(group.cause))
+    table = ConfusionTable(failures.confusion)
+    lines += [EMPTY, heading("Expected and called, over all graded runs"), *table.lines(sys.maxsize, 0)]
+    return "".join(f"{plain(line).rstrip()}\n" for line in lines)
 
 
-def failed_title(run: FailedRun, suite_names: Mapping[str, str]) -> str:
-    """Returns a failed run on one line: suite, case, repeat, model."""
-    return f"{run_title(run.result, suite_names)}  {one_line(run.result.model)}"
+def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
+    """Yield what a cause means, what to do about it, and the tools and parameters that it concerns."""
+    yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
+    yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
+    yield EMPTY
+    yield from _advice(group.advice, width)
+    if group.subjects:
+        yield EMPTY
+        yield heading("Tools and parameters")
+        names = [(one_line(str(subject)), f"{count:,}") for subject, count in group.subjects[:MAX_SUBJECTS]]
+        needed = max(cell_len(name) + len(count) for name, count in names) + 5
+        for name, count in names:
+            yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
+        if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
+            yield (Span(f"   and {more:,} more", "muted"),)
 
 
-def advice_text(group: CauseGroup) -> str:
-    """Return the meaning of a cause and what to do about it, in one paragraph."""
-    return f"{ADVICE[group.cause].meaning} {group.advice[:1].upper()}{group.advice[1:]}."
+def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
+    """Yield the symptoms of some runs. Runs of a case with equal symptoms are combined."""
+    yield heading("Examples")
+    alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
+    for run in group.runs[:MAX_EXAMPLES_FROM]:
+        symptoms = tuple(run.symptoms_of(group.cause))
+        alike.setdefault((names.case(run), symptoms), []).append(names.which(run).strip())
+    for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
+        shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]] if len(which) > 1 else which
+        more = f", {ELLIPSIS}" if len(which) > MAX_RUNS_OF_EXAMPLE else ""
+        text = f"{title}  {', '.join(shown)}{more}".rstrip()
+        yield from wrap_line((Span("   "), Span(text, "strong")), width, hang=3)
+        for symptom in symptoms:
+            yield from _symptom(symptom, width)
+
+
+def run_lines(run: FailedRun, names: RunNames, width: int) -> Iterator[Line]:
+    """Yield the causes of a run with their symptoms, and what to do."""
+    result = run.result
+    graded = f"  {result.grade.grader} {score_text(result.score, '')}" if result.grade is not None else ""
+    title = Span(names.case(run) + names.which(run), "strong")
+    yield from wrap_line((Span(f" {GLYPHS.failed} ", "failed"), title, Span(graded, "muted")), width, hang=3)
+    for cause in run.causes:
+        yield EMPTY
+        also = "  the main cause" if cause == run.main and len(run.causes) > 1 else ""
+        yield cut_line((Span(f" {cause}", "failed"), Span(also, "muted")), width)
+        for symptom in run.symptoms_of(cause):
+            yield from _symptom(symptom, width)
+    yield EMPTY
+    yield from _advice(run.advice, width)
+
+
+def _advice(text: str, width: int) -> Iterator[Line]:
+    yield heading("What to do")
+    yield from paragraph(f"{text[:1].upper()}{text[1:]}.", width)
+
+
+def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
+    facts: list[tuple[str, str, Role]] = []
+    if symptom.subject is not None:
+        facts.append(("", str(symptom.subject), "tool"))
+    if symptom.remark:
+        facts.append(("", symptom.remark, "text"))
+    facts += [
+        (f"{word} ", text, "muted")
+        for word, text in (("expected", symptom.expected), ("got     ", symptom.got))
+        if text is not None
+    ]
+    for word, text, role in facts:
+        first, *rest = wrap(one_line(text), max(width - 5 - len(word), 10))
+        yield (Span(f"     {word}", "muted"), Span(first, role))
+        for row in rest:
+            yield (Span(" " * (5 + len(word))), Span(row, role))
+
+
+class ConfusionTable:
+    """Expected tools as rows, called tools as columns."""
+
+    def __init__(self, confusion: Confusion) -> None:
+        self._counts = confusion.counts
+        self._rows, self._columns = confusion.rows, confusion.columns
+        self._names = [_name(row, NOT_EXPECTED) for row in self._rows]
+        self._heads = [_name(column, NO_CALL) for column in self._columns]
+
+    def last_first(self, width: int) -> int:
+        """Return the first column to show so that the last one is visible, 0 if all fit."""
+        room = width - self._side(width) - 1
+        first = len(self._heads)
+        while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:
+            first -= 1
+        return min(first, max(len(self._heads) - 1, 0))
+
+    def lines(self, width: int, first: int) -> list[Line]:
+        """Return the table from column `first` on, with as many columns as fit and at least one."""
+        side, columns, heads = self._side(width), self._columns, self._heads
+        shown = self._shown(width - side - 1, first)
+        widest = max(width - side - 1 - _GAP, 1)
+        lines: list[Line] = []
+        if len(shown) < len(columns):
+            numbers = f"column {first + 1}" if len(shown) == 1 else f"columns {first + 1} to {shown.stop}"
+            scroll = f"{GLYPHS.result} {GLYPHS.call} scroll"
+            lines.append((Span(cut(f" {numbers} of {len(columns)} {GLYPHS.dot} {scroll}", width), "muted"),))
+        head = [Span(f" {padded('expected', side)}", "muted")]
+        head += [Span(f"  {cut_middle(heads[at], widest)}", "heading" if columns[at] else "warned") for at in shown]
+        lines.append(tuple(head))
+        for row, name in zip(self._rows, self._names, strict=True):
+            spans = [Span(f" {padded(cut_middle(name, side), side)}", "tool" if row else "warned")]
+            for at in shown:
+                count = self._counts.get((row, columns[at]), 0)
+                role: Role = "muted" if not count else "passed" if row == columns[at] else "failed" if row else "warned"
+                text = f"{count:,}" if count else GLYPHS.dot
+                spans.append(Span(f"  {text:>{min(cell_len(heads[at]), widest)}}", role))
+            lines.append(tuple(spans))
+        return lines
+
+    def _shown(self, room: int, first: int) -> range:
+        stop = first
+        while stop < len(self._heads) and (room := room - cell_len(self._heads[stop]) - _GAP) >= 0:
+            stop += 1
+        return range(first, min(max(stop, first + 1), len(self._heads)))
+
+    def _side(self, width: int) -> int:
+        """Return the width of the first column."""
+        return min(max(map(cell_len, (*self._names, "expected"))), max(width // 2 - _GAP, 8))
+
+
+def _name(tool: str | None, otherwise: str) -> str:
+    return cut_middle(one_line(tool), WIDEST_NAME) if tool is not None else otherwise

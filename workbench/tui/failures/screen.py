@@ -12,21 +12,20 @@ from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span
+from workbench.show.views.failures import ConfusionTable
 from workbench.show.visible import one_line
-from workbench.tui.failures.lines import ConfusionTable, detail_lines, list_message, row_line
-from workbench.tui.failures.state import FailureList
+from workbench.tui.failures.state import FailureList, detail_lines, list_message, row_line
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.record import RunRecord
-from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.failures import Cause
     from workbench.authoring.open_suite import OpenSuite
     from workbench.tui.failures.state import RowKey
+    from workbench.tui.run_book.record import RunRecord
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -49,7 +48,7 @@ class FailureDetail(Detail):
         self.post_message(self.Sideways(1))
 
 
-class FailuresScreen(ListScreen[RunRecord, FailureList]):
+class FailuresScreen(ListScreen["RunRecord", FailureList]):
     """The failures as of opening. Closes with the run to go to."""
 
     LIST_SHARES = (0.3, 0.5)
@@ -177,6 +176,8 @@ class Failures:
         def go(run: RunRecord | None) -> None:
             self._folded[place], self._row = state.folded, state.selected.key if state.selected else None
             if run is not None:
+                from workbench.tui.tree.selection import go_to_run  # on use: the screen needs no tree
+
                 go_to_run(self._selection, self._stage.main, self._stage, run)
 
         self._stage.show(FailuresScreen(self._stage, state, place), go)

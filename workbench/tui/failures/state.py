@@ -1,16 +1,33 @@
-"""The state of the screen of failures: causes, their runs, a filter and a cursor."""
+"""The state of the screen of failures: causes, their runs, a filter and a cursor; and its lines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.analysis.failures import Cause, CauseGroup, FailedRun, Failures, failures_of
-from workbench.show.views.failures import failures_text
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Message,
+    Role,
+    Span,
+    cells,
+    cut_line,
+    cut_middle,
+    heading,
+    paragraph,
+    spread,
+)
+from workbench.show.views.failures import ConfusionTable, RunNames, cause_lines, example_lines, failures_text, run_lines
 from workbench.tui.kit.rows import FoldingState
-from workbench.tui.run_book.record import RunRecord
+
+if TYPE_CHECKING:
+    from workbench.tui.run_book.record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
 """Identifies a row across openings of the screen: its kind, cause and run id."""
@@ -42,8 +59,9 @@ class FailureList(FoldingState[FailureRow]):
         # The state at this moment; runs may be regraded meanwhile.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
         self.failures: Failures = failures_of(())
-        self.suite_names = {str(path): name for path, name in suite_names.items()}
-        self.several_models = len({record.model for record, _ in done}) > 1
+        several_models = len({record.model for record, _ in done}) > 1
+        suites = {str(path): name for path, name in suite_names.items()}
+        self.names = RunNames(suites, with_suite=len(suites) > 1, with_model=several_models)
         self.under_way = len(records) - len(done)
         """The number of runs that were active when this was created."""
 
@@ -54,10 +72,6 @@ class FailureList(FoldingState[FailureRow]):
         self.failures = failures_of((result, case) for result, case in read if result is not None)
         self._unread = []
         self._rebuild()
-
-    @property
-    def several_suites(self) -> bool:
-        return len(self.suite_names) > 1
 
     @property
     def record(self) -> RunRecord | None:
@@ -77,7 +91,7 @@ class FailureList(FoldingState[FailureRow]):
 
     def as_text(self) -> str:
         """Return everything as text, for copying."""
-        return failures_text(self.failures, self.suite_names)
+        return failures_text(self.failures, self.names.suites)
 
     def _key(self, row: FailureRow) -> RowKey:
         return row.key
@@ -101,5 +115,53 @@ class FailureList(FoldingState[FailureRow]):
     def _text_of(self, run: FailedRun) -> str:
         result = run.result
         subjects = " ".join(str(symptom.subject or "") for symptom in run.symptoms)
-        suite = self.suite_names.get(result.suite, "")
+        suite = self.names.suites.get(result.suite, "")
         return f"{suite} {result.case_name} {result.case_id} {result.model} {subjects}"
+
+
+MIN_NAME_CELLS = 8
+"""The minimum of a case's name in the list, however long the model's name is."""
+
+_NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
+
+
+def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
+    """Return one row of the list."""
+    if row.group is None:
+        return cut_line((Span("Expected and called", "strong"), Span("  all graded runs", "muted")), width)
+    if row.run is None:
+        total = len(row.group.runs)
+        fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
+        count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
+        return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
+    run, main = row.run, row.run.main == row.group.cause
+    role: Role = "text" if main else "muted"  # dimmed, since its main cause is a different one
+    name, rest = state.names.case(run), Span(state.names.which(run), role)
+    also: Line = EMPTY if main else (Span(f"  {run.main}", "muted"),)
+    if cells((Span(f"    {name}"), rest, *also)) > width:
+        also = EMPTY
+    # The case's name is cut first, because model and repeat identify the run.
+    room = max(width - 4 - cells((rest, *also)), MIN_NAME_CELLS)
+    return spread((Span("    "), Span(cut_middle(name, room), role), rest), also, width)
+
+
+def list_message(state: FailureList) -> Message:
+    """Return the message of an empty list."""
+    return _NOTHING_FITS if state.filter else ()
+
+
+def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
+    """Return everything about the cause or run of a row, and the confusion table from column `first` on."""
+    over = f"  over all {counted(state.failures.graded, 'graded run')}"
+    if row.run is not None:
+        lines = list(run_lines(row.run, state.names, width))
+    elif row.group is not None:
+        lines = [*cause_lines(row.group, width), EMPTY, *example_lines(row.group, state.names, width)]
+    else:
+        over = ""
+        graded = f"Over {counted(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
+        lines = paragraph(
+            f"{graded} one's place stands in its column. Cases that say nothing about calls are left out.", width
+        )
+    title = cut_line((*heading("Expected and called"), Span(over, "muted")), width)
+    return [*lines, EMPTY, title, *table.lines(width, first)]
