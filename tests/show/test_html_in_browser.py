@@ -65,7 +65,7 @@ def test_the_verdict_comes_first_and_every_model_has_its_totals(browser: Browser
     browser.open(address)
     assert browser.run("document.querySelector('h1').textContent") == "✗3 of 6 cases failed"
     assert browser.run("[...document.querySelectorAll('.totals thead th')].map((each) => each.textContent)") == [
-        *("", "careful", "hasty <i>")
+        *("totals", "careful", "hasty <i>")
     ]
     browser.until("document.querySelectorAll('.chart svg[role=img]').length === 3")
     labels = browser.run("[...document.querySelectorAll('.chart svg')].map((each) => each.getAttribute('aria-label'))")

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.doc import Row, Table, Value
 from workbench.show.visible import visible
 
 MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
@@ -19,8 +18,11 @@ MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
 Node: TypeAlias = "Element | str | Iterable[Node] | None"
 
 
-_FOREIGN = ("title", "aria-label")
+_FOREIGN = frozenset({"title", "aria-label"})
 """Attributes that may hold foreign text."""
+
+Redact: TypeAlias = Callable[[str], str]
+"""Takes secrets out of a text."""
 
 
 class Element(NamedTuple):
@@ -28,57 +30,57 @@ class Element(NamedTuple):
 
     name: str
     attributes: Mapping[str, str]
-    children: tuple[Node, ...]
+    children: tuple[Element | str, ...]
 
 
 def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
     """Return an element. Attributes are named as in `class_`, `aria_label`; those that are `None` or false are left
     out, true ones are empty."""
-    given = {
-        key.rstrip("_").replace("_", "-"): "" if value is True else str(value)
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    }
-    return Element(name, given, children)
+    given = {}
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            given[_ATTRIBUTES.get(key) or key.replace("_", "-")] = "" if value is True else str(value)
+    return Element(name, given, tuple(flat(children)))
 
 
-def markup(node: Node, redact: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield an element as HTML; `redact` takes secrets out of its texts."""
-    match node:
-        case None:
-            return
-        case str():
-            yield escape(visible(redact(node)))
-        case Element(name, attributes, children):
-            shown = {key: redact(value) if key in _FOREIGN else value for key, value in attributes.items()}
-            given = "".join(f' {key}="{escape(visible(value))}"' for key, value in shown.items())
-            yield f"<{name}{given}>"
-            yield from markup(children, redact)
-            yield f"</{name}>"
-        case _:
-            for child in node:
-                yield from markup(child, redact)
+_ATTRIBUTES = {"class_": "class"}
 
 
-def tree(node: Node, redact: Callable[[str], str] = str) -> Iterator[Any]:
-    """Yield an element as JSON: its name, its attributes and its children; a text as itself."""
-    match node:
-        case None | "":
-            return
-        case str():
-            yield visible(redact(node))
-        case Element(name, attributes, children):
-            shown = {key: redact(value) if key in _FOREIGN else value for key, value in attributes.items()}
-            yield [name, {key: visible(value) for key, value in shown.items()}, *tree(children, redact)]
-        case _:
-            for child in node:
-                yield from tree(child, redact)
+def flat(nodes: Iterable[Node]) -> list[Element | str]:
+    """Return the elements and texts of which something is made."""
+    found: list[Element | str] = []
+    for node in nodes:
+        if isinstance(node, (Element, str)):
+            if node:
+                found.append(node)
+        elif node is not None:
+            found += flat(node)
+    return found
 
 
-def spans(value: Value) -> Iterator[Node]:
-    """Yield a value with its roles."""
-    for text, role in value.spans:
-        yield text if role == "text" else el("span", text, class_=role)
+def markup(node: Element | str, redact: Redact) -> Iterator[str]:
+    """Yield an element as HTML."""
+    if isinstance(node, str):
+        yield escape(visible(redact(node)))
+        return
+    given = (f' {key}="{escape(value)}"' for key, value in _attributes(node, redact).items())
+    yield f"<{node.name}{''.join(given)}>"
+    for child in node.children:
+        yield from markup(child, redact)
+    yield f"</{node.name}>"
+
+
+def tree(node: Element | str, redact: Redact) -> Any:
+    """Return an element as JSON: its name, its attributes and its children; a text as itself."""
+    if isinstance(node, str):
+        return visible(redact(node))
+    return [node.name, _attributes(node, redact), *[tree(child, redact) for child in node.children]]
+
+
+def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
+    if _FOREIGN.isdisjoint(node.attributes):
+        return node.attributes
+    return {name: visible(redact(value)) if name in _FOREIGN else value for name, value in node.attributes.items()}
 
 
 def sign(status: Status | None, other: str = "·") -> Element:
@@ -116,13 +118,6 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[Node]], class_: str | N
 def _row(cells: Iterable[Node]) -> Element:
     first, *others = cells
     return el("tr", el("th", first, scope="row"), (el("td", cell) for cell in others))
-
-
-def document_table(shown: Table[Row], class_: str | None = None) -> Element:
-    """Return a table of a view."""
-    columns = [column for column in shown.columns if not column.passing]
-    rows = ([spans(column.cell(row)) for column in columns] for row in shown.rows)
-    return table([column.name for column in columns], rows, class_)
 
 
 def scrolled(label: str, *children: Node) -> Element:

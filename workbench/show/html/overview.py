@@ -19,7 +19,7 @@ from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import AgainstBaseline, baseline_notes, confirmation_lines
 from workbench.show.views.batch_diff import TONES, counts_text
 from workbench.show.views.comparison_facts import rule_line, totals_rows, troubles
-from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned_text, often
+from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grade_move_kinds import moves_text
 from workbench.show.views.grades import judging_text
@@ -34,7 +34,7 @@ from workbench.suite.files import from_here
 PageKind = Literal["runs", "comparison", "changes"]
 
 _PLAIN = Paint(False)
-_SUITES_MAX, _ERRORS_MAX, _CHANGES_MAX, _SUBJECTS_MAX = 6, 12, 12, 4
+_SUITES_MAX, _ERRORS_MAX, _CHANGES_MAX = 6, 12, 12
 
 
 class Verdict(NamedTuple):
@@ -283,7 +283,7 @@ def _cause(group: CauseNumbers) -> Element:
         href=f"#{urlencode({'cause': group.cause})}",
         title="show only the cases that failed so",
     )
-    subjects = el("p", concerned_text(group, _SUBJECTS_MAX), class_="quiet") if group.subjects else None
+    subjects = el("p", concerned(group), class_="quiet") if group.subjects else None
     return el("li", link, el("p", f"{group.advice}.", class_="advice"), subjects)
 
 
@@ -291,7 +291,7 @@ def _models(shown: Overview) -> Element:
     comparison = shown.comparison
     same = comparison.on_same_cases if shown.kind != "changes" else None
     rows = totals_rows(comparison.totals, comparison.suite_names, len(comparison.rows), same)
-    totals = table(("", *comparison.models), ([name, *values] for name, values in rows), "totals")
+    totals = table(("totals", *comparison.models), ([name, *values] for name, values in rows), "totals")
     pairs = comparison.pairs if shown.kind != "changes" else ()
     tests = [sentence for pair in pairs for sentence in pair.found.sentences(pair.first, pair.second)]
     if rule := rule_line(comparison.repeat_rules):

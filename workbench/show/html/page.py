@@ -20,7 +20,7 @@ from typing import Literal
 
 from workbench.dataclasses import json_text
 from workbench.grading.status import Status
-from workbench.show.html.elements import Node, el, markup
+from workbench.show.html.elements import Node, el, flat, markup
 from workbench.show.html.records import PageCase, PageFacts, PageHead
 from workbench.show.html.run import page_run
 from workbench.show.views.runs_report import ShownRun, TextRedactor
@@ -61,16 +61,24 @@ def page_pieces(
     all pages."""
     yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
     yield '<main class="page">\n'
-    yield from markup(overview, redactor.redact)
+    for each in flat(overview):
+        yield from markup(each, redactor.redact)
     # Some viewers of artifacts let no script run.
     note = el("p", "Cases and runs are shown by the script of this page, which does not run here.")
-    yield from markup([el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")])
+    for each in (el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")):
+        yield from markup(each, str)
     yield "</main>\n"
     yield from _block("head", [_record(head, redactor)])
     yield from _blocks("cases", (_record(case, redactor) for case in cases), _BLOCK_FACTS)
     yield from _blocks("facts", (_record(each, redactor) for each in facts), _BLOCK_FACTS)
-    yield from _blocks("runs", (json_text(page_run(run, redactor.redact)) for run in runs), _BLOCK_RUNS)
+    yield from _blocks("runs", (_run(run, redactor) for run in runs), _BLOCK_RUNS)
     yield f"<script>{_script()}</script>\n</body>\n</html>\n"
+
+
+def _run(run: ShownRun, redactor: TextRedactor) -> str:
+    """Return a run as JSON. It holds no secrets, but texts that are made of several of its texts may."""
+    text = json_text(page_run(run, str))
+    return json_text(page_run(run, redactor.redact)) if redactor.may_be_in_json(text) else text
 
 
 def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.expectations import Expectation, Expectations, expectations_of
@@ -18,8 +18,10 @@ from workbench.numerals import NOTHING, cost_text, counted, duration_text, figur
 from workbench.show.html.elements import (
     Element,
     Node,
+    Redact,
     badge,
     el,
+    flat,
     fold,
     items,
     long_text,
@@ -48,13 +50,13 @@ _ENDINGS = ("answered", "steps done", "decided")
 """How runs end that nothing cut short."""
 
 
-def page_run(run: ShownRun, redact: Callable[[str], str] = str) -> dict[str, Any]:
+def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
     """Return a run for the script: `view` is all of it; `head` and `steps` are for two runs side by side, each step
     with the key by which it belongs to a step of the other run."""
     expected = expectations_of(run.case, run.result.grading) if run.case is not None else Expectations()
-    (view,) = tree(_run(run.result, expected), redact)
-    steps = [{"key": key, "view": next(tree(node, redact))} for key, node in _steps(run.result)]
-    return {"view": view, "head": list(tree(_side_head(run.result), redact)), "steps": steps}
+    head = [tree(node, redact) for node in flat(_side_head(run.result))]
+    steps = [{"key": key, "view": tree(step, redact)} for key, step in _steps(run.result)]
+    return {"view": tree(_run(run.result, expected), redact), "head": head, "steps": steps}
 
 
 def _run(run: RunResult, expected: Expectations) -> Element:
@@ -106,21 +108,22 @@ def _tab(at: int, grade: Grade) -> Element:
     return el("button", name, el("b", value), type="button", class_=f"tab {role}", aria_pressed=pressed, data_tab=at)
 
 
-def _by_grade(views: Sequence[Node]) -> Iterator[Node]:
+def _by_grade(views: Sequence[Sequence[Element]]) -> Iterator[Element]:
     """Yield what each grade makes of something, equal ones once."""
-    found: dict[str, tuple[list[int], Node]] = {}
-    for at, view in enumerate(views):
-        found.setdefault(repr(view), ([], view))[0].append(at)
-    if len(found) == 1:
-        yield views[0]
-        return
-    for numbers, view in found.values():
-        yield el("div", view, data_grade=" ".join(map(str, numbers)), hidden=0 not in numbers)
+    distinct: list[Sequence[Element]] = []
+    for view in views:
+        if view not in distinct:
+            distinct.append(view)
+    for view in distinct:
+        numbers = [at for at, other in enumerate(views) if other == view]
+        if len(distinct) == 1:
+            yield from view
+        else:
+            yield el("div", view, data_grade=" ".join(map(str, numbers)), hidden=0 not in numbers)
 
 
 def _graded(run: RunResult) -> Element:
-    views = [_grade(grade, run.grading) for grade in run.grades]
-    return el("div", _by_grade(views) if views else None, class_="graded")
+    return el("div", _by_grade([[_grade(grade, run.grading)] for grade in run.grades]), class_="graded")
 
 
 def _grade(grade: Grade, grading: Grading) -> Element:
@@ -248,7 +251,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield _said("system", "system prompt of the step", system, is_folded=True)
         yield from _round(each, run, expected, at)
         at += len(each.calls)
-    yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades] or [None])
+    yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades])
     if trajectory.finish is not None and trajectory.finish.reason not in _ENDINGS:
         yield el("p", f"■ ended: {trajectory.finish.reason}", class_="ending")
     if run.error is not None:
@@ -293,6 +296,10 @@ def _said(kind: str, who: str, text: str | None, *, is_folded: bool = False) -> 
         return None
     if is_folded and len(text) > _FOLDED:
         return fold(kind, who, long_text(text))
+    return _words(kind, who, text)
+
+
+def _words(kind: str, who: str, text: str) -> Element:
     return el("div", el("small", who, class_="who"), long_text(text), class_=f"said {kind}")
 
 
@@ -306,7 +313,7 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
 
 
 def _call(call: CallRecord, pairings: Sequence[CallPairing | None], expected: Expectations) -> Element:
-    parts: list[Node] = [*_by_grade([_judged(call, pairing, expected) for pairing in pairings])]
+    parts: list[Node] = [*_by_grade([[_judged(call, pairing, expected)] for pairing in pairings])]
     if call.call.problem is not None:
         parts += [
             el("p", f"{Status.FAILED.sign} the arguments are no JSON object: {call.call.problem}", class_="failed"),
@@ -408,13 +415,13 @@ def _side_head(run: RunResult) -> Iterator[Node]:
     yield el("p", f"{duration_text(run.limited_ms or None)} · {cost_text(run.cost_usd)}", class_="quiet")
 
 
-def _steps(run: RunResult) -> Iterator[tuple[str, Element | None]]:
+def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
     """Yield what was said and done, with the key that the same step of another run has."""
     for each in run.trajectory.rounds:
         if each.step is not None and each.step.user:
-            yield "user", _said("user", "user", each.step.user)
+            yield "user", _words("user", "user", each.step.user)
         if each.text.strip():
-            yield "text", _said("model", "model", each.text)
+            yield "text", _words("model", "model", each.text)
         for call in each.calls:
             rows = (_bare_argument(name, laid_out(value)) for name, value in call.arguments.items())
             arguments = el("table", el("tbody", rows), class_="arguments")

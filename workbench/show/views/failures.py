@@ -86,7 +86,7 @@ def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) ->
     columns: list[Column[CauseNumbers]] = [
         Column("cause", lambda group: words(group.cause, "failed")),
         Column("runs", lambda group: words(often(group))),
-        Column("concerns", lambda group: words(_concerned(group))),
+        Column("concerns", lambda group: words(concerned(group))),
     ]
     return Table(columns, groups, _advice_note if with_advice else None)
 
@@ -108,7 +108,7 @@ def often(group: CauseNumbers) -> str:
     return f"{runs}, the main cause of {main:,}" if main else f"{runs}, never the main cause"
 
 
-def _concerned(group: CauseNumbers) -> str:
+def concerned(group: CauseNumbers) -> str:
     """Return the tool or parameter that a cause concerns most, and how many others there are."""
     if not group.subjects:
         return ""
