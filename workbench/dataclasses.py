@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +31,7 @@ from typing import (
 )
 
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
+from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,7 +209,7 @@ class Most(NamedTuple):
 Milliseconds: TypeAlias = Annotated[float, Most(MAX_MILLISECONDS)]
 Tokens: TypeAlias = Annotated[int, Most(MAX_TOKENS)]
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from rapidfuzz import fuzz
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_OFFERED_TOOLS, MAX_SCHEMA_PARAMETERS
+from workbench.startup import late_pattern
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
@@ -132,10 +132,10 @@ SHOWN_CHARACTERS = 80
 ALIKE = 90.0
 """Out of 100: descriptions that differ in a word or two of a sentence reach this (rapidfuzz's token_sort_ratio)."""
 
-ACCEPTED_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+ACCEPTED_NAME = late_pattern(r"[a-zA-Z0-9_-]{1,64}")
 """Names of tools that OpenAI and Anthropic accept. In others, `_` replaces the refused characters."""
 
-ACCEPTED_PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+ACCEPTED_PARAMETER = late_pattern(r"[a-zA-Z0-9_.-]{1,64}")
 """Names of parameters that Anthropic accepts."""
 
 Rule = Literal[
@@ -292,7 +292,7 @@ def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
     return not (own and its)
 
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W_]+")
+_WORD = late_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W_]+")
 _SAME_MEANING = (
     ("get", "fetch", "read", "retrieve", "show", "return"),
     ("find", "search", "query", "lookup"),

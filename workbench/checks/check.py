@@ -531,6 +531,11 @@ class CheckBase(BaseModel):
         return f"| `{cls.form_name}` | {cls.typed} |"
 
 
+# Pydantic evaluates the annotations of all bases anew for each class. It knows by now what is no field, and would take
+# a tenth of a short command for these.
+for _name in CheckBase.__class_vars__:
+    del CheckBase.__annotations__[_name]
+
 CHECK_CLASSES: dict[str, type[CheckBase]] = {}
 """Every check by the name it is written with, in the order of the format's table."""
 

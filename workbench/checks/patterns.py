@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.limits import MAX_PATTERN_ITEMS
+from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
     import regex
@@ -30,13 +31,13 @@ _MANY_TIMES = 10
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
 """Two sets of characters overlap if they share one of these."""
 
-_REPEATED_CHOICE = re.compile(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
+_REPEATED_CHOICE = late_pattern(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
 """A repeated choice such as `(\\w|\\d)+`, whose single characters the parser merges into one set."""
 
 _CLASSES = {
-    "DIGIT": re.compile(r"\d"),
-    "SPACE": re.compile(r"\s"),
-    "WORD": re.compile(r"\w"),
+    "DIGIT": late_pattern(r"\d"),
+    "SPACE": late_pattern(r"\s"),
+    "WORD": late_pattern(r"\w"),
 }
 
 
@@ -304,9 +305,9 @@ _TOKEN = r"""
     | \{ (?: \d+ (?: , \d* )? | , \d* ) \}          # a repetition
     | \{
 """
-_TOKENS = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
-_TOKENS_OF_VERBOSE = re.compile(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
-_VERBOSE = re.compile(r"\(\?[a-z]*x")
+_TOKENS = late_pattern(_TOKEN, re.VERBOSE | re.DOTALL)
+_TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
+_VERBOSE = late_pattern(r"\(\?[a-z]*x")
 
 SpentTime = dict[str, float]
 """The seconds of processor time that the searches for a pattern have taken, by pattern."""
@@ -470,9 +471,6 @@ def _own_characters(operation: str, argument: Any) -> list[str]:
     return [chr(argument[0])] if operation == "RANGE" else []
 
 
-_CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
-
-
 def _is_in(character: str, operation: str, argument: Any) -> bool:
     match operation:
         case "LITERAL":
@@ -481,7 +479,7 @@ def _is_in(character: str, operation: str, argument: Any) -> bool:
             return bool(argument[0] <= ord(character) <= argument[1])
         case "CATEGORY":
             name = str(argument)
-            holds = re.match(_CATEGORIES[name.rsplit("_", 1)[-1]], character) is not None
+            holds = _CLASSES[name.rsplit("_", 1)[-1]].match(character) is not None
             return holds is not ("_NOT_" in name)
         case _:
             return False

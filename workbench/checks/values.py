@@ -15,10 +15,12 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-_REFERENCE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
+from workbench.startup import late_pattern
+
+_REFERENCE = late_pattern(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 _NAME = r"[^\W\d]\w*"
-_MODULE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
-_FUNCTION = re.compile(rf"{_MODULE.pattern}:{_NAME}")
+_MODULE = late_pattern(rf"{_NAME}(?:\.{_NAME})*")
+_FUNCTION = late_pattern(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:
@@ -61,7 +63,7 @@ _LONG = 10**15
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SPACE = " \t\n\r"
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LEFT_OUT = str.maketrans({**dict.fromkeys(" ,./-_*^", ""), "'": '"'})
 
 
@@ -202,7 +204,7 @@ def published_number(value: JsonValue) -> float:
 
 SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 
-_TOKEN = re.compile(r"\w\w+")
+_TOKEN = late_pattern(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1
 """ln((1 + n) / (1 + df)) + 1 over n = 2 texts for a token in one of them; a shared token weighs 1."""
 
@@ -262,9 +264,11 @@ def _square_norm(counts: Counter[str], shared: set[str]) -> float:
 # Reads times and durations written as text, in suites and in the arguments of calls, and measures distances.
 
 _MAX_TEXT_CHARS = 1_000
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
+_DURATION = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_USUAL_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
+_USUAL_MOMENT = late_pattern(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
 """Fills in the parts that a text leaves out. It is fixed, so that a grade does not depend on the day on which it is
 computed; a leap year and a first of the month, so that any day and any month fit."""

@@ -29,10 +29,11 @@ from workbench.config.models import (
     usual_key_variable,
 )
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 
-_WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
+_WITH_URL = late_pattern(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
 
-_WITHOUT_SCHEME = re.compile(
+_WITHOUT_SCHEME = late_pattern(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )

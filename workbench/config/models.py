@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -145,7 +145,7 @@ def usual_key_variable(base_url: str) -> str | None:
     return _KEYS_AT.get(base_url)
 
 
-_ENDPOINT_PATH = re.compile(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
+_ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
 
 
 def checked_base_url(text: str) -> str:
@@ -171,8 +171,8 @@ def checked_base_url(text: str) -> str:
     return text
 
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LIKE_A_KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+_VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_LIKE_A_KEY = late_pattern(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
 _MAX_LOWER_CASE_NAME_CHARS = 20
 """Longer names of variables are in capitals by convention, and longer texts with small letters may be keys."""
 

@@ -18,6 +18,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote, quote_plus, unquote
 
+from workbench.startup import late_pattern
+
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 LOOKS_BACK = 6
 """The number of characters before a value that decide whether it begins there."""
@@ -85,12 +87,12 @@ _OPEN_ADDRESS = (
     rf"(?i):\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z"
     r"|%(?:3(?:A(?:%(?:2(?:F(?:%(?:2(?:F[^\s/?#&]{0,768})?)?)?)?)?)?)?)?\Z"
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = late_pattern(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
 )
 """Stands in an address where the password belongs, and is none."""
-_BEFORE_WORD = re.compile(BEFORE_WORD)
-_ESCAPES = re.compile(r"\\+[nrt]|[\s\\]")
+_BEFORE_WORD = late_pattern(BEFORE_WORD)
+_ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
 _MAX_OPEN_CHARS = 4_096
 """A longer token may leave in pieces: what is searched again with each piece has to end."""
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -192,32 +194,34 @@ MIN_ENCODED_CHARS = 12
 JSON_LEVELS = 3
 """A secret is found in JSON within JSON within JSON."""
 
-_FOR_HTML = re.compile("[<>&]")
-_TELLING = re.compile(r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
-_PASSWORD = re.compile(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_FOR_HTML = late_pattern("[<>&]")
+_TELLING = late_pattern(
+    r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL
+)
+_PASSWORD = late_pattern(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
 _NO_KEYS = frozenset({"MONKEY", "TURKEY", "HOTKEY", "DONKEY", "KEYBOARD", "BYPASS", "COMPASS"})
-_EVERYDAY = re.compile(
+_EVERYDAY = late_pattern(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
 """Words in names of a `.env` that hold no secret, unless the value begins like a key."""
 
-_REFERENCE = re.compile(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
+_REFERENCE = late_pattern(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_TOKEN = re.compile(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
-_SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
-_PLAIN_WORD = re.compile(r"[^\W\d_]{1,32}")
-_IDENTIFIER = re.compile(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
-_ADDRESS = re.compile(
+_WORD = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_TOKEN = late_pattern(r"(?<![\w-])[A-Za-z0-9_.-]{16,}")
+_SHORT_NUMBER = late_pattern(r"[+-]?\d{0,7}(\.\d*)?")
+_PLAIN_WORD = late_pattern(r"[^\W\d_]{1,32}")
+_IDENTIFIER = late_pattern(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
+_ADDRESS = late_pattern(
     r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|([a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?(/\S*)?"
 )
-_USER_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
-_KNOWN_BEGINNING = re.compile(
+_USER_PASSWORD = late_pattern(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
+_KNOWN_BEGINNING = late_pattern(
     r"sk-|pk-|rk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|eyJ|"
     r"shpat_|dop_v1_|xai-|gsk_|-----BEGIN "
 )
-_NOTHING = re.compile(
+_NOTHING = late_pattern(
     "true|false|yes|no|on|off|none|null|empty|dummy|localhost|ollama|vllm|lm-?studio|not-(needed|required)|"
     "(sk-)?no-key(-required)?|your-api-key",
     re.IGNORECASE,
@@ -372,7 +376,7 @@ _AS_WORD_BELOW = 8
 
 _AFTER_WORD = r"(?![A-Za-z0-9])"
 _FINDING_NOTHING = "(?!)"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 Place = tuple[int, int, str]
 """Where a value begins and ends in a text, and what replaces it."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from workbench.startup import late_pattern
+
 HIDDEN = "(hidden: it looks like a key)"
 
-KEY_OPTION = re.compile(r"--?(api[-_]?key|key|token|secret|password)(=.*)?", re.DOTALL | re.IGNORECASE)
+KEY_OPTION = late_pattern(r"--?(api[-_]?key|key|token|secret|password)(=.*)?", re.DOTALL | re.IGNORECASE)
 """An option that does not exist, and to which people give a key."""
 
 NO_KEYS_HERE = (
@@ -15,17 +17,17 @@ NO_KEYS_HERE = (
     "and name that variable with --api-key-env"
 )
 
-_KNOWN_BEGINNING = re.compile(
+_KNOWN_BEGINNING = late_pattern(
     r"([spr]k[-_]|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|xai-|gsk_|hf_|npm_|pypi-|shpat_|dop_v1_|AKIA|ASIA|AIza|"
     r"ya29\.|SG\.|eyJ|Bearer ).{4,}",
     re.DOTALL,
 )
-_CHARACTERS = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}")
-_CHANGES = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[a-z0-9])|(?<=[0-9])(?=[A-Za-z])")
+_CHARACTERS = late_pattern(r"[A-Za-z0-9_+/=.~-]{16,}")
+_CHANGES = late_pattern(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[a-z0-9])|(?<=[0-9])(?=[A-Za-z])")
 _MAX_CHANGES = 4
 """Names of files and models change so often between capitals, small letters and digits; keys do more often."""
 
-_PIECES = re.compile(r"[=,\s]")
+_PIECES = late_pattern(r"[=,\s]")
 
 
 def looks_like_key(word: str) -> bool:

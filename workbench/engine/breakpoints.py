@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from workbench.checks.check import CHECK_CLASSES, Checks
 from workbench.checks.values import describe_value
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.suite.model import Mock
 from workbench.suite.problems import did_you_mean, quoted
 from workbench.suite.render import one_line, to_toml_data
@@ -61,9 +62,9 @@ KINDS: Mapping[BreakOn, str] = {
 }
 """Every kind of breakpoint: when it holds a run, and how it is written."""
 
-_NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
-_WHEN = re.compile(r"when(?=[\s{]|$)")
-_COLUMN = re.compile(r" \(column (\d+)\)$")
+_NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
+_WHEN = late_pattern(r"when(?=[\s{]|$)")
+_COLUMN = late_pattern(r" \(column (\d+)\)$")
 _WHEN_KEY = "when = "
 _MAX_DIGITS = 9
 

@@ -42,6 +42,7 @@ from workbench.grading.grade import (
 )
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelRequest, RetryPolicy
+from workbench.startup import late_pattern
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     Event,
@@ -131,9 +132,9 @@ def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
     return _RATING_SYSTEM, _verdict_tool("Rate the value by the criteria.", "number", number)
 
 
-_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
-_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
+_NUMBER = late_pattern(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_THOUGHT = late_pattern(r"\s*<think>.*?</think>", re.DOTALL)
+_FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

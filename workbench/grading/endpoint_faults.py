@@ -17,6 +17,7 @@ from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
+from workbench.startup import late_pattern
 from workbench.suite.tool_names import is_offered
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
@@ -28,8 +29,8 @@ _WORDS = (
     r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
     r"|namespace|call|name|code|constrain|message|channel"
 )
-_BEFORE = re.compile(rf"""(?:<[^<>]*>|[\s.:=/<"'`,\[\](){{}}|]|{_WORDS})*""")
-_AFTER = re.compile(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})*""", re.DOTALL)
+_BEFORE = late_pattern(rf"""(?:<[^<>]*>|[\s.:=/<"'`,\[\](){{}}|]|{_WORDS})*""")
+_AFTER = late_pattern(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})*""", re.DOTALL)
 
 
 def meant_tool(written: str, names: Iterable[str]) -> str | None:
@@ -54,21 +55,21 @@ MAX_TEXT_CHARS = 50_000
 
 _DECODER = json.JSONDecoder()
 
-_THOUGHTS = re.compile(
+_THOUGHTS = late_pattern(
     r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)"
     r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)",
     re.DOTALL,
 )
 # Some templates write the opening mark into the prompt.
-_END_OF_THOUGHTS = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
-_END_OF_ANSWER = re.compile(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
+_END_OF_THOUGHTS = late_pattern(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
+_END_OF_ANSWER = late_pattern(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
 
-_CODE = re.compile(
+_CODE = late_pattern(
     r"```.*?(?:```|\Z)|^[ \t]*~~~[^\n]*\n.*?(?:^[ \t]*~~~|\Z)|(`+)[^`\n][^\n]*?\1", re.DOTALL | re.MULTILINE
 )
-_FENCE = re.compile(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
+_FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
-_MARK = re.compile(
+_MARK = late_pattern(
     r"""
       <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
     | <[|｜] (?: tool[_▁]calls? (?:[_▁]\w+)* | python_tag | START_ACTION | action_start | plugin ) [|｜]>
@@ -79,30 +80,30 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_FILLING = re.compile(
+_FILLING = late_pattern(
     r"(?:\s|<[|｜][^<>|｜]*[|｜]>|\[(?:ARGS|TOOL_CALLS)\]|\[CALL_ID\]\w+|```\w*|(?:function|json|commentary|code)(?=[\s<{])|[\"'>:])*"
 )
-_NAME = re.compile(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
-_PAIR = re.compile(
+_NAME = late_pattern(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
+_PAIR = late_pattern(
     r"<(?:\w+:|｜\w+｜)?parameter(?:=|\ name=)[\"']?(?P<name>[^\"'<>]+)[\"']?[^<>]*>(?P<value>.*?)"
     r"</(?:\w+:|｜\w+｜)?parameter>"
     r"|<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>(?P<written>.*?)</arg_value>",
     re.DOTALL,
 )
-_CLOSING = re.compile(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
+_CLOSING = late_pattern(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
 
-_REACT = re.compile(
+_REACT = late_pattern(
     r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*[`\"']?(?P<name>[\w.:-]+)[`\"']?\s*\n"
     r"\s*Action[ _]Input\s*:",
     re.DOTALL,
 )
-_REACT_JSON = re.compile(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
-_OBSERVED = re.compile(r"\s*Observation\s*:")
+_REACT_JSON = late_pattern(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Action\s*:\s*(?=```|\{)", re.DOTALL)
+_OBSERVED = late_pattern(r"\s*Observation\s*:")
 
-_WRAPPED = re.compile(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
+_WRAPPED = late_pattern(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
 """One pair of tags around everything, such as `<tools>`."""
 
-_END_OF_CALL = re.compile(
+_END_OF_CALL = late_pattern(
     r"(?: </(?:[\w:]+|｜\w+｜)?(?: tool_?calls? | function_?calls? | function | invoke )>"
     r" | <[|｜][\w▁]{0,20}call[\w▁]{0,20}end[|｜]> | <\|call\|> )\s*\Z",
     re.VERBOSE | re.IGNORECASE,
@@ -382,7 +383,7 @@ def _named(value: JsonValue) -> tuple[object, object]:
     return (value[names[0]], value[arguments[0]]) if rest <= _OTHER_KEYS else (None, None)
 
 
-_PYTHON_START = re.compile(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
+_PYTHON_START = late_pattern(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
 _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 
 

@@ -15,6 +15,7 @@ from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violatio
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Issue
+from workbench.startup import late_pattern
 from workbench.suite.model import InvalidArguments
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -25,7 +26,7 @@ INVALID_PARAMS = -32602
 """The code of JSON-RPC for invalid parameters."""
 
 # MCP has no field for it: its SDKs report invalid arguments as a tool error whose text begins in one of these ways.
-_REFUSALS = re.compile(
+_REFUSALS = late_pattern(
     r"""
       (?: MCP\ error\ -32602 .* )? Input\ validation\ error     # the SDKs for Python (jsonschema) and TypeScript (zod)
     | MCP\ error\ -32602
@@ -39,7 +40,7 @@ _REFUSALS = re.compile(
 
 # The same code and the same beginnings report other faults: no such tool, one that is switched off, a result of a form
 # that the tool does not declare.
-_NOT_OF_ARGUMENTS = re.compile(
+_NOT_OF_ARGUMENTS = late_pattern(
     r"\bunknown tool\b|\btool\b.{0,200}\b(?:not found|disabled)\b|^(?:MCP error -32602: *)?Output validation error",
     re.IGNORECASE,
 )

@@ -7,9 +7,11 @@ import re
 
 from rich.cells import cell_len, set_cell_size
 
+from workbench.startup import late_pattern
+
 ELLIPSIS = "…"
 
-ACTED_ON = re.compile(
+ACTED_ON = late_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible letters and marks
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidirectional controls

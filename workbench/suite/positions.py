@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import takewhile
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.suite.problems import Place
 
 
@@ -81,13 +82,13 @@ def scan(text: str) -> Positions:
         return Positions({}, {}, (), 1, are_known=False)
 
 
-_GAP = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*")
-_BLANK = re.compile(r"[ \t]*+")
-_KEY = re.compile(r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*"|'[^'\n]*+'""")
-_DOT = re.compile(r"[ \t]*+\.[ \t]*+")
-_PLAIN_KEY = re.compile(r"([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+")
-_EQUALS = re.compile(r"[ \t]*+=[ \t]*+")
-_SCALAR = re.compile(
+_GAP = late_pattern(r"(?:[ \t\r\n]++|#[^\n]*+)*")
+_BLANK = late_pattern(r"[ \t]*+")
+_KEY = late_pattern(r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*"|'[^'\n]*+'""")
+_DOT = late_pattern(r"[ \t]*+\.[ \t]*+")
+_PLAIN_KEY = late_pattern(r"([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+")
+_EQUALS = late_pattern(r"[ \t]*+=[ \t]*+")
+_SCALAR = late_pattern(
     r'''"""(?:[^"\\]++|\\[\s\S]|"{1,2}(?!"))*"{3,5}'''
     r"""|'''(?:[^']++|'{1,2}(?!'))*'{3,5}"""
     r"""|"(?:[^"\\\n]++|\\.)*"|'[^'\n]*+'"""

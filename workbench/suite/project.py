@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from workbench.numerals import counted
 from workbench.settings_name import SETTINGS_NAME
+from workbench.startup import late_pattern
 from workbench.suite.files import absolute
 
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
-_NAMES_FORMAT = re.compile(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'format')[ \t]*=""")
+_NAMES_FORMAT = late_pattern(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'format')[ \t]*=""")
 
-_BEGINS_WITH_FORMAT = re.compile(
+_BEGINS_WITH_FORMAT = late_pattern(
     rb"""(?:\xef\xbb\xbf)?(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+[ \t]*+(?:format|"format"|'format')[ \t]*=[ \t]*[0-9]"""
 )
 """The usual beginning: its first key is `format`, a number."""

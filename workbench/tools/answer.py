@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from workbench.dataclasses import dataclass, json_text
+from workbench.startup import late_pattern
 from workbench.tools.connection import first_line
 from workbench.trajectory.events import JsonValue, ServerOutput
 
@@ -116,7 +116,7 @@ def _size(base64_text: str) -> int:
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-_UNFIT = re.compile("[\0\ud800-\udfff]")
+_UNFIT = late_pattern("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from types import TracebackType
@@ -16,6 +15,8 @@ from workbench.suite.model import Server
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
+    import asyncio
+
     from mcp.client._transport import TransportStreams
 
 ServerState = Literal["not started", "starting", "running", "down"]

@@ -27,6 +27,7 @@ from workbench.providers.offline.language import (
 )
 from workbench.providers.offline.results import ToolResult
 from workbench.providers.offline.schemas import Parameter, Role, parameter_of, parameters_of
+from workbench.startup import late_pattern
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 # Converts evidence to the value of a parameter.
@@ -48,7 +49,7 @@ ACCEPTED: dict[Role, tuple[Kind, ...]] = {
 }
 """The kinds of evidence that a role takes, the likeliest first; other roles take none."""
 
-_DIGIT_MEANING = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
+_DIGIT_MEANING = late_pattern(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
 _MAX_CHOICES = 200
 _REGIONS = frozenset(
     {"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}
@@ -161,12 +162,12 @@ def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
 
 Span = tuple[int, int]
 
-_INTRODUCED = re.compile(
+_INTRODUCED = late_pattern(
     r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b(?:\s+that\b)?\s*[:,]?|:)\s+(?P<content>\S.*)",
     re.I | re.S,
 )
-_TO_DO = re.compile(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
-_ABOUT = re.compile(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
+_TO_DO = late_pattern(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
+_ABOUT = late_pattern(r"\b(?:about|regarding)\s+(?P<content>\S.*)", re.I | re.S)
 _TRIMMED = " \t\n,;:-"
 _LEADING_UP = word_set("on at by for to in with from of the a an and or is due until before after") | {""}
 _ARTICLES = word_set("a an the my our your his her their this that these those some")
@@ -287,7 +288,7 @@ def _says_nothing(text: str) -> bool:
 
 
 _DEEPEST_OBJECT = 3
-_GAP = re.compile(
+_GAP = late_pattern(
     r"[\s:=#(]*(?:(?:of|is|are|to|as|at|on|by|for|the|a|an|in|with|name|id|number|be|about|around|from)\s+){0,3}#?"
 )
 _GENERIC_WORDS = frozenset(stem(word) for word in ("name", "id", "number", "value"))
@@ -303,8 +304,8 @@ _ALSO_CALLED: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
 """Words of a parameter's name, and words by which a request introduces its value."""
 _OWNERS = word_set("owner org organization namespace")
 _OWNED = word_set("repo repository project")
-_TAKEN_FROM = re.compile(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
-_PLAIN_VALUE = re.compile(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
+_TAKEN_FROM = late_pattern(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
+_PLAIN_VALUE = late_pattern(r"\s*[:=]?\s*([^\W_][\w./-]{0,63})(?<![./-])")
 _TITLES = word_set("title subject headline caption")
 _FLAG_FILLERS = word_set("is has includ include with should")
 _MAX_INSTEAD = 9

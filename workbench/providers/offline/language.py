@@ -14,11 +14,12 @@ from typing import Literal
 from rapidfuzz import fuzz, process
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = late_pattern(r"[^\W_]+(?:['’][^\W_]+)?")
+_HUMP = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MAX_STEMMED_CHARS = 40
 
 
@@ -248,7 +249,7 @@ _MAX_PARAMETERS = 100
 _MAX_WORDS = 60
 """How much of a description, of a schema and of a text is read."""
 
-_FIRST_SENTENCE = re.compile(r"(?:[^.\n]|\.(?=\S))*")
+_FIRST_SENTENCE = late_pattern(r"(?:[^.\n]|\.(?=\S))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,13 +398,13 @@ _MONTHS = (
 _CLOCK = r"(?:[0-2]?\d:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]\.?m\b\.?)?|[01]?\d\s?[ap]\.?m\b\.?)"
 _AT_CLOCK = rf"(?:,?\s+(?:at\s+)?{_CLOCK})?"
 _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("quoted", re.compile(r"(?<!\w)'(?=\S)(?P<single>[^\n]{1,1000}?)(?<=\S)'(?!\w)")),
-    ("quoted", re.compile(r'"(?P<double>[^"\n]{1,1000})"|“(?P<curly>[^”\n]{1,1000})”|`(?P<code>[^`\n]{1,1000})`')),
-    ("url", re.compile(r"\bhttps?://[^\s<>\"']{1,2000}(?<![.,;:!?)])", re.I)),
-    ("email", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")),
+    ("quoted", late_pattern(r"(?<!\w)'(?=\S)(?P<single>[^\n]{1,1000}?)(?<=\S)'(?!\w)")),
+    ("quoted", late_pattern(r'"(?P<double>[^"\n]{1,1000})"|“(?P<curly>[^”\n]{1,1000})”|`(?P<code>[^`\n]{1,1000})`')),
+    ("url", late_pattern(r"\bhttps?://[^\s<>\"']{1,2000}(?<![.,;:!?)])", re.I)),
+    ("email", late_pattern(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")),
     (
         "datetime",
-        re.compile(
+        late_pattern(
             r"(?<![\w-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?(?![\w-])"
             + _AT_CLOCK,
             re.ASCII,
@@ -411,7 +412,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         "datetime",
-        re.compile(
+        late_pattern(
             rf"(?<!\w)(?:{_CLOCK}\s+on\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTHS},?\s+\d{{4}}(?!\w)"
             + _AT_CLOCK,
             re.I | re.ASCII,
@@ -419,52 +420,52 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         "datetime",
-        re.compile(
+        late_pattern(
             rf"(?<!\w)(?:{_CLOCK}\s+on\s+)?{_MONTHS}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?!\w)" + _AT_CLOCK,
             re.I | re.ASCII,
         ),
     ),
     (
         "datetime",
-        re.compile(r"(?<![\w/])\d{1,2}/\d{1,2}/\d{4}(?![\w/])" + _AT_CLOCK, re.I | re.ASCII),
+        late_pattern(r"(?<![\w/])\d{1,2}/\d{1,2}/\d{4}(?![\w/])" + _AT_CLOCK, re.I | re.ASCII),
     ),
-    ("time", re.compile(rf"(?<![\w:.]){_CLOCK}(?![\w:])", re.I | re.ASCII)),
-    ("handle", re.compile(r"(?<!\w)@[\w][\w.-]{0,63}(?<![.-])")),
+    ("time", late_pattern(rf"(?<![\w:.]){_CLOCK}(?![\w:])", re.I | re.ASCII)),
+    ("handle", late_pattern(r"(?<!\w)@[\w][\w.-]{0,63}(?<![.-])")),
     (
         "path",
-        re.compile(
+        late_pattern(
             r"(?<![\w/.~\\<\x00-])(?:(?:~|\.{1,2})?/(?=[\d.-]{0,64}[^\W\d])|[A-Za-z]:[\\/]|\\\\(?=\w)|\.[\w-]{1,64}/)"
             r"[\w.@+%~/\\-]{1,500}(?<!\.)"
         ),
     ),
     (
         "path",
-        re.compile(
+        late_pattern(
             r"(?<![\w/.\x00-])\w[\w.-]{0,63}"
             r"(?:(?:/[\w.-]{1,64}){4,32}/?|(?:/[\w.-]{1,64}){1,3}/)(?<!\.)(?![\w/])"
         ),
     ),
-    ("path", re.compile(r"(?<![\w/.])(?:\.{0,2}/)?(?:[\w-]{1,64}/){0,8}[\w-]{2,64}\.[A-Za-z]\w{0,4}(?![\w/])")),
-    ("pair", re.compile(r"(?<![\w/.-])[A-Za-z][\w.-]{0,63}(?:/[\w.-]{1,64}){1,3}(?<![.-])(?![\w/])")),
-    ("id", re.compile(r"(?<![\w-])[A-Za-z][\w-]{0,63}(?<=[\w])(?![\w-])")),
-    ("number", re.compile(r"(?<![\w.])(?:(?<![\d)]\s)[-−+])?\d{1,3}(?:,\d{3})+(?:\.\d{1,15})?(?![\w,])", re.ASCII)),
-    ("number", re.compile(r"(?<![\w.])(?:(?<![\d)]\s)[-−])?\d{1,18}(?:\.\d{1,15})?(?!\d)", re.ASCII)),
-    ("number", re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)),
+    ("path", late_pattern(r"(?<![\w/.])(?:\.{0,2}/)?(?:[\w-]{1,64}/){0,8}[\w-]{2,64}\.[A-Za-z]\w{0,4}(?![\w/])")),
+    ("pair", late_pattern(r"(?<![\w/.-])[A-Za-z][\w.-]{0,63}(?:/[\w.-]{1,64}){1,3}(?<![.-])(?![\w/])")),
+    ("id", late_pattern(r"(?<![\w-])[A-Za-z][\w-]{0,63}(?<=[\w])(?![\w-])")),
+    ("number", late_pattern(r"(?<![\w.])(?:(?<![\d)]\s)[-−+])?\d{1,3}(?:,\d{3})+(?:\.\d{1,15})?(?![\w,])", re.ASCII)),
+    ("number", late_pattern(r"(?<![\w.])(?:(?<![\d)]\s)[-−])?\d{1,18}(?:\.\d{1,15})?(?!\d)", re.ASCII)),
+    ("number", late_pattern(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)),
 )
 """Applied in this order, each to the text that those before it left."""
 
 _CAPITAL_RUN_LINK = word_set("of de da do del la le du van von der den")
-_UNPUNCTUATED = re.compile(r"[^\n\x00,;:.!?()\"“”]+")
-_NOT_BLANK = re.compile(r"\S+")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|\n)[\s\"'“(]*$")
+_UNPUNCTUATED = late_pattern(r"[^\n\x00,;:.!?()\"“”]+")
+_NOT_BLANK = late_pattern(r"\S+")
+_SENTENCE_START = late_pattern(r"(?:^|[.!?:;]\s|\n)[\s\"'“(]*$")
 _CALENDAR = word_set(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july
         august september october november december today tomorrow yesterday"""
 )
-_ARITHMETIC = re.compile(
+_ARITHMETIC = late_pattern(
     r"\s*(?P<sign>\*\*|[-+*×·÷/^%−]|\b(?:x|plus|minus|times|over|mod(?:ulo)?|multiplied\s+by|divided\s+by)\b)\s*", re.I
 )
-_JOINED = re.compile(
+_JOINED = late_pattern(
     r"\s*(?:[,;]|\b(?:and|or|vs\.?|versus)\b|&)\s*(?:(?:and|or|in|to|for|at|of|from|the)\s+){0,3}", re.I
 )
 _NO_CLOCK = datetime(2000, 1, 1)
@@ -627,26 +628,26 @@ def _bare(word: str) -> str:
 _MAX_CLAUSES = 12
 _MAX_PARTS = 40
 
-_BOUNDARY = re.compile(
+_BOUNDARY = late_pattern(
     r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
     r"|(?P<sentence>[.!?]{1,4}(?=\s|$)|\n|;)"
     r"|(?P<join>,?\s{1,4}(?:and|but)\s{1,4}|,\s)",
     re.I,
 )
-_FILLER = re.compile(
+_FILLER = late_pattern(
     r"\s*(?:please|kindly|hey|hi|hello|ok(?:ay)?|thanks|also|and|but|now|first|just|let\s+me\s+know|tell\s+me"
     r"|(?:can|could|would|will)\s+you|i(?:\s+want|\s+need|\s+would\s+like|['’]d\s+like)(?:\s+you)?\s+to|let['’]?s)"
     r"\b[\s,:!]*|\s+",
     re.I,
 )
-_THEN = re.compile(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
-_REFUSAL = re.compile(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
-_CONTENT = re.compile(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
-_BACK = re.compile(
+_THEN = late_pattern(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
+_REFUSAL = late_pattern(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
+_CONTENT = late_pattern(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
+_BACK = late_pattern(
     r"\b(?:there|it|its|that|this|them|they|their|those|these|him|her|his|he|she|same|again|what\s+about|how\s+about)\b",
     re.I,
 )
-_RESULT = re.compile(
+_RESULT = late_pattern(
     r"\b(?:the|that|this|its)\s+(?:result|answer|outcome|output)\b|\b(?:that|this)\s+(?:number|sum|product|total|value)\b"
     r"|\bresult\b",
     re.I,

@@ -27,6 +27,7 @@ from workbench.providers.offline.language import (
 )
 from workbench.providers.offline.results import ToolResult
 from workbench.providers.offline.schemas import parameters_of
+from workbench.startup import late_pattern
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -52,15 +53,15 @@ _ABOUT_AS_GOOD = 0.85
 _MAX_RECALLED_MESSAGES = 20
 _SHOWN_IN_RANKING = 3
 _MAX_SHOWN_CLAUSE_CHARS = 60
-_SAME_AGAIN = re.compile(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
-_FOLLOWING = re.compile(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
+_SAME_AGAIN = late_pattern(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
+_FOLLOWING = late_pattern(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
 """How a message begins that continues an earlier one."""
-_GO_ON = re.compile(
+_GO_ON = late_pattern(
     r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
     re.I,
 )
-_OF_WHAT = re.compile(r"\s+of\b", re.I)
+_OF_WHAT = late_pattern(r"\s+of\b", re.I)
 """Follows a result that the request itself describes."""
 _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
@@ -295,7 +296,7 @@ def _told(made: _Made) -> str:
     return f"{made.call.tool}({given}): {made.result.line}"
 
 
-_WORD_WITH_BLANKS = re.compile(r"\s*\S+\s*|\s+")
+_WORD_WITH_BLANKS = late_pattern(r"\s*\S+\s*|\s+")
 _FRAGMENT_CHARACTERS = 12
 
 
@@ -350,7 +351,7 @@ def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
 
 # Offline models with one planted weakness each, on which to see and test what finds weaknesses, without a key.
 
-_ORDER = re.compile(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
+_ORDER = late_pattern(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
 """What a result says that wants something done."""
 
 
