@@ -30,7 +30,7 @@ from workbench.show.forms import why_too_many
 from workbench.show.json.base import VerdictReport
 from workbench.show.json.history import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.show.views.batch_list import called
-from workbench.show.views.grade_move_kinds import Move
+from workbench.show.views.grade_moves import Move
 from workbench.show.views.run import MovedRuns
 from workbench.suite.model import GraderName
 from workbench.suite.suite_file import SuiteFile, load_suite

@@ -21,7 +21,7 @@ from workbench.show.views.batch_diff import TONES, counts_text
 from workbench.show.views.comparison_facts import rule_line, totals_rows, troubles
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import aggregate_lines, gate_lines
-from workbench.show.views.grade_move_kinds import moves_text
+from workbench.show.views.grade_moves import moves_text
 from workbench.show.views.grades import judging_text
 from workbench.show.views.runs_report import RunsReport
 from workbench.show.views.timing import timing_line

@@ -1,15 +1,95 @@
-"""The changes between the recorded grades and new ones, for reports."""
+"""Grades of the same runs before and after a regrade: what moved, in words and as lines."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
+from workbench.numerals import counted, score_text
 from workbench.show.signs import FORK
 from workbench.show.text import Paint
-from workbench.show.views.grade_move_kinds import Move, graded_text, moves_text
 from workbench.show.visible import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The result of a run before, `None` when it was not graded, and now."""
+
+    before: RunResult | RunSummary | None
+    after: RunResult | RunSummary
+
+    @property
+    def moved(self) -> bool:
+        """Whether status or score differ."""
+        return self.before is None or (self.before.status, self.before.score) != (self.after.status, self.after.score)
+
+
+def graded_text(result: RunResult | None) -> str:
+    """Returns status and score: `failed 0.50`."""
+    if result is None:
+        return "not graded"
+    return f"{result.status} {score_text(result.score)}" if result.grades else result.status
+
+
+def moves_text(moves: Iterable[Move]) -> str:
+    """Returns what moved, as `MovesFold.text`."""
+    fold = MovesFold()
+    for move in moves:
+        fold.add(move)
+    return fold.text
+
+
+class MovesFold:
+    """What moved, of moves that are added one by one."""
+
+    def __init__(self) -> None:
+        self._kinds: Counter[str] = Counter()
+        self._cases: set[tuple[str, str]] = set()
+        self._numbers = ""
+
+    def add(self, move: Move) -> None:
+        """Add a move; one that is none counts for nothing."""
+        if move.moved:
+            self._kinds[_kind(move)] += 1
+            self._cases.add((move.after.suite, move.after.case_id))
+            self._numbers = _numbers(move)
+
+    @property
+    def text(self) -> str:
+        """What moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
+        runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
+        moved."""
+        moved = self._kinds.total()
+        if not moved or (moved == 1 and self._numbers):
+            return self._numbers
+        of_cases = f" of {counted(len(self._cases), 'case')}" if len(self._cases) < moved else ""
+        kinds = self._kinds.most_common()
+        parts = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
+        return f"{counted(moved, 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(parts)}"
+
+
+_MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}
+
+
+def _kind(move: Move) -> str:
+    before, after = move.before, move.after
+    if before is None or before.status != after.status:
+        return f"{before.status if before is not None else 'not graded'} → {after.status}"
+    if before.score is None or after.score is None:
+        return "score gone" if after.score is None else "score new"
+    return "score higher" if after.score > before.score else "score lower"
+
+
+def _numbers(move: Move) -> str:
+    """Returns the two scores, where nothing else moved and two decimals show the change."""
+    before = move.before
+    if before is None or before.status != move.after.status:
+        return ""
+    was, is_now = score_text(before.score), score_text(move.after.score)
+    return f"score {was} → {is_now}" if was != is_now else ""
 
 
 @dataclass(frozen=True, slots=True)

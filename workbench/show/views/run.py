@@ -11,7 +11,7 @@ from workbench.numerals import counted, score_text
 from workbench.show.forms import LINES_MAX
 from workbench.show.text import Paint
 from workbench.show.views.batch import run_title
-from workbench.show.views.grade_move_kinds import Move, MovesFold, graded_text
+from workbench.show.views.grade_moves import Move, MovesFold, graded_text
 from workbench.show.views.grades import issue_text, result_text, step_lines, why_passed
 from workbench.show.views.trajectory import StepLines
 from workbench.show.visible import one_line

@@ -37,7 +37,7 @@ from workbench.show.spans import (
     signed,
     wrap,
 )
-from workbench.show.views.grade_move_kinds import Move, graded_text
+from workbench.show.views.grade_moves import Move, graded_text
 from workbench.show.views.grades import failed_steps, issue_note, issue_text, metric_text, why_passed
 from workbench.show.views.run_items import (
     CallItem,

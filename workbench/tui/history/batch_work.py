@@ -21,7 +21,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.views.batch_list import called
-from workbench.show.views.grade_move_kinds import Move, moves_text
+from workbench.show.views.grade_moves import Move, moves_text
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.run_book.stored import opened

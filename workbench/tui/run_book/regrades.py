@@ -15,7 +15,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.show.views.grade_move_kinds import Move, moves_text
+from workbench.show.views.grade_moves import Move, moves_text
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import has_variant_of

@@ -9,7 +9,7 @@ import pytest
 from tests.results import result
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
-from workbench.show.views.grade_move_kinds import Move, graded_text, moves_text
+from workbench.show.views.grade_moves import Move, graded_text, moves_text
 
 PASSED, HALF, NONE = result(Status.PASSED, 1.0), result(Status.FAILED, 0.5), result(Status.FAILED, 0.0)
 ALMOST = result(Status.FAILED, 0.5001)
