@@ -101,7 +101,7 @@ def test_json_fits_its_schema_and_says_who_is_slow(program: Program) -> None:
 def test_the_name_of_the_file_says_the_form(program: Program) -> None:
     with endpoints(program.folder):
         program.run(*BOTH)
-    for name, begins in (("x.md", "| Case |"), ("x.JSON", "{"), ("x.txt", "case ")):
+    for name, begins in (("x.md", "| case |"), ("x.JSON", "{"), ("x.txt", "case ")):
         done = program.run("compare", "--resume", "1", "--output", name, "--quiet")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert (program.folder / name).read_text(encoding="utf-8").startswith(begins)
@@ -113,7 +113,7 @@ def test_markdown_goes_to_a_file_and_only_differences_into_it(program: Program) 
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "the report is in compared.md, batch 1 in the history\n"
     written = (program.folder / "compared.md").read_text(encoding="utf-8")
-    assert "| Case | `right` | `lazy` |" in written
+    assert "| case | right | lazy |" in written
     assert "| Right | ✓ 1.00" in written
     assert "| No call |" not in written
 
@@ -194,7 +194,7 @@ def test_what_is_left_unfinished_in_the_app_goes_on_as_a_comparison(tmp_path: Pa
     ("form", "said", "last"),
     [
         ("text", "interrupted: 1 run stopped\n", "batch 1 in the history\n"),
-        ("markdown", "Interrupted: 1 run stopped.\n", "\n\nBatch 1 in the history.\n"),
+        ("markdown", "interrupted: 1 run stopped\n", "\n\nbatch 1 in the history\n"),
     ],
 )
 def test_the_report_of_an_interrupted_comparison_says_so_and_which_batch_it_is(

@@ -261,7 +261,7 @@ def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing(
     program.write("weather.toml", WEATHER.replace('tags = ["easy"]', 'skip = "later"') + WRONG)
     done = program.run("run", "weather.toml", *BASELINE, *confirm)
     assert done.returncode == 1
-    assert "missing\n  Weather › Right  passed 1.00 → skipped: later\n" in done.stdout
+    assert "  missing  Weather › Right  passed 1.00 → skipped: later\n" in done.stdout
     assert "weather.toml changed since the baseline: 1 case changed (Right)" in done.stdout
     assert "✗ regression: 1 case is missing since the baseline #1\n" in done.stdout
     without = WEATHER[: WEATHER.index("[[cases.ordered]]")]

@@ -11,8 +11,8 @@ from tests.show.markdown import tables
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, CaseSide
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
-from workbench.show.markdown import code, table, text, text_table
-from workbench.show.views.batch_diff import markdown_lines
+from workbench.show.markdown import code, document, table, text, text_table
+from workbench.show.views.batch_diff import diff_view
 from workbench.show.visible import one_line
 
 NAMES = st.text(st.characters() | st.sampled_from("|`\\*_[](){}<>#~&$!@:/.-+ \n"), min_size=1)
@@ -47,9 +47,9 @@ def test_a_word_that_github_would_make_a_link_or_a_picture_of_is_code(word: str)
 def test_nothing_in_what_changed_between_two_batches_is_live() -> None:
     side = CaseSide("s.toml", LIVE, Status.FAILED, None, None, None, 0, 1, None, LIVE, (LIVE,))
     change = CaseChange("new", "s.toml", "a", LIVE, LIVE, None, side)
-    diff = BatchDiff((change,), compared=1, left_out=0, cases=1, models=frozenset({LIVE}))
+    diff = BatchDiff((change,), compared=1, left_out=0, cases=1, models=frozenset({LIVE, "b"}))
     suites = {"s.toml": SuiteRef(1, "", "s.toml", "", LIVE, 1)}
-    markdown = "\n".join(markdown_lines(diff, suites, title=LIVE, notes=[LIVE], with_model=True))
+    markdown = document(diff_view(diff, suites, title=LIVE, tests=[], notes=[LIVE]))
     assert tables(markdown)[0][1:] == [["new", f"{LIVE} › {LIVE}", LIVE, f"failed, only in the later batch: {LIVE}"]]
     html = MarkdownIt("commonmark").enable("table").render(markdown)
     assert "<img" not in html and "<a " not in html

@@ -54,9 +54,9 @@ from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
 from workbench.show.forms import endings_of, forms_of, pieces_of
 from workbench.show.markdown import cut_markdown
-from workbench.show.text import Paint, paint_for
+from workbench.show.text import Paint, block_lines, paint_for
 from workbench.show.views.batch_list import called
-from workbench.show.views.comparison import summary_lines
+from workbench.show.views.comparison import summary_view
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -206,7 +206,7 @@ _MAX_NAMED = 3
 
 def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:
     """Print the totals of a comparison that was shown in the app, and how its unfinished batches are resumed."""
-    lines = summary_lines(comparison, width=report_width(sys.stdout), paint=paint_for(sys.stdout, os.environ))
+    lines = block_lines(summary_view(comparison), report_width(sys.stdout), paint_for(sys.stdout, os.environ))
     write("\n".join(lines) + "\n")
     history = options.history
     if not unfinished:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.batch_diff import batch_diff
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
-from workbench.cli.redaction import json_report, lines_redacted, without_secrets
+from workbench.cli.redaction import json_report, lines_redacted, redacted, without_secrets
 from workbench.cli.report_output import Output
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
@@ -17,15 +17,9 @@ from workbench.evaluation.exit_codes import USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, RunTable, same_suites
 from workbench.show.forms import pieces_of, why_too_many
-from workbench.show.views.batch_diff import (
-    change_lines,
-    counts_text,
-    markdown_lines,
-    names_of,
-    notes_between,
-    test_lines,
-    title_of,
-)
+from workbench.show.markdown import document
+from workbench.show.text import block_lines
+from workbench.show.views.batch_diff import diff_view, names_of, notes_between, test_lines, title_of
 from workbench.suite.model import GraderName
 
 if TYPE_CHECKING:
@@ -78,9 +72,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
-    with_model = len(diff.models) > 1
-    tests_text = list(test_lines(diff.tests, *names_of(before, after)))
     title = title_of(before, after)
+    tests = list(test_lines(diff.tests, *names_of(before, after)))
 
     def page() -> Iterator[str]:
         from workbench.evaluation.stored_runs import report_beside, stored_report
@@ -101,14 +94,11 @@ def execute(options: Options, command: HistoryCommand) -> int:
         return page_of_changes(both, title)
 
     def pieces(output: Output) -> Iterator[str]:
+        blocks = diff_view(diff, suites, title=title, tests=tests, notes=notes)
         if output.form == "markdown":
-            lines = markdown_lines(diff, suites, title=title, notes=[*tests_text, *notes], with_model=with_model)
-            return lines_redacted(lines)
+            return iter((redacted(document(blocks)),))
         if output.form == "text":
-            paint = output.paint
-            quiet = (paint(note, "muted") for note in notes)
-            changes = change_lines(diff.changes, suites, output.cut_at, paint, with_model=with_model)
-            return lines_redacted((paint(title, "strong"), counts_text(diff, paint), *tests_text, *quiet, *changes))
+            return lines_redacted(block_lines(blocks, output.cut_at, output.paint))
         if output.form == "html":
             return page()
         from workbench.show.json.history import diff_report

@@ -17,11 +17,12 @@ from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.run import Outcome
 from workbench.grading.run_summary import RunSummary, is_cost_limited
 from workbench.grading.status import Status
+from workbench.show.doc import Block, Paragraph, line_of
 from workbench.show.json.comparison import ComparisonReport, comparison_report
-from workbench.show.text import Paint
-from workbench.show.views.baseline import AgainstBaseline, baseline_lines
-from workbench.show.views.comparison import comparison_lines
-from workbench.show.views.comparison_markdown import markdown_of
+from workbench.show.markdown import document
+from workbench.show.text import Paint, block_lines
+from workbench.show.views.baseline import AgainstBaseline, baseline_view
+from workbench.show.views.comparison import comparison_view
 from workbench.show.views.totals import not_made_text
 from workbench.suite.model import Gate
 from workbench.version import __version__
@@ -107,28 +108,22 @@ class ModelComparison:
 
     def markdown(self) -> str:
         """Return the report as Markdown."""
-        said = f"{self.nothing_graded.capitalize()}.\n\n" if self.nothing_graded is not None else ""
-        said += f"{not_made_text(self.not_made)}.\n\n" if self.not_made else ""
-        return said + markdown_of(
-            self.comparison,
-            only_differences=self.only_differences,
-            interrupted=self.outcome.interrupted,
-            recorded_as=self.outcome.recorded_as,
-            against=self.against,
-        )
+        recorded_as = self.outcome.recorded_as
+        end = [Paragraph(line_of(recorded_as))] if recorded_as is not None else []
+        return document([*self._warnings(), *self._blocks(as_document=True), *end])
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
-        """Yield the lines of the report for a terminal."""
-        yield from comparison_lines(
-            self.comparison,
-            width=width,
-            paint=paint,
-            only_differences=self.only_differences,
-            interrupted=self.outcome.interrupted,
-        )
+        """Yield the lines of the report for a terminal, which shows their end."""
+        return block_lines([*self._blocks(), *self._warnings()], width, paint)
+
+    def _blocks(self, *, as_document: bool = False) -> Iterator[Block]:
+        only, interrupted = self.only_differences, self.outcome.interrupted
+        yield from comparison_view(self.comparison, only_differences=only, interrupted=interrupted)
         if self.against is not None:
-            yield from baseline_lines(self.against, width, paint)
+            yield from baseline_view(self.against, as_document=as_document)
+
+    def _warnings(self) -> Iterator[Block]:
         if self.not_made:
-            yield paint(not_made_text(self.not_made), "failed")
+            yield Paragraph(line_of(not_made_text(self.not_made), "failed"))
         if self.nothing_graded is not None:
-            yield paint(self.nothing_graded, "warned")
+            yield Paragraph(line_of(self.nothing_graded, "warned"))

@@ -31,7 +31,7 @@ from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.numerals import counted
 from workbench.show.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.show.report_files import write_report
-from workbench.show.text import Paint
+from workbench.show.text import Paint, block_lines
 from workbench.show.views.batch_text import Amount, run_lines, text_report
 from workbench.show.views.failures import failure_lines
 from workbench.show.views.timing import Timing, timing_line
@@ -371,9 +371,10 @@ class Report:
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
-            from workbench.show.views.baseline import baseline_lines
+            from workbench.show.views.baseline import baseline_view
 
-            lines += baseline_lines(self.against, cut_at, paint, only_worse=amount == "little")
+            blocks = baseline_view(self.against, only_worse=amount == "little")
+            lines += ["", *block_lines(blocks, cut_at, paint)]
         if self.regraded is not None:
             from workbench.show.views.grade_moves import move_lines
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from workbench.dataclasses import dataclass
 from workbench.numerals import age_text, rate_text
@@ -122,3 +122,55 @@ class Table(Generic[Row]):
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
     note: Callable[[Row], Value] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix(Generic[Row]):
+    """Rows with a column for each of several models. As many columns stand beside each other as there is room for: a
+    terminal shows the others below, the app scrolls to them."""
+
+    first: Column[Row]
+    heads: Sequence[str]
+    rows: Sequence[Row]
+    cell: Callable[[Row, int], Value]
+    """The cell of a row in the column of a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of what follows, of the whole document (1) or of a part of it."""
+
+    line: Line
+    level: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A text that is wrapped."""
+
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list. A terminal shows the first `most`, and counts the others by their `noun`."""
+
+    lines: Sequence[Line]
+    noun: str = "other"
+    most: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A few blocks below a title that belong closer together than others."""
+
+    title: Line
+    blocks: Sequence[Block]
+
+
+Block = Heading | Paragraph | Items | Section | Table[Any] | Matrix[Any]
+
+
+def line_of(text: str, role: Role = "text") -> Line:
+    """Return a text of one role, safe to show, as a line."""
+    return (Span(text, role),)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from workbench.show.doc import Row, Table
+from workbench.show.doc import Block, Heading, Items, Matrix, Paragraph, Row, Section, Table
+from workbench.show.spans import Line, Span, plain
 from workbench.show.visible import one_line
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = re.compile(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
 """What GitHub turns into a link or a picture even where it is escaped, except in code."""
 _BAR = r"\|"
+_LIST = re.compile(r"^(\d*)([-+=.)])")
+"""What makes a list or a title of a line that begins with it."""
 _WORDS = re.compile(r"\S+")
 _TICKS = re.compile(r"`+")
 
@@ -61,12 +64,49 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
-def document_table(shown: Table[Row]) -> str:
+def document(blocks: Iterable[Block], redact: Callable[[str], str] = str) -> str:
+    """Return blocks as a document; `redact` takes secrets out of their texts."""
+    return "".join(_parts(blocks, redact)).rstrip("\n") + "\n"
+
+
+def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[str]:
+    """Yield blocks, each with an empty line after it."""
+
+    def shown(line: Line) -> str:
+        return _LIST.sub(r"\1\\\2", text(redact(plain(line))))
+
+    for block in blocks:
+        match block:
+            case Heading(line, level):
+                yield f"{'#' * (level + 1)} {shown(line)}\n\n"
+            case Paragraph(line):
+                yield f"{shown(line)}\n\n"
+            case Items():
+                yield "".join(f"- {shown(line)}\n" for line in block.lines) + "\n"
+            case Section():
+                yield f"**{shown(block.title)}**\n\n"
+                yield from _parts(block.blocks, redact)
+            case Table():
+                yield f"{document_table(block, redact)}\n\n"
+            case Matrix():
+                yield "\n".join(_matrix(block, shown)) + "\n\n"
+
+
+def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
+    """Yield the lines of a matrix. The blanks that align the parts of cells in a terminal have no effect."""
+    rows = []
+    for row in matrix.rows:
+        cells = (shown(matrix.cell(row, at).spans) for at in range(len(matrix.heads)))
+        rows.append([shown(matrix.first.cell(row).spans), *(" ".join(cell.split()) for cell in cells)])
+    return table([matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)], rows)
+
+
+def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
     """Return a table of any texts, with the notes of its rows as the last column where there are some."""
     columns = [column for column in shown.columns if not column.passing]
-    cells = [[column.cell(row).text for column in columns] for row in shown.rows]
+    cells = [[redact(column.cell(row).text) for column in columns] for row in shown.rows]
     titles = [column.name for column in columns]
-    notes = [shown.note(row).text for row in shown.rows] if shown.note is not None else []
+    notes = [redact(shown.note(row).text) for row in shown.rows] if shown.note is not None else []
     if any(notes):
         titles.append("note")
         cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]

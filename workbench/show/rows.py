@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic
 
 from workbench.show.doc import Column, Row, Table, Value
@@ -79,6 +79,70 @@ class Laid(Generic[Row]):
             over -= 1
         self._laid[width] = [(*shown[at], rooms[at]) for at in used]
         return self._laid[width]
+
+
+GAP = 2
+"""The blanks before each column of a matrix. The second one may hold a mark for the cell after it."""
+
+MAX_HEAD_CELLS = 20
+"""A head widens its column at most to this, unless there is room to spare."""
+
+MIN_NAMES_CELLS = 10
+_NAMES_SHARE = 1 / 3
+"""The width of the first column of a matrix, and its share of the whole, where room is short."""
+
+
+def matrix_rooms(
+    names: int, lengths: Sequence[int], heads: Sequence[int], width: int, *, least: int = MIN_NAMES_CELLS, more: int = 0
+) -> tuple[int, tuple[int, ...]]:
+    """Return the width of the first column of a matrix, which needs `names` or at least `least`, and the widths of the
+    others, from those of their cells and heads. Where not all fit, the first column gives way until two do, and `more`
+    cells are left for a count of the others."""
+    widths = tuple(max(each, min(head, MAX_HEAD_CELLS)) for each, head in zip(lengths, heads, strict=True))
+    left = width - sum(widths) - GAP * len(widths)
+    if names <= left:
+        return names, _widened(widths, heads, left - names)
+    room = _names_room(widths, width)
+    if left >= max(room, least):
+        return left, widths
+    width -= more if len(widths) > 1 else 0
+    return max(min(names, _names_room(widths, width)), least), widths
+
+
+def columns_from(first: int, widths: Sequence[int], room: int) -> range:
+    """Return the columns of a matrix that fit into `room` beside its first one, at least one."""
+    end, used = first, 0
+    while end < len(widths) and (end == first or used + GAP + widths[end] <= room):
+        used += GAP + widths[end]
+        end += 1
+    return range(first, end)
+
+
+def _names_room(widths: Sequence[int], width: int) -> int:
+    """Return the width of the first column if not all others fit next to it."""
+    widest = sorted(widths, reverse=True)
+    beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
+    room = min(int(width * _NAMES_SHARE), beside_two) if beside_two >= MIN_NAMES_CELLS else beside_one
+    return max(room, MIN_NAMES_CELLS)
+
+
+def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
+    """Widen columns with long heads evenly, as far as there is room."""
+    at_most = max(widths, default=0) + spare
+    while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
+        at_most -= max(over // len(heads), 1)
+    return tuple(width + more for width, more in zip(widths, _widening(widths, heads, at_most), strict=True))
+
+
+def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> list[int]:
+    """Return by how much columns grow for heads of up to `at_most` cells."""
+    return [max(min(head, at_most) - width, 0) for width, head in zip(widths, heads, strict=True)]
+
+
+def filled(line: Line, width: int) -> Line:
+    """Return a line cut or filled to exactly `width` cells."""
+    line = cut_line(line, width)
+    return (*line, _blank(width - cells(line)))
 
 
 def _cell(column: Column[Row], row: Row, is_short: bool) -> Value:

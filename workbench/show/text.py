@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TextIO
 
+from rich.cells import cell_len
+
 from workbench.dataclasses import dataclass
-from workbench.show.doc import Row, Table
-from workbench.show.rows import Laid
-from workbench.show.spans import Line, Role, Span, cut_line
+from workbench.numerals import counted
+from workbench.show.doc import Block, Heading, Items, Matrix, Paragraph, Row, Section, Table
+from workbench.show.rows import GAP, Laid, columns_from, filled, matrix_rooms
+from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 
 _CODES: Mapping[Role, str] = {
     "strong": "1",
@@ -39,6 +42,76 @@ def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
     """Return colours on a terminal that has them, unless `NO_COLOR` is set or `TERM` is `dumb`."""
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
     return Paint(wanted and stream.isatty())
+
+
+_UNCUT = 100_000
+"""A width at which nothing is cut."""
+
+
+def block_lines(blocks: Iterable[Block], width: int | None, paint: Paint) -> Iterator[str]:
+    """Yield the lines of blocks; without `width`, nothing is cut or wrapped. Texts below each other, and what follows a
+    title, stand without a blank line between them."""
+    before: Block | None = None
+    for block in blocks:
+        together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
+        if not (before is None or isinstance(before, Heading) or together):
+            yield ""
+        before = block
+        yield from _block_lines(block, width or _UNCUT, paint)
+
+
+def _block_lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
+    match block:
+        case Heading(line):
+            yield paint.line(_in_bold(line))
+        case Paragraph(line):
+            yield from map(paint.line, wrap_line(line, width))
+        case Items():
+            for line in block.lines[: block.most]:
+                yield from map(paint.line, wrap_line(line, width, hang=2))
+            if (more := len(block.lines) - block.most) > 0:
+                yield paint(f"… and {counted(more, block.noun)}", "muted")
+        case Section():
+            yield paint.line(_in_bold(block.title))
+            for each in block.blocks:
+                yield from (f"  {line}" for line in _block_lines(each, width - 2, paint))
+        case Table():
+            yield from table_lines(block, width, paint)
+        case Matrix():
+            yield from _matrix_lines(block, width, paint)
+
+
+def _in_bold(line: Line) -> Line:
+    return tuple(Span(text, "strong" if role == "text" else role) for text, role in line)
+
+
+def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
+    """Yield as many columns as there is room for, and below them the others, all rows again."""
+    first = matrix.first
+    names = [first.cell(row).spans for row in matrix.rows]
+    texts = [[matrix.cell(row, at).spans for at in range(len(matrix.heads))] for row in matrix.rows]
+    lengths = [max(map(cells, column), default=0) for column in zip(*texts, strict=True)] or [0] * len(matrix.heads)
+    longest = max(first.least, *map(cells, names))
+    heads = [cell_len(head) for head in matrix.heads]
+    room, widths = matrix_rooms(longest, lengths, heads, width, least=first.least)
+    parts = [columns_from(0, widths, width - room)]
+    while parts[-1].stop < len(widths):
+        parts.append(columns_from(parts[-1].stop, widths, width - room))
+    left = min(width - room - sum(widths[at] + GAP for at in columns) for columns in parts)
+    room += max(min(left, longest - room), 0)
+    gap = Span(" " * GAP)
+    for columns in parts:
+        if columns.start:
+            yield ""
+        titles = [padded(cut_middle(matrix.heads[at], widths[at]), widths[at]) for at in columns]
+        yield paint(gap.text.join((padded(first.name, room), *titles)).rstrip(), "strong")
+        for row, name, line in zip(matrix.rows, names, texts, strict=True):
+            if cells(name) > room and first.fit is not None:
+                name = first.fit(row, room).spans
+            spans = [*filled(name, room)]
+            for at in columns:
+                spans += [gap, *filled(line[at], widths[at])]
+            yield paint.line(tuple(spans))
 
 
 def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:

@@ -255,7 +255,7 @@ async def test_several_suites_stand_under_their_names(tmp_path: Path) -> None:
         shown = app.screen
         assert shown.index("Garden") < shown.index("Watering") < shown.index("Smart home") < shown.index("Movie night")
         await app.press("o")
-        assert "Watering · Garden" in app.screen
+        assert "Garden › Watering" in app.screen
 
 
 async def test_a_click_goes_to_a_cell_another_opens_it_and_one_on_a_head_sorts(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ async def test_all_of_it_is_copied_as_markdown(tmp_path: Path) -> None:
         await app.press("slash", *"two:failed", "enter", "y")
         await app.until(lambda: "Copied the comparison" in app.screen)
         copied = app.app.clipboard
-        assert "Filter `two:failed`: 1 of 3 cases; totals and tests are of all." in copied
+        assert "1 of 3 cases by the filter two:failed; totals and tests are of all" in copied
         assert [line for line in copied.splitlines() if line.startswith("| graded cases")] == [
             "| graded cases | 3 of 3 | 3 of 3 |"
         ]

@@ -17,8 +17,9 @@ from workbench.authoring.case_list import CaseKey
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import WORST_FIRST, Status
 from workbench.show.spans import cells, plain
+from workbench.show.views.comparison import CellRooms, cell_line
 from workbench.suite.model import Gate
-from workbench.tui.comparison.lines import cell_line, cell_text, columns_of, header_line, heads_of, row_line
+from workbench.tui.comparison.lines import cell_text, columns_of, header_line, heads_of, row_line, standing_line
 from workbench.tui.comparison.sources import NOT_RUN, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import ComparedTotals
@@ -320,28 +321,31 @@ def test_every_row_is_as_wide_as_its_columns_and_the_one_under_the_cursor_is_see
     )
 
 
-@given(st.lists(runs, min_size=1, max_size=12), st.integers(0, 3), st.integers(22, 40))
-def test_a_cell_takes_exactly_its_width(found: list[RunSummary], more: int, width: int) -> None:
+@given(st.lists(runs, min_size=1, max_size=12), st.integers(0, 3))
+def test_a_graded_cell_takes_exactly_its_room(found: list[RunSummary], more: int) -> None:
     numbered = [replace(run, repeat=at, latency_ms=min(run.latency_ms, 9e4)) for at, run in enumerate(found)]
-    standing = Standing("done", cell_of(numbered), len(numbered))
-    line = cell_line(standing, len(numbered) + more, width - 2, width)
-    assert cell_len(plain(line)) == width
+    rooms = CellRooms(len(str(len(numbered) + more)), True, 9)
+    cell = cell_of(numbered)
+    assert not cell.is_graded or cell_len(plain(cell_line(cell, rooms))) == rooms.cells
+
+
+REPEATED = CellRooms(1, True, 7)
 
 
 def test_a_cell_of_repeats_says_how_many_were_good_the_mean_and_the_spread() -> None:
     found = [replace(figures(Status.PASSED, 1.0, 412), repeat=at) for at in range(2)]
     standing = over(*found, replace(figures(Status.FAILED, 0.0, 412), repeat=2))
-    assert plain(cell_line(standing, 3, 24, 24)) == "✗ 2/3  0.67±0.47  412 ms"
+    assert plain(standing_line(standing, REPEATED)) == "✗ 2/3  0.67±0.47  412 ms"
     broken = over(*found, replace(figures(Status.ERROR), repeat=2))
-    assert plain(cell_line(broken, 3, 24, 24)) == "✓ 2/2▲ 1.00       412 ms"
+    assert plain(standing_line(broken, REPEATED)) == "✓ 2/2▲ 1.00       412 ms"
     stopped = over(*found, replace(figures(Status.STOPPED), repeat=2))
-    assert plain(cell_line(stopped, 3, 24, 24)) == "✓ 2/2■ 1.00       412 ms"
+    assert plain(standing_line(stopped, REPEATED)) == "✓ 2/2■ 1.00       412 ms"
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_cell_that_runs_says_how_far_it_is(count: int) -> None:
     going = Standing("running", planned=count)
-    assert plain(cell_line(going, count, 20, 20)).rstrip() == ("… running" if count == 1 else "… 0/3 running")
+    assert plain(standing_line(going, REPEATED)) == ("… running" if count == 1 else "… 0/3 running")
 
 
 def test_a_row_has_the_sign_of_its_worst_verdict_and_of_an_error_only_without_any() -> None:
@@ -374,7 +378,7 @@ def test_there_is_no_place_for_a_spread_where_no_scores_lie_apart() -> None:
     state = CompareState(Table([one], of={one.on("a"): repeated(1.0, 1.0), one.on("b"): repeated(1.0, 0.0)}))
     columns = columns_of(state, heads_of(state), 9, {}, 0, 80)
     assert [
-        columns.cells[1] - columns.cells[0],
+        columns.rooms[1].cells - columns.rooms[0].cells,
         "1.00 100 ms" in plain(row_line(state, state.rows[0], columns, has_cursor=False)),
     ] == [5, True]
 

@@ -135,13 +135,13 @@ async def test_a_mark_goes_with_the_two_batches_that_were_compared(tmp_path: Pat
 ENDLESS = """
 import sys, threading
 from pathlib import Path
-import workbench.show.views.comparison_markdown as markdown
+import workbench.show.markdown as markdown
 
 def endless(*_, **__):
     Path("begun").touch()
     threading.Event().wait()
 
-markdown.comparison_markdown = endless
+markdown.document = endless
 from workbench.cli.main import main
 sys.exit(main())
 """

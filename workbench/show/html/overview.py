@@ -13,12 +13,13 @@ from workbench.grading.status import Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, pace_text, rate_text
 from workbench.show.html.charts import charts
 from workbench.show.html.elements import Element, Node, el, items, scrolled, section, sign, table
+from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import AgainstBaseline, baseline_notes, confirmation_lines
-from workbench.show.views.batch_diff import TONES, counts_text
-from workbench.show.views.comparison_facts import rule_line, totals_rows, troubles
+from workbench.show.views.batch_diff import TONES, counts_line
+from workbench.show.views.comparison import errors_of, rule_line, totals_rows
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grade_moves import moves_text
@@ -227,7 +228,7 @@ def _since_baseline(shown: Overview) -> Element | None:
 def _baseline_verdict(against: AgainstBaseline) -> Iterator[Element]:
     status = Status.WARNED if against.is_empty else passed_if(not against.regressed)
     yield el("p", el("strong", f"{status.sign} {against.verdict}"), class_=status.role)
-    yield el("p", counts_text(against.diff, _PLAIN))
+    yield el("p", plain(counts_line(against.diff)))
 
 
 def _changes(shown: Overview, against: AgainstBaseline) -> Iterator[Element]:
@@ -247,13 +248,13 @@ def _changes(shown: Overview, against: AgainstBaseline) -> Iterator[Element]:
 
 def _errors(shown: Overview) -> Element | None:
     """Return why runs ended in an error, equal reasons together."""
-    found = sorted(troubles(shown.comparison), key=lambda each: -each.runs)
+    found = sorted(errors_of(shown.comparison).items(), key=lambda each: -each[1])
     if not found:
         return None
     lines: list[Node] = []
-    for each in found[:_ERRORS_MAX]:
-        whose = el("span", f"{each.model}, {counted(each.runs, 'run')}: ", class_="quiet")
-        lines.append([el("strong", f"{Status.ERROR.sign} "), whose, each.why])
+    for (model, why), runs in found[:_ERRORS_MAX]:
+        whose = el("span", f"{model}, {counted(runs, 'run')}: ", class_="quiet")
+        lines.append([el("strong", f"{Status.ERROR.sign} "), whose, why])
     if len(found) > _ERRORS_MAX:
         lines.append(f"and {counted(len(found) - _ERRORS_MAX, 'other error')}")
     lines.append(el("a", "show their cases", href=f"#{urlencode({'status': Status.ERROR.value})}"))

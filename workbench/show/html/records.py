@@ -13,7 +13,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status, StatusRole
 from workbench.numerals import NOTHING
 from workbench.show.signs import FORK
-from workbench.show.views.comparison_facts import CellWords, cell_words
+from workbench.show.views.comparison import CellWords, cell_words
 from workbench.show.visible import one_line
 from workbench.suite.files import from_here
 
@@ -94,8 +94,8 @@ def cases_of(
         )
 
 
-_NOT_RUN = CellWords("", "", "", NOTHING, "", "")
-_FORKED = CellWords("", "", "", FORK, "", "")
+_NOT_RUN = CellWords("", "", NOTHING, "", "")
+_FORKED = CellWords("", "", FORK, "", "")
 
 
 def _cells(
@@ -115,7 +115,7 @@ def _cells(
         yield PageCell(
             status=cell.status if cell is not None else None,
             role=cell.status.role if cell is not None else "muted",
-            sign=words.sign,
+            sign=cell.status.sign if cell is not None else "",
             share=words.share + words.broke_off,
             score=words.score,
             label=f"{label}, the graders disagree" if disagree else label,

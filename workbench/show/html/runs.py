@@ -16,8 +16,8 @@ from workbench.numerals import counted
 from workbench.show.html.overview import Overview, PageKind, Verdict, overview, verdict_of, widths
 from workbench.show.html.page import page_pieces
 from workbench.show.html.records import PageHead, cases_of, facts_of
-from workbench.show.text import Paint
-from workbench.show.views.batch_diff import counts_text
+from workbench.show.spans import plain
+from workbench.show.views.batch_diff import counts_line
 from workbench.show.views.runs_report import RunsReport
 from workbench.suite.files import from_here
 
@@ -40,7 +40,7 @@ def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: 
 def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
     """Yield the page of a batch beside an earlier one, whose runs are in the report too: `title` names both."""
     assert report.against is not None
-    return _page(report, "changes", Verdict(None, counts_text(report.against.diff, Paint(False)), (title,)), 0)
+    return _page(report, "changes", Verdict(None, plain(counts_line(report.against.diff)), (title,)), 0)
 
 
 def _page(

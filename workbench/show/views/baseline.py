@@ -1,9 +1,8 @@
-"""A batch compared with its baseline, as lines for a terminal and as Markdown."""
+"""A batch compared with its baseline: the verdict, and what it rests on."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import Literal
@@ -15,11 +14,10 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.numerals import counted
+from workbench.show.doc import Block, Heading, Items, Paragraph, Section, line_of
 from workbench.show.forms import LINES_MAX
-from workbench.show.markdown import text
-from workbench.show.spans import Role
-from workbench.show.text import Paint
-from workbench.show.views.batch_diff import change_lines, changes_table, counts_text, notes_of, test_lines
+from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.views.batch_diff import changes_blocks, counts_line, notes_of, test_lines
 from workbench.show.views.batch_list import called
 from workbench.show.visible import one_line
 from workbench.show.when import local_time
@@ -28,7 +26,7 @@ FailOn = Literal["regression"]
 Confirm = Literal["reruns", "repeats", "none"]
 """How it is made sure that a case broke: it is made again, its repeats decide, or it is not."""
 
-_CHANGES_MAX = 100
+_MAX_DOCUMENT_CHANGES = 100
 """So many changes are listed in Markdown."""
 
 BATCH_NAMES = "the baseline", "this batch"
@@ -61,7 +59,7 @@ class AgainstBaseline:
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Returns the changes of a kind without those of cases in quarantine."""
+        """Return the changes of a kind without those of cases in quarantine."""
         return tuple(change for change in self.diff.of(kind) if change.decides)
 
     @property
@@ -122,7 +120,7 @@ class AgainstBaseline:
 
     @property
     def _beside(self) -> Iterator[str]:
-        """Yields what the verdict does not count: cases that are no regression by what is known of them."""
+        """Yield what the verdict does not count: cases that are no regression by what is known of them."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
@@ -133,50 +131,53 @@ class AgainstBaseline:
             yield counted(self.confirmed.reruns, "extra run")
 
 
-def baseline_lines(
-    against: AgainstBaseline, width: int | None, paint: Paint, *, only_worse: bool = False
-) -> Iterator[str]:
-    """Yields the changes, and the verdict as the last line. With `only_worse`, single cases are shown only if they
-    broke, are gone or in error. Without `width`, nothing is cut."""
-    diff = against.diff
-    changes = [
-        change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "missing", "errored")
-    ]
+def baseline_view(against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False) -> Iterator[Block]:
+    """Yield the changes and the verdict: last for a terminal, which shows the end, and first in a document, which lists
+    fewer changes. With `only_worse`, single cases are shown only if they broke, are gone or in error."""
+    if as_document:
+        yield Heading(verdict_line(against), level=2)
     again = f", as regraded on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
     title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}{again}"
-    yield ""
-    yield paint(title, "strong")
-    yield f"  {counts_text(diff, paint)}"
-    for sentence in test_lines(against.diff.tests, *BATCH_NAMES):
-        yield from (f"  {line}" for line in _wrapped(sentence, width))
-    for note in (*notes_of(diff, *BATCH_NAMES, against.suites), *against.notes):
-        yield from (paint(f"  {line}", "muted") for line in _wrapped(note, width))
-    with_model = len(diff.models) > 1
-    yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
-    if changes:
-        yield ""
-    for outcome, line in confirmation_lines(against):
-        sign = _SIGNS[outcome]
-        for at, part in enumerate(_wrapped(line, width)):
-            yield f"{paint(*sign) if sign is not None and not at else ' '} {part}"
-    for change in against.suite_changes:
-        yield from (paint(f"  {line}", "muted") for line in _wrapped(change, width))
-    if against.is_empty:
-        yield paint(f"▲ {against.verdict}", "warned")
-        return
-    yield paint(f"✗ {against.verdict}", "failed") if against.regressed else paint(f"✓ {against.verdict}", "passed")
+    diff = against.diff
+    changes = [change for change in diff.changes if not only_worse or change.kind in _WORSE]
+    most = _MAX_DOCUMENT_CHANGES if as_document else LINES_MAX
+    blocks: list[Block] = [Paragraph(counts_line(diff))]
+    blocks += (Paragraph(line_of(note)) for note in baseline_notes(against))
+    blocks += changes_blocks(changes, against.suites, with_model=len(diff.models) > 1, most=most)
+    if confirmed := [(*_SIGNS[outcome], Span(line)) for outcome, line in confirmation_lines(against)]:
+        blocks.append(Items(confirmed, most=len(confirmed)))
+    blocks += (Paragraph(line_of(change, "muted")) for change in against.suite_changes)
+    yield Section(line_of(title), blocks)
+    if not as_document:
+        yield Paragraph(verdict_line(against))
 
 
-_SIGNS: Mapping[Confirmation | None, tuple[str, Role] | None] = {
-    "confirmed": ("✗", "failed"),
-    "recovered": ("·", "muted"),
-    "perhaps by chance": ("▲", "warned"),
-    None: None,
+_WORSE: tuple[ChangeKind, ...] = ("broke", "gone", "missing", "errored")
+
+_SIGNS: Mapping[Confirmation | None, Line] = {
+    "confirmed": line_of("✗ ", "failed"),
+    "recovered": line_of("· ", "muted"),
+    "perhaps by chance": line_of("▲ ", "warned"),
+    None: EMPTY,
 }
 
 
+def verdict_line(against: AgainstBaseline) -> Line:
+    """Return the verdict with its sign."""
+    if against.is_empty:
+        return line_of(f"▲ {against.verdict}", "warned")
+    return line_of(f"✗ {against.verdict}", "failed") if against.regressed else line_of(f"✓ {against.verdict}", "passed")
+
+
+def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
+    """Yield whether the changes are more than chance, and what else there is to know of the comparison."""
+    yield from test_lines(against.diff.tests, *BATCH_NAMES)
+    yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
+    yield from against.notes
+
+
 def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
-    """Yields what is known of each case that broke, with its outcome, and of all cases together, in a sentence each."""
+    """Yield what is known of each case that broke, with its outcome, and of all cases together, in a sentence each."""
     if against.confirm == "none":
         return
     with_model, cases = len(against.diff.models) > 1, against.confirmed.cases if against.confirmed is not None else ()
@@ -188,37 +189,3 @@ def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation 
     for model, test in against.diff.tests.items():
         if (sentence := test.shares_sentence()) is not None:
             yield None, f"{one_line(model)}: {sentence}" if len(against.diff.tests) > 1 else sentence
-
-
-def _wrapped(sentence: str, width: int | None) -> list[str]:
-    """Returns lines to stand behind an indent of two; without `width`, one."""
-    if width is None:
-        return [sentence]
-    return textwrap.wrap(sentence, max(width - 2, 20), break_on_hyphens=False)
-
-
-def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
-    """Yields whether the changes are more than chance, and what else there is to know of the comparison."""
-    yield from test_lines(against.diff.tests, *BATCH_NAMES)
-    yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
-    yield from against.notes
-
-
-def baseline_markdown(against: AgainstBaseline, redact: Callable[[str], str] = str) -> Iterator[str]:
-    """Yields pieces of Markdown: the verdict, the tests, what broke and what was mended since the baseline; `redact`
-    takes secrets out of its texts."""
-    sign = "▲" if against.is_empty else "✓"
-    if against.regressed:
-        sign = "✗"
-    yield f"\n### {sign} {text(redact(against.verdict))}\n\n{counts_text(against.diff, Paint(False))}\n"
-    for note in baseline_notes(against):
-        yield f"\n{text(redact(note))}.\n"
-    if lines := [*(line for _, line in confirmation_lines(against)), *against.suite_changes]:
-        yield "\n" + "".join(f"- {text(redact(line))}\n" for line in lines)
-    changes = against.diff.changes
-    if changes:
-        with_model = len(against.diff.models) > 1
-        shown = changes_table(changes[:_CHANGES_MAX], against.suites, with_model=with_model, redact=redact)
-        yield "\n" + "".join(f"{line}\n" for line in shown)
-        if (more := len(changes) - _CHANGES_MAX) > 0:
-            yield f"\nand {counted(more, 'other change')}.\n"

@@ -1,36 +1,35 @@
-"""The changes between two batches, as lines for a terminal and as Markdown."""
+"""The changes between two batches: how many of which kind, whether chance explains them, and each in a line."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
-
-from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.paired import Paired
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.numerals import counted
+from workbench.show.doc import Block, Column, Heading, Paragraph, Table, line_of, words
 from workbench.show.forms import LINES_MAX
-from workbench.show.markdown import code, table, text
-from workbench.show.spans import Role
-from workbench.show.text import Paint
+from workbench.show.spans import Line, Role, Span
 from workbench.show.views.batch import later_runs
 from workbench.show.views.batch_list import called
-from workbench.show.views.cases import Title, cut_titles, cut_what
-from workbench.show.visible import fit, one_line
+from workbench.show.views.cases import Title
+from workbench.show.visible import one_line, shortened
 from workbench.show.when import local_time
 
-_TITLE_MIN = 12
-_MODEL_MAX = 24
+_TITLE_LEAST = 12
+_MODEL_LEAST = 16
+_HOW_LEAST = 24
+_HOW_MAX = 400
 
 TONES: dict[ChangeKind, Role] = {
     "broke": "failed",
     "fixed": "passed",
     "moved": "warned",
-    "new": "text",
-    "gone": "text",
+    "new": "accent",
+    "gone": "muted",
     "missing": "failed",
     "slower": "warned",
     "errored": "error",
@@ -48,19 +47,74 @@ class DiffSide(Protocol):
     def runs(self) -> Sequence[RunRow]: ...
 
 
-def counts_text(diff: BatchDiff, paint: Paint) -> str:
-    """Returns how many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
-    found = [(kind, len(diff.of(kind))) for kind in KINDS]
-    counts = [_count(number, kind, paint) for kind, number in found if number or kind in ("broke", "fixed", "moved")]
-    return " · ".join([*counts, f"{diff.as_before:,} as before"])
+MEANINGS: Mapping[ChangeKind, str] = {
+    "broke": "Passed or warned before, failed now.",
+    "fixed": "Failed before, passed or warned now.",
+    "moved": "Neither broken nor fixed, but with another status or score.",
+    "new": "Only in the later batch.",
+    "gone": "Only in the earlier batch.",
+    "missing": "Graded before, and skipped now or without anything that is expected.",
+    "slower": "Graded both times, and the model took at least 50% and 200 ms longer.",
+    "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
+}
 
 
-def _count(number: int, kind: ChangeKind, paint: Paint) -> str:
-    return paint(f"{number:,} {kind}", TONES[kind] if number else "muted")
+def diff_view(
+    diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, tests: Iterable[str], notes: Iterable[str]
+) -> Iterator[Block]:
+    """Yield the changes, `suites` by their keys."""
+    yield Heading(line_of(title))
+    yield Paragraph(counts_line(diff))
+    yield from (Paragraph(line_of(sentence)) for sentence in tests)
+    yield from (Paragraph(line_of(note, "muted")) for note in notes)
+    yield from changes_blocks(diff.changes, suites, with_model=len(diff.models) > 1)
+
+
+def changes_blocks(
+    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool, most: int = LINES_MAX
+) -> Iterator[Block]:
+    """Yield a table of changes, and how many others there are than the first ones."""
+    if changes:
+        yield changes_table(changes[:most], suites, with_model=with_model)
+    if (more := len(changes) - most) > 0:
+        yield Paragraph(line_of(f"and {counted(more, 'other change')}: --format records has a line for each", "muted"))
+
+
+def changes_table(
+    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool
+) -> Table[CaseChange]:
+    """Return a row for each change."""
+
+    def title(change: CaseChange) -> Title:
+        return Title(suites[change.suite].name, change.case_name)
+
+    model = Column[CaseChange]("model", lambda change: words(one_line(change.model), "muted"), least=_MODEL_LEAST)
+    columns = [
+        Column[CaseChange]("what", lambda change: words(change.kind, TONES[change.kind])),
+        Column(
+            "case",
+            lambda change: words(title(change).whole),
+            least=_TITLE_LEAST,
+            fit=lambda change, width: words(title(change).cut(width)),
+        ),
+        *([model] if with_model else []),
+        Column("how", lambda change: words(shortened(one_line(change.sentence), _HOW_MAX)), least=_HOW_LEAST),
+    ]
+    return Table(columns, changes)
+
+
+def counts_line(diff: BatchDiff) -> Line:
+    """Return how many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
+    counts: list[Span] = []
+    for kind in KINDS:
+        number = len(diff.of(kind))
+        if number or kind in ("broke", "fixed", "moved"):
+            counts += [Span(f"{number:,} {kind}", TONES[kind] if number else "muted"), Span(" · ", "muted")]
+    return *counts, Span(f"{diff.as_before:,} as before", "muted")
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yields what a reader has to know of the comparison: models and graders that differ, and what could not be
+    """Yield what a reader has to know of the comparison: models and graders that differ, and what could not be
     compared. `before` and `after` name the batches, `suites` are by their keys."""
     if diff.across is not None:
         earlier, later = map(one_line, diff.across)
@@ -82,7 +136,7 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yields that different graders decided in the later batch, and for which cases, where these are not all."""
+    """Yield that different graders decided in the later batch, and for which cases, where these are not all."""
     compared = {case for each in diff.decided for case in each.cases}
     of_suites = Counter(suite for suite, _ in compared)
     for each in diff.decided:
@@ -104,7 +158,7 @@ def _models_left(diff: BatchDiff) -> str:
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
-    """Yields all notes on two batches of a history; `same` as in `batch_diff`, `history` is the option that commands
+    """Yield all notes on two batches of a history; `same` as in `batch_diff`, `history` is the option that commands
     need to find them."""
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
     yield from notes_of(diff, *names_of(before, after), suites)
@@ -114,12 +168,12 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
 
 
 def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
-    """Returns the names of the batches in sentences."""
+    """Return the names of the batches in sentences."""
     return f"#{before.batch.number}", f"#{after.batch.number}"
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Returns which batches they are, when they began, and the regrade of each where one is used: `#2 (2026-03-02
+    """Return which batches they are, when they began, and the regrade of each where one is used: `#2 (2026-03-02
     09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
     return " → ".join(
         f"{called(side.batch)} ({local_time(side.batch.started_at)}{by_grading(side.grading)})"
@@ -128,12 +182,12 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Returns the regrade that is used of a batch, to follow its name; empty for the original grades."""
+    """Return the regrade that is used of a batch, to follow its name; empty for the original grades."""
     return f", grading {grading.number}" if grading is not None else ""
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """Yields what differs in the later batch apart from the results of its runs."""
+    """Yield what differs in the later batch apart from the results of its runs."""
     for batch in (before, after):
         parts = [part for part in batch.parts if not part.whole]
         some = dict.fromkeys(f"{part.cases:,} of {part.suite.cases:,} cases of {part.suite.path}" for part in parts)
@@ -153,79 +207,10 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
 
 
 def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
-    """Yields the results of the paired tests of some models in plain sentences; `before` and `after` name the
+    """Yield the results of the paired tests of some models in plain sentences; `before` and `after` name the
     batches."""
     for model, test in tests.items():
         if test.count:
             of_model = f"{one_line(model)}: " if len(tests) > 1 else ""
             alike = () if any(test.differences) else (test.score_sentence(before, after),)
             yield from (f"{of_model}{told}" for told in test.sentences(before, after) if told not in alike)
-
-
-def change_lines(
-    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], width: int | None, paint: Paint, *, with_model: bool
-) -> Iterator[str]:
-    """Yields a heading for each kind and a line for each change; `suites` by their keys. Without `width`, no line is
-    cut; of more than `LINES_MAX` changes, the first ones have a line."""
-    more, changes = len(changes) - LINES_MAX, changes[:LINES_MAX]
-    models = max((cell_len(one_line(change.model)) for change in changes), default=0) if with_model else 0
-    model = min(models, _MODEL_MAX, max(width // 6, _TITLE_MIN)) if width is not None else models
-    taken = 2 + 2 + (model + 2 if with_model else 0)
-    longest = max((cell_len(one_line(change.sentence)) for change in changes), default=0)
-    least = max(width // 3, width - taken - longest, _TITLE_MIN) if width is not None else None
-    titles = cut_titles([_title(change, suites) for change in changes], least)
-    kind = None
-    for change, title in zip(changes, titles, strict=True):
-        if change.kind != kind:
-            kind = change.kind
-            yield ""
-            yield paint(kind, TONES[kind])
-        lead = f"  {title}"
-        if with_model:
-            lead += f"  {paint(fit(one_line(change.model), model), 'muted')}"
-        room = width - taken - cell_len(title) if width is not None else None
-        yield f"{lead}  {cut_what(change.sentence, room)}"
-    if more > 0:
-        yield f"and {counted(more, 'other change')}: --format records has a line for each"
-
-
-def markdown_lines(
-    diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, notes: Sequence[str], with_model: bool
-) -> Iterator[str]:
-    """Yields the changes for a pull request: the counts, and one table of all changes."""
-    yield f"## {text(title)}"
-    yield ""
-    yield counts_text(diff, Paint(False))
-    for note in notes:
-        yield ""
-        yield text(note)
-    if not diff.changes:
-        return
-    yield ""
-    yield from changes_table(diff.changes, suites, with_model=with_model)
-
-
-def changes_table(
-    changes: Sequence[CaseChange],
-    suites: Mapping[str, SuiteRef],
-    *,
-    with_model: bool,
-    redact: Callable[[str], str] = str,
-) -> Iterator[str]:
-    """Yields changes as a table of Markdown; `redact` takes secrets out of its texts."""
-    rows = (
-        (
-            change.kind,
-            text(redact(_title(change, suites).whole)),
-            *([code(redact(change.model))] if with_model else []),
-            text(redact(change.sentence)),
-        )
-        for change in changes[:LINES_MAX]
-    )
-    yield from table(["what", "case", *(["model"] if with_model else []), "how"], rows)
-    if (more := len(changes) - LINES_MAX) > 0:
-        yield f"\nand {counted(more, 'other change')}"
-
-
-def _title(change: CaseChange, suites: Mapping[str, SuiteRef]) -> Title:
-    return Title(suites[change.suite].name, change.case_name)

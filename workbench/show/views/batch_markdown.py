@@ -10,10 +10,10 @@ from itertools import islice
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
 from workbench.numerals import counted, score_text
-from workbench.show.markdown import block, code, document_table, table, text
+from workbench.show.markdown import block, code, document, document_table, table, text
 from workbench.show.text import Paint
 from workbench.show.views.argument_validity import checked_text, unchecked_lines
-from workbench.show.views.baseline import baseline_markdown
+from workbench.show.views.baseline import baseline_view
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.failures import causes_table
 from workbench.show.views.gates import aggregate_lines, gate_lines
@@ -106,7 +106,7 @@ def _head(report: RunsReport) -> Iterator[str]:
         sign = "✓" if report.quality.demands_met else "✗"
         yield f"\n### {sign} Demands\n\n" + _items(report.secrets.redact(line.strip()) for line in gates)
     if report.against is not None:
-        yield from baseline_markdown(report.against, report.secrets.redact)
+        yield f"\n{document(baseline_view(report.against, as_document=True), report.secrets.redact)}"
     if causes := report.secrets.redacted(report.failures).groups:
         yield f"\n### Why\n\n{document_table(causes_table(causes))}\n"
 

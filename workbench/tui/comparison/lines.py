@@ -10,46 +10,36 @@ from rich.cells import cell_len
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.dataclasses import dataclass
 from workbench.grading.status import WORST_FIRST, worst_of
-from workbench.numerals import counted, duration_text, score_text
+from workbench.numerals import counted, duration_text
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.show.glyphs import GLYPHS
+from workbench.show.rows import GAP, columns_from, filled, matrix_rooms
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, padded, plain
+from workbench.show.views.cases import Title
+from workbench.show.views.comparison import CellRooms, cell_line
 from workbench.show.visible import model_label, one_line
 from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState, Row
 
-GAP = 2
-"""The cells before each column. The second one can hold a mark for the cell after it."""
-
 NAMES_HEAD = "  case"
 """The heading of the first column."""
 
-MIN_NAMES_CELLS = 10
-NAMES_SHARE = 1 / 3
-"""The minimum width of the first column, and the share of the width that it may take if space is short, reduced so that
-two columns fit. If only one fits, it takes the rest."""
-
 MORE_CELLS = len(" >12")
 """The width for the number of hidden columns on the right."""
-
-MAX_LABEL_CELLS = 20
-"""A head widens its column at most to this, unless there is room to spare."""
 
 ABOUT_SHARE = 1 / 3
 """The minimum share of the cell's line for case and model."""
 
 LATENCY_CELLS = 6
-_SCORE_CELLS = len("0.67")
-_SPREAD_CELLS = len("0.67±0.47")
 
 
 @dataclass(frozen=True)
 class Columns:
     """The layout in cells: `names` is the width of the first column, `widths` those of the models, of which `first` up
-    to `end` (exclusive) are visible, and `cells` the width used by a cell."""
+    to `end` (exclusive) are visible, and `rooms` those of the parts of cells."""
 
     names: int
-    cells: tuple[int, ...]
+    rooms: tuple[CellRooms, ...]
     widths: tuple[int, ...]
     first: int
     end: int
@@ -119,61 +109,33 @@ def columns_of(
 ) -> Columns:
     """Return the columns that fit next to names of `names` cells, starting at `first`, or later so that the selected
     column is visible. `floors` are minimum widths of columns and of the names (`None`), for the totals below."""
-    lengths = tuple(_cell_width(state, model) for model in state.models)
-    widths = tuple(
-        max(length, min(head.cells, MAX_LABEL_CELLS), floors.get(model, 0))
-        for model, head, length in zip(state.models, heads, lengths, strict=True)
-    )
-    left = width - sum(widths) - GAP * len(widths)
+    rooms = tuple(_rooms(state, model) for model in state.models)
+    lengths = [max(each.cells, floors.get(model, 0)) for model, each in zip(state.models, rooms, strict=True)]
     names = max(names, floors.get(None, 0) + 3, len(NAMES_HEAD))
-    if names <= left:
-        widths = _widened(widths, heads, left - names)
-    elif left >= _names_room(widths, width):
-        names = left
-    else:
-        width -= MORE_CELLS if len(widths) > 1 else 0
-        names = min(names, _names_room(widths, width))
+    names, widths = matrix_rooms(names, lengths, [head.cells for head in heads], width, more=MORE_CELLS)
+    room = width - names - (MORE_CELLS if names + sum(widths) + GAP * len(widths) > width and len(widths) > 1 else 0)
     first = min(first, state.column)
-    while first < state.column and not _fit(widths[first : state.column + 1], width - names):
+    while first < state.column and state.column not in columns_from(first, widths, room):
         first += 1
-    while first and _fit(widths[first - 1 :], width - names):
+    while first and columns_from(first - 1, widths, room).stop == len(widths):
         first -= 1
-    end = first + 1
-    while end < len(widths) and _fit(widths[first : end + 1], width - names):
-        end += 1
-    return Columns(names, lengths, widths, first, min(end, len(widths)))
+    return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
 
 
-def _names_room(widths: Sequence[int], width: int) -> int:
-    """Return the width of the names if not everything fits next to them."""
-    widest = sorted(widths, reverse=True)
-    beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
-    return max(
-        min(int(width * NAMES_SHARE), beside_two) if beside_two >= MIN_NAMES_CELLS else beside_one, MIN_NAMES_CELLS
-    )
-
-
-def _widened(widths: Sequence[int], heads: Sequence[Head], spare: int) -> tuple[int, ...]:
-    """Widen columns with long heads evenly, as far as there is room."""
-    at_most = max(widths, default=0) + spare
-    while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
-        at_most -= max(over // len(heads), 1)
-    return tuple(width + more for width, more in zip(widths, _widening(widths, heads, at_most), strict=True))
-
-
-def _widening(widths: Sequence[int], heads: Sequence[Head], at_most: int) -> list[int]:
-    """Return by how much columns grow for heads of up to `at_most` cells."""
-    return [max(min(head.cells, at_most) - width, 0) for width, head in zip(widths, heads, strict=True)]
+def _rooms(state: CompareState, model: str) -> CellRooms:
+    """Return the room for the parts of cells in a column, which only grows."""
+    repeats = state.most_repeats.get(model, 1)
+    latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
+    return CellRooms(len(str(repeats)) if repeats > 1 else 0, repeats > 1 and model in state.spread, latency)
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
     """Return the width of the longest name with its sign."""
-    return 3 + max((cell_len(_name(case, with_suites)) for case in cases), default=0)
+    return 3 + max((cell_len(_title(case, with_suites).whole) for case in cases), default=0)
 
 
-def _name(case: ComparedCase, with_suite: bool) -> str:
-    suite = f" {GLYPHS.dot} {one_line(case.suite_name)}" if with_suite else ""
-    return one_line(case.name) + suite
+def _title(case: ComparedCase, with_suite: bool) -> Title:
+    return Title(case.suite_name if with_suite else "", case.name)
 
 
 def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
@@ -194,39 +156,23 @@ def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: boo
     if case is None:
         return (Span(f"  {one_line(row.suite_name)}", "heading"),)
     sign, role = _worst(state, case)
-    name = padded(cut_middle(_name(case, state.names_suites), columns.names - 2), columns.names - 2)
+    name = padded(_title(case, state.names_suites).cut(columns.names - 2), columns.names - 2)
     line = [Span(f"{sign} ", role), Span(name, "strong" if has_cursor else "text")]
     for at in range(columns.first, columns.end):
         key = case.on(state.models[at])
-        cell = cell_line(state.at(key), state.most_repeats.get(key[2], 1), columns.cells[at], columns.widths[at])
+        cell = filled(standing_line(state.at(key), columns.rooms[at]), columns.widths[at])
         if has_cursor and at == state.column:
             cell = (Span(plain(cell), "selected"),)
         line += [Span(" "), _beside(state, key), *cell]
     return tuple(line)
 
 
-def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line:
-    """Return exactly `width` cells, up to `length` of them used: sign, good runs out of several, score, latency.
-    `repeats` is the maximum number of runs of a cell in the column."""
+def standing_line(standing: Standing, rooms: CellRooms) -> Line:
+    """Return a cell: its result, or how far it is."""
+    if standing.stage == "done" and standing.cell is not None:
+        return cell_line(standing.cell, rooms)
     sign, role = _sign(standing)
-    cell = standing.cell
-    digits = len(str(repeats))
-    if standing.stage != "done":
-        left: Line = (Span(f"{sign} {_how_far(standing)}", role),)
-        return _filled(left, EMPTY, width, width)
-    assert cell is not None
-    line = [Span(f"{sign} ", role)]
-    if repeats > 1:
-        share = f"{cell.good:>{digits}}/{cell.graded:<{digits}}" if cell.is_graded else ""
-        broken, tone = cell.broke_off.mark if cell.broke_off is not None else (" ", role)
-        line += [Span(f"{share:<{2 * digits + 1}}", "text"), Span(f"{broken} ", tone)]
-    if not cell.is_graded:
-        line.append(Span(cell.status, role))
-    elif cell.score is not None:
-        spread = f"±{score_text(cell.spread, '')}" if cell.spread and repeats > 1 else ""
-        line += [Span(score_text(cell.score, ""), role), Span(spread, "muted")]
-    right: Line = (Span(duration_text(cell.latency_ms), "muted"),) if cell.latency_ms is not None else EMPTY
-    return _filled(tuple(line), right, length, width)
+    return (Span(f"{sign} {_how_far(standing)}", role),)
 
 
 def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
@@ -331,22 +277,3 @@ def _beside(state: CompareState, key: CellKey) -> Span:
         return Span(GLYPHS.marked, "accent")
     against = state.against_base(key) if state.has_base else 0
     return Span("+", "passed") if against > 0 else Span("-", "failed") if against < 0 else Span(" ")
-
-
-def _filled(left: Line, right: Line, length: int, width: int) -> Line:
-    room = length - cells(right)
-    left = cut_line(left, max(room - 1, 0)) if right else cut_line(left, width)
-    line = (*left, Span(" " * max(room - cells(left), 0)), *right)
-    return (*line, Span(" " * (width - cells(line))))
-
-
-def _cell_width(state: CompareState, model: str) -> int:
-    repeats = state.most_repeats.get(model, 1)
-    latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
-    shown = _SPREAD_CELLS if model in state.spread else _SCORE_CELLS
-    shown += 2 * len(str(repeats)) + 3 if repeats > 1 else 0
-    return 2 + shown + 1 + latency
-
-
-def _fit(widths: Sequence[int], room: int) -> bool:
-    return sum(widths) + GAP * len(widths) <= room

@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.statistics import LEVEL
-from workbench.numerals import counted, p_text, score_text
+from workbench.numerals import counted, p_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span, cut_line, plain, wrap
-from workbench.show.views.comparison_facts import rules_text
+from workbench.show.views.comparison import both_verdicts, rules_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
@@ -24,9 +24,6 @@ from workbench.tui.kit.rows import Detail, ListState, RowsView
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
-
-
-_SCORE_CELLS = 4
 
 
 class PairedState(ListState[Pair]):
@@ -70,14 +67,10 @@ class PairedState(ListState[Pair]):
 
     def row_line(self, index: int, width: int) -> Line:
         """Return a case: its result with the first and with the second."""
-        spans: list[Span] = [Span(" ")]
-        for at, cell in enumerate(self.rows[index]):
-            sign, role = cell.status.mark
-            spans += [Span(f" {GLYPHS.call} ", "muted")] if at else []
-            spans.append(Span(f"{sign} {score_text(cell.score, ''):>{_SCORE_CELLS}}", role))
+        before, after = self.rows[index]
         concordant = index >= len(self.found.discordant)
-        name = Span(f"  {one_line(self.rows[index][0].case_name)}", "muted" if concordant else "text")
-        return cut_line((*spans, name), width)
+        name = Span(f"  {one_line(before.case_name)}", "muted" if concordant else "text")
+        return cut_line((Span(" "), *both_verdicts(before, after), name), width)
 
     def text(self) -> str:
         """Return everything as text, for copying."""

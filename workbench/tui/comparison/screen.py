@@ -17,6 +17,7 @@ from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
+from workbench.show.views.comparison import Filtered, comparison_view
 from workbench.show.visible import one_line
 from workbench.tui.comparison.cells_screen import CellsScreen
 from workbench.tui.comparison.lines import Columns, cell_text
@@ -339,15 +340,14 @@ class CompareScreen(CellsScreen):
         words = state.filter.strip()
 
         async def copy() -> None:
-            from workbench.show.views.comparison_markdown import Filtered, comparison_markdown
+            from workbench.show.markdown import document
 
             filtered = Filtered(words, shown_cases) if words else None
 
             def written() -> str:
                 watched = state.source.watched() if isinstance(state.source, StoredRuns) else ()
-                return comparison_markdown(
-                    cells, models, names, gates, only_differences=only, filtered=filtered, watched=watched
-                )
+                found = compared(cells, models, names, gates, watched)
+                return document(comparison_view(found, only_differences=only, filtered=filtered))
 
             text = await in_background(written)
             self.stage.copy(text, "the comparison", self.announce)

@@ -11,7 +11,7 @@ from textual.message import Message
 from workbench.analysis.comparison import ModelTotals, model_totals
 from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.show.spans import Line, message_lines
-from workbench.show.views.comparison_facts import totals_rows
+from workbench.show.views.comparison import totals_rows
 from workbench.suite.model import Gate
 from workbench.tui.comparison.lines import (
     Columns,

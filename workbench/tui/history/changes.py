@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,9 +14,21 @@ from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.numerals import duration_text, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, paragraph, spread
-from workbench.show.views.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
+from workbench.show.markdown import document
+from workbench.show.spans import EMPTY, Line, Message, Span, cells, cut_line, cut_middle, paragraph, spread
+from workbench.show.views.batch_diff import (
+    MEANINGS,
+    TONES,
+    by_grading,
+    counts_line,
+    diff_view,
+    names_of,
+    notes_between,
+    test_lines,
+    title_of,
+)
 from workbench.show.views.batch_list import called
+from workbench.show.views.comparison import both_verdicts, verdict_line
 from workbench.show.visible import model_label, one_line
 from workbench.tui.history.batches import figures_in
 from workbench.tui.kit.rows import FoldingState
@@ -84,10 +96,8 @@ class DiffList(FoldingState[DiffRow]):
 
     def as_text(self) -> str:
         """Return all changes as Markdown."""
-        title, notes = title_of(self.before, self.after), (*self.tests, *self.notes)
-        return "\n".join(
-            markdown_lines(self.diff, self.suites, title=title, notes=notes, with_model=self.several_models)
-        )
+        title = title_of(self.before, self.after)
+        return document(diff_view(self.diff, self.suites, title=title, tests=self.tests, notes=self.notes))
 
     def _key(self, row: DiffRow) -> tuple[ChangeKind, int | None]:
         return row.kind, id(row.change) if row.change is not None else None
@@ -132,28 +142,6 @@ def change_title(state: DiffList, change: CaseChange) -> str:
     return f"{one_line(state.suites[change.suite].name)} › {name}" if state.several_suites else name
 
 
-_ROLES: Mapping[ChangeKind, Role] = {
-    "broke": "failed",
-    "fixed": "passed",
-    "moved": "warned",
-    "new": "accent",
-    "gone": "muted",
-    "missing": "failed",
-    "slower": "warned",
-    "errored": "error",
-}
-
-_MEANINGS: Mapping[ChangeKind, str] = {
-    "broke": "Passed or warned before, failed now.",
-    "fixed": "Failed before, passed or warned now.",
-    "moved": "Neither broken nor fixed, but with another status or score.",
-    "new": "Only in the later batch.",
-    "gone": "Only in the earlier batch.",
-    "missing": "Graded before, and skipped now or without anything that is expected.",
-    "slower": "Graded both times, and the model took at least 50% and 200 ms longer.",
-    "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
-}
-
 MIN_NAME_CELLS = 12
 
 
@@ -163,7 +151,7 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
         fold = GLYPHS.folded if state.is_folded(row.kind) else GLYPHS.open
         total = len(state.diff.of(row.kind))
         count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
-        ends: Line = (Span(f"{count} ", _ROLES[row.kind]),)
+        ends: Line = (Span(f"{count} ", TONES[row.kind]),)
         return spread((Span(f"{fold} "), Span(row.kind, "strong")), ends, width)
     change = row.change
     right: Line = (*_short(change), Span(" "))
@@ -182,15 +170,8 @@ def _short(change: CaseChange) -> Line:
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))
-    sides = [_verdict(cell) for cell in (change.before, change.after) if cell is not None]
-    return (*sides[0], Span(f" {GLYPHS.call} ", "muted"), *sides[1]) if len(sides) > 1 else sides[0]
-
-
-def _verdict(cell: CaseSide) -> Line:
-    sign, role = cell.status.mark
-    number = score_text(cell.score, "")
-    share = f" {cell.good}/{cell.graded}" if cell.graded > 1 else ""
-    return (Span(sign, role), Span(f" {number}" if number else ""), Span(share, "muted"))
+    sides = [cell for cell in (change.before, change.after) if cell is not None]
+    return both_verdicts(*sides) if len(sides) > 1 else verdict_line(sides[0])
 
 
 def list_message(state: DiffList) -> Message:
@@ -208,14 +189,7 @@ def list_message(state: DiffList) -> Message:
 
 def head_lines(state: DiffList, width: int) -> list[Line]:
     """Return the counts, what they exclude, and whether the difference is statistically significant."""
-    diff = state.diff
-    counts: list[Span] = []
-    for kind, role in _ROLES.items():
-        if found := diff.of(kind):
-            counts += [Span(f"{GLYPHS.dot} " if counts else " ", "muted"), Span(f"{len(found):,} {kind} ", role)]
-    before = f"{f'{GLYPHS.dot} ' if counts else ' '}{diff.as_before:,} as before"
-    counts.append(Span(before, "muted"))
-    return [cut_line(tuple(counts), width), *_summary_lines(state, width)]
+    return [cut_line((Span(" "), *counts_line(state.diff)), width), *_summary_lines(state, width)]
 
 
 def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
@@ -233,10 +207,10 @@ def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cu
 
 
 def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
-    yield (Span(f" {row.kind}", _ROLES[row.kind]),)
+    yield (Span(f" {row.kind}", TONES[row.kind]),)
     change = row.change
     if change is None:
-        yield from paragraph(_MEANINGS[row.kind], width, "text")
+        yield from paragraph(MEANINGS[row.kind], width, "text")
         return
     yield from paragraph(change_title(state, change), width, "strong")
     if state.diff.across is None:
