@@ -55,9 +55,9 @@ def test_what_was_repaired_is_graded_as_repaired_and_told_everywhere(program: Pr
     assert (rounds[0]["calls"][0]["arguments"], rounds[0]["calls"][0]["raw"]) == ({"city": "Oslo"}, OSLO * 2)
     assert rounds[1]["text"] == "It rains."
     assert SUMMARY in markdown
-    for place in (done.stdout, shown, junit):
-        assert f"▲ {ARGUMENTS}" in place
-        assert f"▲ {THOUGHTS}" in place
+    for place, sign in ((done.stdout, "▲"), (shown, "!"), (junit, "▲")):
+        assert f"{sign} {ARGUMENTS}" in place
+        assert f"{sign} {THOUGHTS}" in place
     page = Page(html)
     assert SUMMARY.strip() in page.said
     assert f"▲ {ARGUMENTS}" in page.runs[0] and f"▲ {THOUGHTS}" in page.runs[0]

@@ -67,8 +67,8 @@ def test_words_come_before_the_calls_they_announce() -> None:
         "« Let me look.",
         '→ get_weather(city="Oslo")',
         '→ send broken arguments (it ends too early): {"to": ',
-        '← server home 3 ms  { "rain": true }',
-        "← default 0 ms  error no JSON⏎object",
+        '← server home · 3 ms  { "rain": true }',
+        "← default · 0 ms  error no JSON⏎object",
     ]
 
 
@@ -113,7 +113,7 @@ def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose()
         ExecutionProgress("a", 3.0, 10.0, "reading\x1b"),
         ResultReceived("a", "done", False, "server", 3.25),
     ]
-    brief = ["→ send()", "‖ held: may send be executed?", "‖ continues after 3.2 s", "← server home 3 ms  done"]
+    brief = ["→ send()", "‖ held: may send be executed?", "‖ continues after 3.2 s", "← server home · 3 ms  done"]
     assert lines(run) == brief
     assert lines(run, verbose=True) == [*brief[:3], "· send: 3 of 10  reading␛", brief[3]]
 
@@ -157,7 +157,7 @@ def test_what_a_person_does_is_said_where_it_is_done() -> None:
         "‖ held before dim: breakpoint: tool dim",
         "✎ edited: dim(to=20)",
         "‖ continues after 3.2 s",
-        "← suite mock 3 ms  ok",
+        "← suite mock · 3 ms  ok",
         "‖ held after the result of dim: step by step",
         "✎ edited result: error broken",
         "‖ continues after 1.0 s",

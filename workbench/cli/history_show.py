@@ -29,7 +29,6 @@ from workbench.show.views.batch import (
 from workbench.show.views.batch_list import called
 from workbench.show.views.cases import titled_case_lines
 from workbench.show.views.gates import gate_lines
-from workbench.show.views.run import told_lines
 from workbench.show.views.trajectory import repaired_line_of
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import event_to_line
@@ -153,7 +152,9 @@ def _show_run(
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    command.write(told_lines(shown, result, command.width, command.paint, verbose=options.verbose))
+    from workbench.show.views.run import run_steps  # on use: it lays out runs as the app does
+
+    command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))
 
 
 def _show_case(history: History, which: str | None, case_id: str, form: str, command: HistoryCommand) -> int:

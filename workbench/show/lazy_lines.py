@@ -7,12 +7,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import overload
+from typing import NamedTuple, overload
 
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut, plain, row_ends, wrap
-from workbench.show.visible import one_line, visible
+from workbench.show.visible import compact_json, visible
 from workbench.trajectory.events import JsonValue
 
 _NARROWEST = 8
@@ -23,7 +23,6 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys("{}[]", "muted"),
 }
 """The role of a value by its first character, numbers excepted."""
-TOO_DEEP = "a value too deep to show"
 
 
 class LazyLines(Sequence[Line]):
@@ -121,14 +120,6 @@ class JsonLines(LazyLines):
 def texts_of(lines: Sequence[Line]) -> Iterator[str]:
     """Yield the text of each line."""
     return lines.texts() if isinstance(lines, LazyLines) else map(plain, lines)
-
-
-def compact_json(value: JsonValue, limit: int) -> str:
-    """Return a value as JSON on one line, cut after `limit` characters."""
-    try:
-        return one_line(json.dumps(value, ensure_ascii=False)[:limit])
-    except RecursionError:
-        return TOO_DEEP
 
 
 def _pretty(value: JsonValue) -> str:
@@ -405,7 +396,20 @@ class TextLines(LazyLines):
         return self._indent, Span(self._rows[index], self._role)
 
 
-def text_rows(text: GrowingText, width: int, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
+class Ways(NamedTuple):
+    """How a reader gets to what is folded."""
+
+    expand: str
+    copy: str
+    grades: str
+
+
+IN_APP = Ways("Enter", "; y copies all of them", ": =")
+
+
+def text_rows(
+    text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: Ways = IN_APP
+) -> Sequence[Line]:
     """Return the wrapped rows of a text, indented, at most `limit` of them. The last one describes what is not
     shown."""
     rows = text.rows(width - indent)
@@ -415,11 +419,11 @@ def text_rows(text: GrowingText, width: int, limit: int | None, role: Role, inde
     lines = TextLines(rows, indent, role)
     # A note in place of a single line would save nothing.
     if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
-        note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, Enter shows them"
+        note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, {ways.expand} shows them"
         if text.hidden:
-            note = f"{GLYPHS.running} {text.hidden + DISPLAY_LIMIT:,} characters in all, Enter shows more"
+            note = f"{GLYPHS.running} {text.hidden + DISPLAY_LIMIT:,} characters in all, {ways.expand} shows more"
         return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]
     if not text.hidden:
         return lines
-    note = f"{GLYPHS.running} {text.hidden:,} more characters; y copies all of them"
+    note = f"{GLYPHS.running} {text.hidden:,} more characters{ways.copy}"
     return JoinedLines([lines, [(lead, Span(cut(note, width - indent), "comment"))]])

@@ -259,6 +259,14 @@ Message = tuple[tuple[str, Role], ...]
 """The text of an empty pane: paragraphs, each with its role."""
 
 
+class Note(NamedTuple):
+    """A sentence behind a sign. Both have its role."""
+
+    sign: str
+    text: str
+    role: Role = "muted"
+
+
 def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
     """Return a wrapped paragraph after a sign."""
     first, *others = wrap(one_line(text), width - indent - 2)

@@ -3,11 +3,16 @@ visible."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
 from workbench.startup import late_pattern
+
+if TYPE_CHECKING:
+    from workbench.trajectory.events import JsonValue
 
 ELLIPSIS = "…"
 
@@ -60,3 +65,14 @@ def shortened(text: str, width: int) -> str:
     if len(head) == len(text) and cell_len(text) <= width:
         return text
     return set_cell_size(head, width - 1) + ELLIPSIS
+
+
+TOO_DEEP = "a value too deep to show"
+
+
+def compact_json(value: JsonValue, limit: int | None = None) -> str:
+    """Return a value as JSON on one line, safe to show, cut after `limit` characters."""
+    try:
+        return one_line(json.dumps(value, ensure_ascii=False)[:limit])
+    except RecursionError:
+        return TOO_DEEP

@@ -20,7 +20,7 @@ from workbench.show.views.run_items import (
     RoundItem,
     TextItem,
 )
-from workbench.show.views.run_lines import call_lines
+from workbench.show.views.run_lines import lines_of
 from workbench.show.views.run_view import RunPlace
 from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
@@ -99,7 +99,7 @@ def test_an_item_of_a_run_means_its_tool_its_error_or_its_round(item: Item, line
 
 
 def test_an_argument_that_is_judged_means_its_check() -> None:
-    head, brightness, room = (call_lines(CALL, 80, False)[at] for at in range(3))
+    head, brightness, room = (lines_of(CALL, 80)[at] for at in range(3))
     found = [breakpoint_in_run(CALL, RunPlace(1), line) for line in (head, brightness, room)]
     assert [breakpoint_line(each) for each in found if isinstance(each, Breakpoint)] == [
         "tool set_lights",

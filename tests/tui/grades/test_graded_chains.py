@@ -77,7 +77,7 @@ def below(lines: Sequence[str], heading: str) -> list[str]:
 def test_a_call_that_is_right_for_another_step_is_wrong_where_it_was_made() -> None:
     shown = run_pane(chain_happenings([TASK], [WEATHER]))
     assert below(shown, " step 1") == [
-        "step 1 of 2  ✗ failed  0.00",
+        "step 1 of 2  ✗ failed 0.00",
         "selection: 'task' called where 'weather' was expected",
         "→ task",
         'title  "Pack"',
@@ -116,7 +116,7 @@ def test_the_grades_have_the_issues_of_each_step_below_it_and_say_in_which_step_
     shown = grades_screen(chain_happenings([WEATHER, TASK], ending=STOPPED), stop_on_failure=True)
     steps = shown.partition("Steps, each on its own")[2].partition("Expected")[0]
     assert '! extra call: call 2 task: got task(title="Pack")' in steps
-    assert "step 2  not reached" in steps
+    assert "step 2     –  never reached" in steps
     (made,) = [line for line in shown.split("\n") if line.startswith(" step 2  task")]
     assert "→ call 2 in step 1 task" in made
     assert shown.count("extra call") == 1

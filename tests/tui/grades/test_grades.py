@@ -146,7 +146,7 @@ async def test_disagreement_is_marked_in_the_tree_found_by_the_filter_and_said_i
         assert "≠ trajectory and dimensions would pass it; critics, decision and accuracy would fail it" in app.screen
         await app.press("escape")
         assert re.search(r"≠ +0\.00 │", app.screen)
-        assert "✗ failed  0.00  critics  ≠ graders disagree: =" in app.screen
+        assert "✗ failed 0.00  critics  ≠ graders disagree: =" in app.screen
         await app.press("slash", *"status", "colon", *"dis", "enter")
         names = [row.case.name for row in app.app.main.selection.tree.rows if row.case is not None]
         assert names == ["Lights off"]

@@ -199,8 +199,8 @@ def test_lines_are_safe_and_never_wider_than_asked(grader: str, width: int, more
 def test_what_fails_the_run_beside_the_score_is_said(by: str) -> None:
     case = {"ordered": [call("set_tv", {"power": "on"})], "response": {"contains": "film"}}
     shown = said(state_of(case, ("set_tv", {"power": "on"}), by=by), by)
-    assert "✗ failed  1.00" in shown
-    assert '✗ failed  1.00  response: expected containing "film"' in shown
+    assert "✗ failed 1.00" in shown
+    assert '✗ failed 1.00  response: expected containing "film"' in shown
     assert "✗ response: expected containing" in shown
 
 

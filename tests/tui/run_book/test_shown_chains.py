@@ -89,8 +89,8 @@ def test_graded_steps_have_their_sign_score_and_why_and_missing_calls_stand_in_t
     view = steps()
     view.grade(graded_steps(), [(("steps", 0), ExpectedCall(tool="lock")), (("steps", 1), ExpectedCall(tool="dim"))])
     said = screen_of(view)
-    assert " step 1 of 3  ✓ passed  1.00" in said
-    failed = said.index(" step 2 of 3  ✗ failed  0.00")
+    assert " step 1 of 3  ✓ passed 1.00" in said
+    failed = said.index(" step 2 of 3  ✗ failed 0.00")
     assert said[failed + 1] == "   no call was made"
     assert said.index("   ○ dim  expected, never called") == said.index("   No.") + 1
     assert " - step 3 was never reached" in said

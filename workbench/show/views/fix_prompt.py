@@ -18,7 +18,7 @@ from workbench.show.markdown import block, code
 from workbench.show.views.failures import symptom_text
 from workbench.show.views.grades import expected_lines, issue_text
 from workbench.show.views.trajectory import told_steps
-from workbench.show.views.values import shown_json
+from workbench.show.visible import compact_json
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.tool_names import same_tool
 from workbench.suite.variants import model_of, variant_name_of
@@ -128,7 +128,7 @@ def _expected(case: Case, result: RunResult) -> list[str]:
     if case.response is not None:
         named = case.response if isinstance(case.response, dict) else {"": case.response}
         lines += [
-            f"the answer{f' ({name})' if name else ''}: {shown_json(check.as_written())}"
+            f"the answer{f' ({name})' if name else ''}: {compact_json(check.as_written())}"
             for name, check in named.items()
         ]
     return lines

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.grading.status import NOT_APPLICABLE, Status, disagree
+from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
 from workbench.grading.traits import TRAITS
-from workbench.numerals import cost_text, counted, score_text
+from workbench.numerals import NOTHING, cost_text, counted, score_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Note, Span
 from workbench.show.text import Paint
-from workbench.show.views.values import shown_json, usage_text
-from workbench.show.visible import one_line, shortened
+from workbench.show.views.values import usage_text
+from workbench.show.visible import compact_json, one_line, shortened
 
 if TYPE_CHECKING:
     from workbench.grading.grade import (
@@ -41,6 +43,12 @@ def issue_note(issue: Issue) -> str:
     return one_line(": ".join(parts) + _remark(_why(issue)))
 
 
+def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
+    """Return an issue behind its sign; `at_call` for places where the call and the argument are visible."""
+    status = Status.FAILED if issue.decides else Status.WARNED
+    return Note(status.sign, issue_note(issue) if at_call else issue_text(issue), status.role)
+
+
 def _why(issue: Issue) -> str:
     """Returns the reason, empty where the kind and both calls already say it."""
     return "" if issue.kind == "wrong tool" and issue.expected and issue.got else issue.why
@@ -61,6 +69,12 @@ def issue_facts(issue: Issue) -> str:
     """Returns the expected and the actual value."""
     facts = (("expected", issue.expected), ("got", issue.got))
     return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
+
+
+def verdict(status: Status, score: float | None) -> Line:
+    """Return a status with its score: `✓ passed 1.00`."""
+    shown = f" {score_text(score)}" if score is not None else ""
+    return (Span(f"{status.sign} {status}", status.role), Span(shown, "strong"))
 
 
 def result_text(result: RunResult) -> str:
@@ -116,18 +130,20 @@ def why_passed(result: RunResult) -> str:
     return f"{result.status}: score {score_text(grade.score)} meets the threshold {met:g}{short}"
 
 
-NOT_REACHED = "–"
-"""The sign of a step that was never reached, and its score."""
+def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
+    """Return the grade of one of some steps: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`. `brief` leaves out why
+    a step passed."""
+    sign, role = step.status.mark if step.status is not None else (NOTHING, "muted")
+    score = score_text(step.score, f"{NOTHING:>4}")
+    why = "" if brief and step.status == Status.PASSED else step.why
+    return Note(sign, f"step {step.step:>{len(str(steps))}}  {score}  {one_line(why)}".rstrip(), role)
 
 
 def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator[str]:
-    """Yields a line for each step, cut to `width` cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
-    digits = len(str(len(steps)))
+    """Yield a line for each step, cut to `width` cells."""
     for step in steps:
-        sign, tone = step.status.mark if step.status else (NOT_REACHED, "muted")
-        score = f"{NOT_REACHED:>4}" if step.score is None else score_text(step.score)
-        text = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
-        yield f"{paint(sign, tone)} {shortened(text, width - 2)}"
+        sign, text, role = note_of_step(step, len(steps))
+        yield f"{paint(sign, role)} {shortened(text, width - 2)}"
 
 
 def judgement_text(judgement: Judgement) -> str:
@@ -153,6 +169,12 @@ def metric_text(metric: Metric) -> str:
     value = f"{metric.name} {score_text(metric.value)}{given}"
     why = f": {metric.why}" if metric.why else ""
     return one_line(f"{value}, expected {metric.expected}{why}" if metric.holds else value)
+
+
+def note_of_metric(metric: Metric) -> Note:
+    """Return a metric behind the sign of whether its check holds."""
+    status = passed_if(metric.holds)
+    return Note(status.sign, metric_text(metric), status.role)
 
 
 def judging_text(use: JudgeUse) -> str:
@@ -217,7 +239,7 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     lines = []
     for index, call in enumerate(case.expected_calls()):
         checks = [
-            (name, described.get((index, name)) or shown_json(check.as_written()))
+            (name, described.get((index, name)) or compact_json(check.as_written()))
             for name, check in (call.args or {}).items()
         ]
         arguments = "…" if call.args is None else ", ".join(f"{name}: {what}" for name, what in checks)
@@ -225,7 +247,15 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     return lines
 
 
-DISAGREE = "≠"
+DISAGREE = GLYPHS.disagree
+
+
+def note_of_grade(grade: Grade) -> Note:
+    """Return the status that a grade gives a run behind its sign, or that the grader does not apply."""
+    if grade.verdict == NOT_APPLICABLE:
+        return Note(GLYPHS.skipped, "not applicable")
+    status = grade.status or grade.verdict
+    return Note(status.sign, status, status.role)
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
@@ -235,12 +265,10 @@ def grades_line(grades: Sequence[Grade]) -> str:
 
 
 def _grade_text(grade: Grade) -> str:
-    grader = one_line(grade.grader)
+    grader, sign = one_line(grade.grader), note_of_grade(grade).sign
     if grade.verdict == NOT_APPLICABLE:
         return f"{grader} {score_text(None)}"
-    if grade.verdict == Status.ERROR:
-        return f"{grader} {Status.ERROR.sign}"
-    return f"{grader} {(grade.status or grade.verdict).sign} {score_text(grade.score)}"
+    return f"{grader} {sign}" if grade.verdict == Status.ERROR else f"{grader} {sign} {score_text(grade.score)}"
 
 
 def parts_line(grade: Grade) -> str | None:

@@ -1,39 +1,39 @@
-"""One run of a history, step by step, and one case of it over time."""
+"""Runs of a history: one step by step, and what regrades changed."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 
 from workbench.grading.grade import RunResult
 from workbench.history.records import RunRow
 from workbench.numerals import counted, score_text
 from workbench.show.forms import LINES_MAX
+from workbench.show.lazy_lines import Ways
+from workbench.show.spans import signed
 from workbench.show.text import Paint
 from workbench.show.views.batch import run_title
 from workbench.show.views.grade_moves import Move, MovesFold, graded_text
-from workbench.show.views.grades import issue_text, result_text, step_lines, why_passed
-from workbench.show.views.trajectory import StepLines
+from workbench.show.views.grades import note_of_grade
+from workbench.show.views.run_lines import lines_of
+from workbench.show.views.run_view import RunView
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Event
 
+_IN_TERMINAL = Ways("--verbose", "", "")
 
-def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """Yields the result of a run, its steps as they were shown when it ran, and the result with all that is wrong."""
-    head = result_text(result) if result.reason is None or result.error else f"{result_text(result)}: {result.reason}"
-    yield paint(one_line(head), result.status.role)
-    steps = StepLines(paint, verbose=verbose, width=width)
+
+def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
+    """Yield a run step by step as the app shows it, with what is wrong at its place, and its result."""
+    view = RunView()
     for event in events:
-        yield from steps.lines(event)
-    yield from step_lines(result.steps, paint, sys.maxsize if verbose else width)
-    yield paint(result_text(result), result.status.role)
-    for grade in result.grades[: None if verbose else 1]:
-        if verbose:
-            yield f"  by {one_line(grade.grader)}: {score_text(grade.score)} {grade.verdict}: {one_line(grade.reason)}"
-        for issue in grade.issues:
-            yield f"    {issue_text(issue)}"
-    if why := why_passed(result):
-        yield f"    {why}"
+        view.add(event)
+    view.grade(result)
+    for item in view.items:
+        yield from map(paint.line, lines_of(item, width, verbose, _IN_TERMINAL))
+    for grade in result.grades if verbose else ():
+        sign, status, role = note_of_grade(grade)
+        text = f"{grade.grader}: {status} {score_text(grade.score, '')}".rstrip()
+        yield from map(paint.line, signed(sign, f"{text}: {grade.reason}", role, width, 1))
 
 
 class MovedRuns:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
 from workbench.grading.scoring import part_earned
-from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
-from workbench.numerals import counted, duration_text, score_text
+from workbench.grading.status import NOT_APPLICABLE, Status, disagree
+from workbench.numerals import counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line, json_rows
 from workbench.show.lazy_lines import (
     DISPLAY_LIMIT,
+    IN_APP,
     GrowingText,
     JoinedLines,
     JsonLines,
     LazyLines,
-    compact_json,
+    Ways,
     parsed_json,
     text_rows,
 )
@@ -27,8 +29,10 @@ from workbench.show.spans import (
     EMPTY,
     NARROWEST,
     Line,
+    Note,
     Role,
     Span,
+    behind,
     cells,
     cut,
     cut_line,
@@ -38,7 +42,7 @@ from workbench.show.spans import (
     wrap,
 )
 from workbench.show.views.grade_moves import Move, graded_text
-from workbench.show.views.grades import failed_steps, issue_note, issue_text, metric_text, why_passed
+from workbench.show.views.grades import failed_steps, note_of_issue, note_of_metric, verdict, why_passed
 from workbench.show.views.run_items import (
     CallItem,
     ForkItem,
@@ -56,36 +60,294 @@ from workbench.show.views.run_items import (
     ToolsItem,
 )
 from workbench.show.views.server_output import server_output_lines
-from workbench.show.views.trajectory import changes_by_hand, deviation_lines, fork_text, unread_text
-from workbench.show.views.values import progress_text, usage_text, waited_text
-from workbench.show.visible import one_line
+from workbench.show.views.trajectory import changes_by_hand, deviation_lines, fork_text, source_text, unread_text
+from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
+from workbench.show.visible import compact_json, one_line
 from workbench.suite.sameness import same
-from workbench.trajectory.events import FinishReason, JsonValue, ResponseFinished, ResultReceived
+from workbench.trajectory.events import FinishReason, JsonValue, ResponseFinished, ResultReceived, ServerOutput
 
 NUMBER_WIDTH = 3
 LABEL_WIDTH = 7
 BODY = NUMBER_WIDTH + LABEL_WIDTH
+CALL_INDENT = 3
+ARGUMENT_INDENT = 6
 
 COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3}
 """The rows of a long text that are shown before it is expanded, by role."""
 
+_RESULT_ROWS, _BROKEN_ROWS = 3, 2
+"""The rows of a long result, and of arguments that are no JSON, that are shown before they are expanded."""
 
-def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
+MAX_RESULT_CHARS = 8_000_000
+"""The characters of a result that are shown when it is expanded."""
+
+MAX_NAME_CELLS = 18
+"""Longer argument names are not aligned."""
+
+MIN_VALUE_CELLS = 6
+"""The minimum width of a value, however long the names are."""
+
+_MAX_ON_ONE_ROW = 2_000
+"""Characters of a value that are considered when it is shown on one row."""
+
+_EXPECTED = " expected "
+"""The word before an expected value, where it fits."""
+
+_CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
+
+
+def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP) -> Sequence[Line]:
     """Return the lines of one item, none if it has nothing to show yet."""
     width = max(width, NARROWEST)
-    match item:
-        case TextItem():
-            return _text(item, width, expanded)
-        case CallItem():
-            return call_lines(item, width, expanded)
-        case ResultItem():
-            return result_lines(item, width, expanded)
-        case SetAsideItem():
-            return _set_aside(item, width, expanded)
-        case HoldItem():
-            return hold_lines(item, width, expanded)
-        case _:
-            return [cut_line(line, width) for line in _short(item, width, expanded)]
+    lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
+    return [cut_line(line, width) for line in lines] if isinstance(lines, list) else lines
+
+
+class _Layout(NamedTuple):
+    """Lays out items of a run at one width."""
+
+    width: int
+    expanded: bool
+    ways: Ways
+
+    def rows(self, text: GrowingText, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
+        return text_rows(text, self.width, None if self.expanded else limit, role, indent, self.ways)
+
+    def note(self, note: Note, indent: int = CALL_INDENT) -> list[Line]:
+        return signed(*note, self.width, indent)
+
+    def below(self, text: str, role: Role, indent: int = CALL_INDENT) -> list[Line]:
+        """Return a wrapped text below the head of an item."""
+        return [(Span(" " * indent), Span(row, role)) for row in wrap(one_line(text), self.width - indent)]
+
+    # Before a request
+
+    def message(self, item: MessageItem) -> list[Line]:
+        room = self.width - BODY
+        role: Role = "muted" if item.role in ("system", "tool") else "text"
+        limit = COLLAPSED_ROWS.get(item.role, 3)
+        rows = [] if item.text.blank else [line[1:] for line in self.rows(item.text, limit, role, BODY)]
+        for call in item.calls:
+            shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments), DISPLAY_LIMIT)}"
+            texts = wrap(shown, room) if self.expanded else [cut(shown, room)]
+            rows += [(Span(text, "muted"),) for text in texts]
+        if item.by_hand:
+            rows = [(Span(f"{GLYPHS.by_hand} added by hand", "accent"),), *rows]
+        first, *others = rows or [EMPTY]
+        label = {"tool": "result", "assistant": "model"}.get(item.role, item.role)
+        head = _head(item.number, label, "muted" if item.role == "system" else "strong")
+        return [(*head, *first), *indented(others, BODY)]
+
+    def tools(self, item: ToolsItem) -> list[Line]:
+        head, offered = _head(None, "tools", "muted"), f"{len(item.tools)} offered"
+        if not self.expanded:
+            names = ", ".join(one_line(tool.name) for tool in item.tools)
+            return [(*head, Span(cut(f"{offered}: {names}", self.width - BODY), "muted"))]
+        lines: list[Line] = [(*head, Span(offered, "muted"))]
+        for tool in item.tools:
+            lines.append((Span(" " * BODY), Span(cut(one_line(tool.name), self.width - BODY), "tool")))
+            lines += self.below(tool.description, "muted", BODY + 2) if tool.description else []
+        return lines
+
+    def notice(self, item: NoticeItem) -> list[Line]:
+        waits = Note(GLYPHS.retry, item.text, "running")
+        return self.note(waits if item.waits else Note(GLYPHS.warned, item.text, "warned"))
+
+    def fork(self, item: ForkItem) -> list[Line]:
+        lines = self.note(Note(GLYPHS.fork, fork_text(item.fork, item.origin), "accent"))
+        return lines + (self.note(Note(" ", f"first difference: {item.difference}")) if item.difference else [])
+
+    def step(self, item: StepItem) -> list[Line]:
+        """Return the heading of a step. Once it is graded, it has its sign, score and reason."""
+        number = f" of {item.of}" if item.of else ""
+        head: Line = (Span(f" {item.name}{number}", "heading"),)
+        below = self.below("no system prompt", "muted") if item.unprompted else []
+        grade = item.grade
+        if grade is not None:
+            status: Line = (Span(f"{GLYPHS.skipped} not graded", "muted"),)
+            head = (*head, Span("  "), *(status if grade.status is None else verdict(grade.status, grade.score)))
+            if grade.status is not None and grade.why and (self.expanded or grade.status != Status.PASSED):
+                below += self.below(grade.why, "muted")
+        return [EMPTY, head, *below]
+
+    def hold(self, item: HoldItem) -> Sequence[Line]:
+        """Return the lines of the place before a request, empty if the run is not held there. The request is one line
+        or, when expanded, all that is sent."""
+        if item.why is None:
+            return []
+        held = held_lines(f"before the request of round {item.round}", item.why, self.width)
+        request, room = item.request, self.width - CALL_INDENT
+        if request is None:
+            return held
+        if isinstance(request, str):
+            return [*held, *self.note(Note(GLYPHS.failed, f"cannot be sent: {request}", "failed"))]
+        target = f"{request.method} {request.url}"
+        if not self.expanded:
+            more = f"  {self.ways.expand}: what is sent"
+            target = cut(one_line(target), max(room - cell_len(more), room // 2))
+            return [*held, (_CALL, Span(target, "muted"), Span(more, "comment"))]
+        texts = [target, *(f"{name}: {value}" for name, value in request.headers)]
+        rows = [row for text in texts for row in self.below(text, "muted")]
+        return JoinedLines([held, rows, JsonLines(request.body, self.width, CALL_INDENT)])
+
+    # An answer
+
+    def round(self, item: RoundItem) -> list[Line]:
+        response, room = item.response, self.width - BODY
+        role: Role = "muted"
+        if item.replayed:
+            text = "replayed"
+        elif response is not None:
+            text = _timing(response, room)
+        elif item.over:
+            text = "no answer"
+        else:
+            text, role = _awaited(item), "running"
+        lines: list[Line] = [(*_head(item.number, "model"), Span(cut(text, room), role))]
+        for repaired in deviation_lines(response.deviations) if response is not None else ():
+            lines += self.note(Note(GLYPHS.warned, repaired, "warned"))
+        # Failed attempts that a later one may correct are only warnings.
+        status = Status.ERROR if item.over and response is None else Status.WARNED
+        for error, alike in groupby(item.errors):
+            times = len(list(alike))
+            failure = one_line(error) + (f" ({times} times)" if times > 1 else "")
+            lines += self.note(Note(status.sign, failure, status.role))
+        return lines
+
+    def text(self, item: TextItem) -> Sequence[Line]:
+        if item.text.blank:
+            return []
+        role: Role = "muted" if item.reasoning or item.replayed else "text"
+        return self.rows(item.text, COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done else None, role, 3)
+
+    def set_aside(self, item: SetAsideItem) -> Sequence[Line]:
+        """Return a superseded answer: one line that summarises it or, when expanded, all of it."""
+        head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
+        if not self.expanded:
+            return [(*head, Span(f": {_answer_in_short(item.items, self.width)}", "muted"))]
+        shown = JoinedLines([lines_of(each, self.width, True, self.ways) for each in item.items])
+        timed = (*head, Span("  "), *shown[0][2:])  # without the number, which is already there
+        return JoinedLines([[cut_line(timed, self.width)], _Muted(shown)])
+
+    # Calls
+
+    def call(self, item: CallItem) -> Sequence[Line]:
+        """Return the lines of a call: its tool, the arguments with verdicts, and issues of the whole call."""
+        server = f"  on {one_line(item.server)}" if item.server is not None else ""
+        edited = f"  {GLYPHS.by_hand} edited" if item.edited is not None else ""
+        tool: Line = (_CALL, Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
+        head: Line = (*tool, Span(server, "muted"), Span(edited, "accent"))
+        parts: list[Sequence[Line]] = []
+        if item.held is not None:
+            parts.append(held_lines(f"before {one_line(item.tool)}", item.held, self.width))
+        parts.append([cut_line(head, self.width)])
+        room = self.width - ARGUMENT_INDENT
+        if item.arguments is None:
+            if written := one_line("".join(item.fragments)[-4 * self.width :]):
+                tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
+                parts.append([(_ARGUMENT, Span(cut(tail, room), "muted"))])
+        elif item.problem is not None:
+            parts.append(self.note(Note(GLYPHS.failed, item.problem, "failed"), ARGUMENT_INDENT))
+            parts.append(self.rows(GrowingText(item.raw or ""), _BROKEN_ROWS, "muted", ARGUMENT_INDENT))
+            if item.edited is not None:
+                parts.append([(_ARGUMENT, Span(f"{GLYPHS.by_hand} sent instead:", "accent"))])
+                parts += argument_rows(item.edited, (), (), self.width, self.expanded)
+        else:
+            parts += argument_rows(item.arguments, item.verdicts, item.issues, self.width, self.expanded, item.edited)
+        for issue in item.issues:
+            if not shown_at_argument(issue, item.verdicts, item.arguments or {}):
+                parts.append(self.note(note_of_issue(issue, at_call=True), ARGUMENT_INDENT))
+        return JoinedLines(parts)
+
+    def result(self, item: ResultItem) -> Sequence[Line]:
+        """Return the lines of a result, or of what it waits for."""
+        text = self._answered(item, item.result) if item.result is not None else self._unanswered(item)
+        if item.held is None:
+            return text
+        return JoinedLines([text, held_lines(f"after the result of {one_line(item.tool)}", item.held, self.width)])
+
+    def _answered(self, item: ResultItem, result: ResultReceived) -> Sequence[Line]:
+        failed = result.is_error and result.source != "skipped"
+        role: Role = "failed" if failed else "muted"
+        held = f" {GLYPHS.dot} held {duration_text(item.held_ms)}" if item.held_ms else ""
+        by_hand = result.source in ("edited", "skipped")
+        source = Span(source_text(item.unedited or result) + held, "accent" if by_hand else "muted")
+        head: Line = (_CALL, Span(f"{GLYPHS.result} ", "accent"), source, Span("  error" if failed else "", "failed"))
+        if item.unedited is not None:
+            more = "" if self.expanded else f", {self.ways.expand}: original"
+            head = (*head, Span(f"  {GLYPHS.by_hand} edited", "accent"), Span(more, "comment"))
+        compact = one_line(result.content[: 4 * self.width])
+        if not self.expanded and cells(head) + 2 + cell_len(compact) <= self.width:
+            painted = (Span(compact, role),) if failed else json_line(compact)
+            return [(*head, Span("  "), *painted)]
+        parts: list[Sequence[Line]] = [[cut_line(head, self.width)], self._content(result, role)]
+        if self.expanded and item.unedited is not None:
+            kind = ", an error" if item.unedited.is_error else ", no error" if result.is_error else ""
+            parts.append([cut_line((_CALL, Span(f"{GLYPHS.by_hand} it was{kind}", "accent")), self.width)])
+            parts.append(self._content(item.unedited, "muted"))
+        return JoinedLines(parts)
+
+    def _content(self, result: ResultReceived, role: Role) -> Sequence[Line]:
+        parsed = parsed_json(result.content, MAX_RESULT_CHARS if self.expanded else DISPLAY_LIMIT)
+        if parsed is not None and self.expanded:
+            return JsonLines(parsed, self.width, ARGUMENT_INDENT)
+        text = GrowingText(result.content, MAX_RESULT_CHARS if self.expanded else DISPLAY_LIMIT)
+        rows = self.rows(text, _RESULT_ROWS, role, ARGUMENT_INDENT)
+        if parsed is None:
+            return rows
+        shown = sum(row[-1].role == role for row in rows)
+        painted = json_rows(text.rows(self.width - ARGUMENT_INDENT), shown)
+        return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
+
+    def _unanswered(self, item: ResultItem) -> list[Line]:
+        if item.asks is not None:
+            return self.note(Note(GLYPHS.held, f"asks: {item.asks}", "running"))
+        if item.executing:
+            text = progress_text(item.progress) if item.progress is not None else "executing"
+            return [(_CALL, Span(cut(f"{GLYPHS.running} {text}", self.width - CALL_INDENT), "running"))]
+        return []
+
+    def missing(self, item: MissingItem) -> list[Line]:
+        tool, never = Span(one_line(item.tool), "tool"), Span("  expected, never called", "failed")
+        lines: list[Line] = [(_CALL, Span(f"{GLYPHS.missing} ", "failed"), tool, never)]
+        widest = max((cell_len(one_line(wanted.argument)) for wanted in item.verdicts), default=0)
+        for wanted in item.verdicts:
+            name = padded(one_line(wanted.argument), min(widest, MAX_NAME_CELLS))
+            label = Span(f"{_ARGUMENT.text}{name}  ", "key")
+            room, expected = self.width - cell_len(label.text), one_line(wanted.expected)
+            lines += behind((label,), expected if self.expanded else cut(expected, room), "muted", room)
+        # Without verdicts, the issues alone say what was expected.
+        for issue in () if item.verdicts else item.issues:
+            lines += self.below(issue.expected, "muted", ARGUMENT_INDENT) if issue.expected else []
+        return lines
+
+    # The end
+
+    def outcome(self, item: OutcomeItem) -> list[Line]:
+        result = item.result
+        if result is None:
+            return [EMPTY, (Span(f" {GLYPHS.running} grading", "running"),)]
+        lines: list[Line] = [EMPTY, (Span(" "), *outcome_line(result, self.ways.grades))]
+        for each in outcome_notes(item, result, in_full=self.expanded):
+            lines += self.note(each, 1) if isinstance(each, Note) else server_output_lines(each, self.width, 3)
+        return lines
+
+
+_LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
+    MessageItem: _Layout.message,
+    ToolsItem: _Layout.tools,
+    NoticeItem: _Layout.notice,
+    StepItem: _Layout.step,
+    HoldItem: _Layout.hold,
+    ForkItem: _Layout.fork,
+    RoundItem: _Layout.round,
+    SetAsideItem: _Layout.set_aside,
+    TextItem: _Layout.text,
+    CallItem: _Layout.call,
+    ResultItem: _Layout.result,
+    MissingItem: _Layout.missing,
+    OutcomeItem: _Layout.outcome,
+}
 
 
 def rough_height(item: Item, width: int) -> int:
@@ -109,91 +371,20 @@ def rough_height(item: Item, width: int) -> int:
             return 1
 
 
-def _short(item: Item, width: int, expanded: bool) -> list[Line]:
-    match item:
-        case MessageItem():
-            return _message(item, width, expanded)
-        case ToolsItem():
-            return _tools(item, width, expanded)
-        case NoticeItem():
-            return notice_lines(item, width)
-        case StepItem():
-            return step_lines(item, width, expanded)
-        case ForkItem():
-            return fork_lines(item, width)
-        case RoundItem():
-            return _round(item, width)
-        case MissingItem():
-            return _missing(item, width, expanded)
-        case OutcomeItem():
-            return [EMPTY, *outcome_lines(item, width, expanded)]
-        case _:
-            raise TypeError(f"{type(item).__name__} is laid out elsewhere")
-
-
 def _head(number: int | None, label: str, role: Role = "strong") -> Line:
     shown = f"{number:>{NUMBER_WIDTH - 1}} " if number is not None else " " * NUMBER_WIDTH
     return (Span(shown, "muted"), Span(f"{label:<{LABEL_WIDTH}}", role))
 
 
-def _message(item: MessageItem, width: int, expanded: bool) -> list[Line]:
-    role: Role = "muted" if item.role in ("system", "tool") else "text"
-    label = "result" if item.role == "tool" else "model" if item.role == "assistant" else item.role
-    limit = None if expanded else COLLAPSED_ROWS.get(item.role, 3)
-    rows = [] if item.text.blank else [line[1:] for line in text_rows(item.text, width, limit, role, BODY)]
-    for call in item.calls:
-        shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments), DISPLAY_LIMIT)}"
-        texts = wrap(shown, width - BODY) if expanded else [cut(shown, width - BODY)]
-        rows += [(Span(text, "muted"),) for text in texts]
-    head = _head(item.number, label, "muted" if item.role == "system" else "strong")
-    if item.by_hand:
-        rows = [(Span(f"{GLYPHS.by_hand} added by hand", "accent"),), *rows]
-    first, *others = rows or [EMPTY]
-    return [(*head, *first), *((Span(" " * BODY), *row) for row in others)]
-
-
-def _tools(item: ToolsItem, width: int, expanded: bool) -> list[Line]:
-    head = _head(None, "tools", "muted")
-    if not expanded:
-        names = ", ".join(one_line(tool.name) for tool in item.tools)
-        return [(*head, Span(cut(f"{len(item.tools)} offered: {names}", width - BODY), "muted"))]
-    lines: list[Line] = [(*head, Span(f"{len(item.tools)} offered", "muted"))]
-    for tool in item.tools:
-        lines.append((Span(" " * BODY), Span(cut(one_line(tool.name), width - BODY), "tool")))
-        for row in wrap(one_line(tool.description), width - BODY - 2) if tool.description else ():
-            lines.append((Span(" " * (BODY + 2)), Span(row, "muted")))
-    return lines
-
-
-def _round(item: RoundItem, width: int) -> list[Line]:
-    response = item.response
-    if item.replayed:
-        text = Span("replayed", "muted")
-    elif response is not None:
-        text = Span(cut(_timing(response, width - BODY), width - BODY), "muted")
-    elif item.over:
-        text = Span("no answer", "muted")
-    elif item.retry is not None:
-        # A time of day stays correct without being redrawn.
-        at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
-        wait = f"in {duration_text(item.retry.wait_ms)}"
-        text = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
-    else:
+def _awaited(item: RoundItem) -> str:
+    """Return what is known of an answer that is waited for."""
+    if item.retry is None:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
-        text = Span(cut(f" {GLYPHS.dot} ".join(known), width - BODY), "running")
-    lines: list[Line] = [(*_head(item.number, "model"), text)]
-    for repaired in deviation_lines(response.deviations) if response is not None else ():
-        lines += signed(GLYPHS.warned, repaired, "warned", width, CALL_INDENT)
-    # Failed attempts that a later one may correct are only warnings.
-    lost = item.over and response is None
-    for error, alike in groupby(item.errors):
-        times = len(list(alike))
-        failure = one_line(error) + (f" ({times} times)" if times > 1 else "")
-        if lost:
-            lines += signed(GLYPHS.error, failure, "error", width, CALL_INDENT)
-        else:
-            lines += signed(GLYPHS.warned, failure, "warned", width, CALL_INDENT)
-    return lines
+        return f" {GLYPHS.dot} ".join(known)
+    # A time of day stays correct without being redrawn.
+    at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
+    wait = f"in {duration_text(item.retry.wait_ms)}"
+    return f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}"
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
@@ -214,14 +405,6 @@ def _timing(response: ResponseFinished, room: int) -> str:
     return separator.join(parts)
 
 
-def _text(item: TextItem, width: int, expanded: bool) -> Sequence[Line]:
-    if item.text.blank:
-        return []
-    role: Role = "muted" if item.reasoning or item.replayed else "text"
-    limit = COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done and not expanded else None
-    return text_rows(item.text, width, limit, role, CALL_INDENT)
-
-
 class _Muted(LazyLines):
     """Superseded lines, without the first."""
 
@@ -235,53 +418,13 @@ class _Muted(LazyLines):
         return tuple(Span(text, "muted") for text, _ in self._lines[index + 1])
 
 
-def _set_aside(item: SetAsideItem, width: int, expanded: bool) -> Sequence[Line]:
-    """Return a superseded answer: one line that summarises it or, when expanded, all of it."""
-    head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
-    if not expanded:
-        return [cut_line((*head, Span(f": {_answer_in_short(item.items, width)}", "muted")), width)]
-    shown = JoinedLines([lines_of(each, width, expanded=True) for each in item.items])
-    timed = (*head, Span("  "), *shown[0][2:])  # without the number, which is already there
-    return JoinedLines([[cut_line(timed, width)], _Muted(shown)])
-
-
 def _answer_in_short(items: Sequence[Item], limit: int) -> str:
-    calls = [
-        f"{one_line(item.tool)}({_in_short(item.arguments or {}, limit)})"
-        for item in items
-        if isinstance(item, CallItem)
-    ]
+    calls = [call_text(item.tool, item.arguments or {}, limit) for item in items if isinstance(item, CallItem)]
     if calls:
         return f"called {', '.join(calls)}"
     texts = [item.text.text[:limit] for item in items if isinstance(item, TextItem) and not item.reasoning]
     return f"said {one_line(' '.join(texts))}" if texts else "no answer"
 
-
-def _in_short(arguments: Mapping[str, JsonValue], limit: int) -> str:
-    return ", ".join(f"{one_line(name)}={compact_json(value, limit)}" for name, value in arguments.items())
-
-
-def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:
-    head: Line = (
-        Span(" " * CALL_INDENT),
-        Span(f"{GLYPHS.missing} ", "failed"),
-        Span(one_line(item.tool), "tool"),
-        Span("  expected, never called", "failed"),
-    )
-    lines = [cut_line(head, width)]
-    if item.verdicts:
-        name_width = min(max(cell_len(one_line(verdict.argument)) for verdict in item.verdicts), MAX_NAME_CELLS)
-        for verdict in item.verdicts:
-            label = " " * ARGUMENT_INDENT + padded(one_line(verdict.argument), name_width) + "  "
-            expected = one_line(verdict.expected)
-            value = expected if expanded else cut(expected, width - cell_len(label))
-            for row in wrap(value, width - cell_len(label)):
-                lines.append((Span(label, "key"), Span(row, "muted")))
-                label = " " * cell_len(label)
-    return lines
-
-
-CALL_INDENT = 3
 
 _OFFERED = {"s next stop": "step", "c continue": "step.continue"}
 _KEYS = "  ".join(_OFFERED)
@@ -309,199 +452,6 @@ def held_action(line: Line, cell: int) -> str | None:
     text = line[0].text
     starts = {cell_len(text[: text.rindex(words)]): words for words in _OFFERED}
     return next((_OFFERED[words] for start, words in starts.items() if start <= cell < start + len(words)), None)
-
-
-def hold_lines(item: HoldItem, width: int, expanded: bool) -> Sequence[Line]:
-    """Return the lines of the place before a request, empty if the run is not held there. The request is one line or,
-    when expanded, all that is sent."""
-    if item.why is None:
-        return []
-    held, request = held_lines(f"before the request of round {item.round}", item.why, width), item.request
-    if request is None:
-        return held
-    if isinstance(request, str):
-        return [*held, *signed(GLYPHS.failed, f"cannot be sent: {request}", "failed", width, CALL_INDENT)]
-    target, more = f"{request.method} {request.url}", "" if expanded else "  Enter: what is sent"
-    room = width - CALL_INDENT
-    if not expanded:
-        target = cut(one_line(target), max(room - cell_len(more), room // 2))
-        line = (Span(" " * CALL_INDENT), Span(target, "muted"), Span(more, "comment"))
-        return [*held, cut_line(line, width)]
-    texts = [target, *(f"{name}: {value}" for name, value in request.headers)]
-    rows = [(Span(" " * CALL_INDENT), Span(row, "muted")) for text in texts for row in wrap(one_line(text), room)]
-    return JoinedLines([held, rows, JsonLines(request.body, width, CALL_INDENT)])
-
-
-def notice_lines(item: NoticeItem, width: int) -> list[Line]:
-    """Return the lines of a notice or of a wait."""
-    if item.waits:
-        return signed(GLYPHS.retry, item.text, "running", width, CALL_INDENT)
-    return signed(GLYPHS.warned, item.text, "warned", width, CALL_INDENT)
-
-
-def fork_lines(item: ForkItem, width: int) -> list[Line]:
-    """Return the lines of the point where a fork departs from its origin."""
-    lines = signed(GLYPHS.fork, fork_text(item.fork, item.origin), "accent", width, CALL_INDENT)
-    if item.difference:
-        lines += signed(" ", f"first difference: {item.difference}", "muted", width, CALL_INDENT)
-    return lines
-
-
-def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
-    """Return the heading of a step. Once it is graded, it has its sign, score and reason."""
-    number = f" of {item.of}" if item.of else ""
-    head: Line = (Span(f" {item.name}{number}", "heading"),)
-    grade = item.grade
-    below: list[Line] = [(Span(f"{' ' * CALL_INDENT}no system prompt", "muted"),)] if item.unprompted else []
-    if grade is None:
-        return [EMPTY, head, *below]
-    if grade.status is None:
-        return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted")), *below]
-    sign, role = grade.status.mark
-    head = (*head, Span(f"  {sign} {grade.status}", role))
-    if grade.score is not None:
-        head = (*head, Span(f"  {score_text(grade.score, '')}", "strong"))
-    if grade.why and (expanded or grade.status != Status.PASSED):
-        rows = wrap(one_line(grade.why), width - CALL_INDENT)
-        below += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
-    return [EMPTY, head, *below]
-
-
-MAX_RESULT_CHARS = 8_000_000
-"""The characters of a result that are shown when it is expanded."""
-
-_RESULT_ROWS = 3
-"""The rows of a long result that are shown before it is expanded."""
-
-
-def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
-    """Return the lines of a call: its tool, the arguments with verdicts, and issues of the whole call."""
-    head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
-    if item.server is not None:
-        head = (*head, Span(f"  on {one_line(item.server)}", "muted"))
-    if item.edited is not None:
-        head = (*head, Span(f"  {GLYPHS.by_hand} edited", "accent"))
-    parts: list[Sequence[Line]] = []
-    if item.held is not None:
-        parts.append(held_lines(f"before {one_line(item.tool)}", item.held, width))
-    parts.append([cut_line(head, width)])
-    room = width - ARGUMENT_INDENT
-    if item.arguments is None:
-        written = one_line("".join(item.fragments)[-4 * width :])
-        if written:
-            tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
-            parts.append([(Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted"))])
-    elif item.problem is not None:
-        parts.append(signed(GLYPHS.failed, item.problem, "failed", width, ARGUMENT_INDENT))
-        limit = None if expanded else 2
-        parts.append(text_rows(GrowingText(item.raw or ""), width, limit, "muted", ARGUMENT_INDENT))
-        if item.edited is not None:
-            sent = f"{GLYPHS.by_hand} sent instead:"
-            parts.append([(Span(" " * ARGUMENT_INDENT), Span(sent, "accent"))])
-            parts += argument_rows(item.edited, (), (), width, expanded)
-    else:
-        parts += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded, item.edited)
-    for issue in item.issues:
-        if not shown_at_argument(issue, item.verdicts, item.arguments or {}):
-            parts.append(_issue(issue, width, ARGUMENT_INDENT))
-    return JoinedLines(parts)
-
-
-def result_lines(item: ResultItem, width: int, expanded: bool) -> Sequence[Line]:
-    """Return the lines of a result, or of what it waits for."""
-    text = _answered(item, item.result, width, expanded) if item.result is not None else _unanswered(item, width)
-    if item.held is None:
-        return text
-    return JoinedLines([text, held_lines(f"after the result of {one_line(item.tool)}", item.held, width)])
-
-
-def _answered(item: ResultItem, result: ResultReceived, width: int, expanded: bool) -> Sequence[Line]:
-    failed = result.is_error and result.source != "skipped"
-    role: Role = "failed" if failed else "muted"
-    source = _source(item.unedited or result)
-    if item.held_ms:
-        source += f" {GLYPHS.dot} held {duration_text(item.held_ms)}"
-    by_hand = result.source in ("edited", "skipped")
-    head: Line = (
-        Span(" " * CALL_INDENT),
-        Span(f"{GLYPHS.result} ", "accent"),
-        Span(source, "accent" if by_hand else "muted"),
-    )
-    if failed:
-        head = (*head, Span("  error", "failed"))
-    if item.unedited is not None:
-        more = "" if expanded else ", Enter: original"
-        head = (*head, Span(f"  {GLYPHS.by_hand} edited", "accent"), Span(more, "comment"))
-    compact = one_line(result.content[: 4 * width])
-    if not expanded and cells(head) + 2 + cell_len(compact) <= width:
-        painted = (Span(compact, role),) if failed else json_line(compact)
-        return [(*head, Span("  "), *painted)]
-    parts: list[Sequence[Line]] = [[cut_line(head, width)], _body(result, role, width, expanded)]
-    if expanded and item.unedited is not None:
-        kind = ", an error" if item.unedited.is_error else ", no error" if result.is_error else ""
-        was = f"{GLYPHS.by_hand} it was{kind}"
-        parts.append([(Span(" " * CALL_INDENT), Span(cut(was, width - CALL_INDENT), "accent"))])
-        parts.append(_body(item.unedited, "muted", width, expanded))
-    return JoinedLines(parts)
-
-
-def _source(result: ResultReceived) -> str:
-    """Return where a result came from and how long it took."""
-    match result.source:
-        case "edited":
-            return f"{GLYPHS.by_hand} answered by hand"
-        case "skipped":
-            return f"{GLYPHS.by_hand} skipped by hand"
-        case "replayed" | "reported" as known:
-            return known
-        case source:
-            return f"{source} {GLYPHS.dot} {duration_text(result.latency_ms)}"
-
-
-def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
-    """Return the content of a result."""
-    parsed = parsed_json(result.content, MAX_RESULT_CHARS if expanded else DISPLAY_LIMIT)
-    if parsed is not None and expanded:
-        return JsonLines(parsed, width, ARGUMENT_INDENT)
-    if expanded:
-        return text_rows(GrowingText(result.content, MAX_RESULT_CHARS), width, None, role, ARGUMENT_INDENT)
-    text = GrowingText(result.content)
-    rows = text_rows(text, width, _RESULT_ROWS, role, ARGUMENT_INDENT)
-    if parsed is None:
-        return rows
-    shown = sum(row[-1].role == role for row in rows)
-    painted = json_rows(text.rows(width - ARGUMENT_INDENT), shown)
-    return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
-
-
-def _unanswered(item: ResultItem, width: int) -> list[Line]:
-    if item.asks is not None:
-        return signed(GLYPHS.held, f"asks: {item.asks}", "running", width, CALL_INDENT)
-    if item.executing:
-        text = progress_text(item.progress) if item.progress is not None else "executing"
-        return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {text}", width - CALL_INDENT), "running"))]
-    return []
-
-
-def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
-    text = issue_note(issue)
-    if issue.decides:
-        return signed(GLYPHS.failed, text, "failed", width, indent)
-    return signed(GLYPHS.warned, text, "warned", width, indent)
-
-
-ARGUMENT_INDENT = 6
-MAX_NAME_CELLS = 18
-"""Longer argument names are not aligned."""
-
-MIN_VALUE_CELLS = 6
-"""The minimum width of a value, however long the names are."""
-
-_MAX_ON_ONE_ROW = 2_000
-"""Characters of a value that are considered when it is shown on one row."""
-
-_EXPECTED = " expected "
-"""The word before an expected value, where it fits."""
 
 
 _Mark = tuple[str, Role]
@@ -639,68 +589,54 @@ ENDINGS: dict[FinishReason, str] = {
 """Explanations of endings other than an answer."""
 
 
-def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
-    """Return the last lines of a run."""
-    if item.result is None:
-        return [(Span(f" {GLYPHS.running} grading", "running"),)]
-    result = item.result
-    lines = [cut_line(_verdict(result), width)]
+def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
+    """Return how a run ended: `✗ failed 0.50  critics  ≠ graders disagree`."""
+    grade, status = result.grade, result.status
+    if grade is None:
+        why = f": {one_line(result.error or '')}" if status == Status.NOT_GRADED else ""
+        return (*verdict(status, None), Span(why, status.role))
+    named = grade.grader if grade.verdict != NOT_APPLICABLE else f"not graded: {grade.reason}"
+    disagrees = f"  {GLYPHS.disagree} graders disagree{ways_to_grades}" if disagree(result.grades) else ""
+    return (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"), Span(disagrees, "warned"))
+
+
+def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Iterator[Note | ServerOutput]:
+    """Yield what there is to say of the end of a run below its status."""
+    grade, finish, status = result.grade, item.finish, result.status
     if why := why_passed(result):
-        lines += signed(" ", why, "muted", width, 1)
+        yield Note(" ", why)
     if item.former is not None and Move(item.former, result).moved:
-        lines += signed(" ", f"regraded; was {graded_text(item.former)} when it ran", "muted", width, 1)
+        yield Note(" ", f"regraded; was {graded_text(item.former)} when it ran")
     if result.not_regraded is not None:
-        lines += signed(GLYPHS.warned, result.not_regraded, "warned", width, 1)
-    grade = result.grade
-    if result.status == Status.ERROR:
-        lines += signed(" ", result.error or "the run ended without an error message", "error", width, 1)
-        if item.finish is not None and item.finish.server_output is not None:
-            lines += server_output_lines(item.finish.server_output, width, 3)
-        lines += signed(" ", "Not graded: this is not the model's fault and counts in no score.", "muted", width, 1)
-    elif result.status == Status.SKIPPED:
-        lines += signed(" ", result.error or "the suite says so", "muted", width, 1)
-    elif result.status == Status.STOPPED:
-        lines += signed(" ", ENDINGS["stopped"], "muted", width, 1)
-    elif item.finish is not None and item.finish.reason in ENDINGS:
-        lines += signed(" ", ENDINGS[item.finish.reason], "muted", width, 1)
+        yield Note(GLYPHS.warned, result.not_regraded, "warned")
+    if status == Status.ERROR:
+        yield Note(" ", result.error or "the run ended without an error message", "error")
+        if finish is not None and finish.server_output is not None:
+            yield finish.server_output
+        yield Note(" ", "Not graded: this is not the model's fault and counts in no score.")
+    elif status == Status.SKIPPED:
+        yield Note(" ", result.error or "the suite says so")
+    elif status == Status.STOPPED:
+        yield Note(" ", ENDINGS["stopped"])
+    elif finish is not None and finish.reason in ENDINGS:
+        yield Note(" ", ENDINGS[finish.reason])
     if never := [step.step for step in result.steps if step.status is None]:
         steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
-        lines += signed(GLYPHS.skipped, f"{steps} never reached", "muted", width, 1)
+        yield Note(GLYPHS.skipped, f"{steps} never reached")
     if changes := changes_by_hand(result.trajectory):
-        text = f"a person changed {counted(changes, 'thing')}"
-        text = f"graded by what the model wrote itself; {text}" if grade is not None else text
-        lines += signed(GLYPHS.by_hand, text, "accent", width, 1)
+        own = "graded by what the model wrote itself; " if grade is not None else ""
+        yield Note(GLYPHS.by_hand, f"{own}a person changed {counted(changes, 'thing')}", "accent")
     if unread := unread_text(result.trajectory):
-        lines += signed(GLYPHS.by_hand, unread, "warned", width, 1)
+        yield Note(GLYPHS.by_hand, unread, "warned")
     if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
-        lines += signed(GLYPHS.failed, failed_steps(result.steps), "failed", width, 1)
-    for issue in item.issues:
-        role: Role = "failed" if issue.decides else "warned"
-        sign = GLYPHS.failed if issue.decides else GLYPHS.warned
-        lines += signed(sign, issue_text(issue), role, width, 1)
-    for metric in result.metrics if expanded or result.status != Status.PASSED else ():
-        sign, role = passed_if(metric.holds).mark
-        lines += signed(sign, metric_text(metric), role, width, 1)
-    if grade is not None and grade.reason and (expanded or (result.status != Status.PASSED and not grade.issues)):
-        lines += signed(" ", grade.reason, "muted", width, 1)
+        yield Note(GLYPHS.failed, failed_steps(result.steps), "failed")
+    yield from map(note_of_issue, item.issues)
+    if in_full or status != Status.PASSED:
+        yield from map(note_of_metric, result.metrics)
+    if grade is not None and grade.reason and (in_full or (status != Status.PASSED and not grade.issues)):
+        yield Note(" ", grade.reason)
     if facts := _facts(result):
-        lines += signed(" ", facts, "muted", width, 1)
-    return lines
-
-
-def _verdict(result: RunResult) -> Line:
-    sign, role = result.status.mark
-    grade = result.grade
-    line: Line = (Span(f" {sign} {result.status}", role),)
-    if grade is None:
-        return (*line, Span(f": {result.error}", role)) if result.status == Status.NOT_GRADED else line
-    if grade.score is not None:
-        line = (*line, Span(f"  {score_text(grade.score, '')}", "strong"))
-    named = grade.grader if grade.verdict != NOT_APPLICABLE else f"not graded: {grade.reason}"
-    line = (*line, Span(f"  {named}", "muted"))
-    if disagree(result.grades):
-        line = (*line, Span(f"  {GLYPHS.disagree} graders disagree: =", "warned"))
-    return line
+        yield Note(" ", facts)
 
 
 def _facts(result: RunResult) -> str:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.show.lazy_lines import TOO_DEEP
 from workbench.show.spans import plain
 from workbench.show.views.grades import issue_text
 from workbench.show.views.run_items import (
@@ -26,6 +25,7 @@ from workbench.show.views.run_items import (
     ToolsItem,
 )
 from workbench.show.views.run_lines import lines_of
+from workbench.show.visible import TOO_DEEP
 from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:

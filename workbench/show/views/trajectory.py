@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.numerals import counted, duration_text
+from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
 from workbench.show.visible import one_line, shortened
@@ -19,6 +20,7 @@ from workbench.trajectory.events import (
     ExecutionProgress,
     ExecutionStarted,
     Forked,
+    JsonValue,
     MessageAdded,
     Paused,
     ReasoningDelta,
@@ -45,12 +47,32 @@ if TYPE_CHECKING:
 
 
 _UNTIMED: Mapping[ResultSource, str] = {
-    "edited": "✎ answered by hand",
-    "skipped": "✎ skipped by hand",
+    "edited": f"{GLYPHS.by_hand} answered by hand",
+    "skipped": f"{GLYPHS.by_hand} skipped by hand",
     "replayed": "replayed",
     "reported": "reported",
 }
 """Sources of results that take no time of their own."""
+
+
+def source_text(result: ResultReceived, server: str | None = None) -> str:
+    """Return where a result came from and how long it took: `server home · 3 ms`, `✎ answered by hand`."""
+    if result.source in _UNTIMED:
+        return _UNTIMED[result.source]
+    who = f"server {server}" if server is not None else result.source
+    return f"{one_line(who)} {GLYPHS.dot} {duration_text(result.latency_ms)}"
+
+
+def _answer_line(result: ResultReceived, server: str | None) -> str:
+    error = "error " if result.is_error else ""
+    return f"← {source_text(result, server)}  {error}{content_text(result.content)}"
+
+
+def _call_line(tool: str, arguments: Mapping[str, JsonValue] | None, raw: str | None, problem: str | None) -> str:
+    if problem is None:
+        return f"→ {call_text(tool, arguments or {})}"
+    return one_line(f"→ {tool} broken arguments ({problem}): {raw or ''}")
+
 
 _EMPTY = "(empty)"
 
@@ -101,18 +123,12 @@ class StepLines:
                 self._tools[call_id] = tool
                 self._silent = False
                 return self._words()
-            case CallFinished(call_id=call_id, arguments=arguments, problem=None):
-                return [f"→ {call_text(self._tools[call_id], arguments)}"]
-            case CallFinished(call_id=call_id, raw=raw, problem=problem):
-                return [one_line(f"→ {self._tools[call_id]} broken arguments ({problem}): {raw or ''}")]
+            case CallFinished(call_id=call_id) as call:
+                return [_call_line(self._tools[call_id], call.arguments, call.raw, call.problem)]
             case ExecutionStarted(call_id=call_id, server=server):
                 self._servers[call_id] = server
-            case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):
-                error = "error " if is_error else ""
-                if source in _UNTIMED:
-                    return [f"← {_UNTIMED[source]}  {error}{content_text(content)}"]
-                who = f"server {self._servers[call_id]}" if call_id in self._servers else source
-                return [f"← {one_line(who)} {duration_text(ms)}  {error}{content_text(content)}"]
+            case ResultReceived(call_id=call_id) as result:
+                return [_answer_line(result, self._servers.get(call_id))]
             case TextDelta(text=text):
                 self._text.append(text)
             case ReasoningDelta(text=text):
@@ -259,13 +275,9 @@ def told_steps(trajectory: Trajectory) -> Iterator[str]:
     for round_ in trajectory.rounds:
         yield from (f"▲ {one_line(error)}" for error in round_.errors)
         for call in round_.calls:
-            broken = f" broken arguments ({one_line(call.call.problem)})" if call.call.problem is not None else ""
-            yield f"→ {call_text(call.tool, call.arguments)}{broken}"
+            yield _call_line(call.tool, call.arguments, call.call.raw, call.call.problem)
             if call.result is not None:
-                error = "error " if call.result.is_error else ""
-                who = f"server {call.server}" if call.server is not None else call.result.source
-                time = duration_text(call.result.latency_ms)
-                yield f"← {one_line(str(who))} {time}  {error}{content_text(call.result.content)}"
+                yield _answer_line(call.result, call.server)
         if round_.text.strip():
             yield f"« {one_line(round_.text.strip())}"
         if round_.stop_reason == "truncated":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.numerals import cost_text, counted, duration_text, estimate_time_text, figure, tokens_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.visible import one_line
+from workbench.show.visible import compact_json, one_line
 from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 if TYPE_CHECKING:
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
 _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
 
 
-def shown_json(value: JsonValue) -> str:
-    """Returns a value as JSON on one line, safe to show."""
-    return one_line(json.dumps(value, ensure_ascii=False))
-
-
-def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Returns a call as `tool(name=value, …)`, safe to show."""
-    inside = ", ".join(f"{one_line(name)}={shown_json(value)}" for name, value in arguments.items())
+def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None = None) -> str:
+    """Return a call as `tool(name=value, …)`, safe to show, each value cut after `limit` characters."""
+    inside = ", ".join(f"{one_line(name)}={compact_json(value, limit)}" for name, value in arguments.items())
     return f"{one_line(tool)}({inside})"
 
 

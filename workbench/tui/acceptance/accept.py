@@ -21,10 +21,9 @@ from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.lazy_lines import compact_json
 from workbench.show.spans import Line, Span, cut, cut_line, padded
 from workbench.show.views.run_items import CallItem, MissingItem, ResultItem, StepItem
-from workbench.show.visible import one_line
+from workbench.show.visible import compact_json, one_line
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
-from workbench.grading.grade import Grade, Metric, reason_of
+from workbench.grading.grade import Grade, Issue, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
+from workbench.grading.status import Status, disagree
 from workbench.numerals import counted, duration_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
     EMPTY,
     NARROWEST,
     Line,
+    Note,
     Role,
     Span,
     behind,
@@ -27,10 +28,10 @@ from workbench.show.spans import (
     spread,
     wrap,
 )
-from workbench.show.views.grades import failed_steps, issue_text, metric_text
+from workbench.show.views.grades import failed_steps, note_of_grade, note_of_issue, note_of_metric
 from workbench.show.visible import one_line
 from workbench.tui.grades.pairing import pairing_blocks, shown_steps, step_lines
-from workbench.tui.grades.state import GradesState, status_of
+from workbench.tui.grades.state import GradesState
 
 ROWS = 3
 """The rows of each grader in the list: its name, and two of the reason."""
@@ -50,9 +51,9 @@ _UNBROKEN = 200
 def list_line(state: GradesState, index: int, width: int) -> Line:
     """Return one row of the list: the grader and score, then the status and reason."""
     grade = state.grades[index // ROWS]
-    sign, role = _sign(grade)
+    sign, word, role = note_of_grade(grade)
     if index % ROWS:
-        word, room = _word(grade), max(width - 3, 1)
+        room = max(width - 3, 1)
         first, *others = wrap(f"{word}  {one_line(reason_of(grade))}", room)
         if index % ROWS == 1:
             return cut_line((Span(f"   {first[: len(word)]}", role), Span(first[len(word) :], "muted")), width)
@@ -60,16 +61,6 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
     decides: Line = (Span("  decides", "accent"),) if state.decides(grade) else EMPTY
     head: Line = (Span(f" {sign} ", role), Span(grade.grader, "strong"), *decides)
     return spread(head, (Span(score_text(grade.score, ""), role),), width)
-
-
-def _sign(grade: Grade) -> tuple[str, Role]:
-    if grade.verdict == NOT_APPLICABLE:
-        return GLYPHS.skipped, "muted"
-    return status_of(grade).mark
-
-
-def _word(grade: Grade) -> str:
-    return "not applicable" if grade.verdict == NOT_APPLICABLE else status_of(grade)
 
 
 class GradePage(NamedTuple):
@@ -90,28 +81,21 @@ def grade_page(state: GradesState, width: int) -> GradePage:
             bad.append(len(lines))
         lines += block.lines
     lines += _issues(state, grade, explanation, width)
-    lines += metric_lines(state.result.metrics, width)
-    if state.more and explanation.more:
-        lines += [EMPTY, heading(f"How {explanation.system} scores")]
-        for text in explanation.more:
-            lines += signed(GLYPHS.dot, text, "muted", width, 1)
-    if state.more and disagree(state.grades):
-        lines += [EMPTY, heading("The graders disagree")]
-        for status, side in disagreement(state.grades):
-            for each in side:
-                sign, role = status.mark
-                lines += signed(sign, f"{each.grader}: {reason_of(each)}", role, width, 1)
+    lines += _section("Checks of the answer", [*map(note_of_metric, state.result.metrics)], width)
+    if state.more:
+        scores = [Note(GLYPHS.dot, text) for text in explanation.more]
+        sides = [(status, each) for status, side in disagreement(state.grades) for each in side]
+        differ = [Note(status.sign, f"{each.grader}: {reason_of(each)}", status.role) for status, each in sides]
+        lines += _section(f"How {explanation.system} scores", scores, width)
+        lines += _section("The graders disagree", differ if disagree(state.grades) else [], width)
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
 
 def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
-    sign, role = _sign(grade)
+    sign, word, role = note_of_grade(grade)
     decides = f" {GLYPHS.dot} decides" if state.decides(grade) else ""
-    status: Line = (
-        Span(f" {sign} {_word(grade)}", role),
-        Span(f"  {score_text(grade.score, '')}", "strong"),
-        Span("  "),
-    )
+    score = f" {score_text(grade.score, '')}".rstrip()
+    status: Line = (Span(f" {sign} {word}", role), Span(score, "strong"), Span("  "))
     lines: list[Line] = [
         cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {explanation.system}{decides}", "muted")), width),
         *_behind(status, reason_of(grade), width, "error" if grade.verdict == Status.ERROR else "text"),
@@ -156,39 +140,31 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
 
 
 def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
-    lines: list[Line] = []
     steps = shown_steps(state)
-    shown_issues = {issue for step in steps for issue in step.issues}
-    found = [issue for issue in grade.issues if not issue.decides and issue not in shown_issues]
+    of_steps = {issue for step in steps for issue in step.issues}
+    found = [issue for issue in grade.issues if not issue.decides and issue not in of_steps]
     beside = [issue for issue in explanation.beside if not steps or issue.kind != "failed step"]
-    failed = failed_steps(steps) if len(beside) < len(explanation.beside) else ""
-    for title, issues, sign, role, first in (
-        ("Issues", found, GLYPHS.warned, "warned", ""),
-        ("Fails the run, whatever the score", beside, GLYPHS.failed, "failed", failed),
-    ):
-        if issues or first:
-            lines += [EMPTY, heading(title)]
-        if first:
-            lines += signed(sign, first, "failed", width, 1)
-        for issue in issues[:MAX_ISSUES]:
-            step = state.step_of(issue)
-            text = issue_text(issue) if step is None else f"step {step}: {issue_text(issue)}"
-            if issue.kind == "failed step":
-                text = one_line(issue.why)
-            lines += signed(sign, text, role, width, 1)  # type: ignore[arg-type]
-        if len(issues) > MAX_ISSUES:
-            lines.append((Span(f"   {GLYPHS.running} {counted(len(issues) - MAX_ISSUES, 'more issue')}", "comment"),))
-    return lines
+    failed = [Note(GLYPHS.failed, failed_steps(steps), "failed")] if len(beside) < len(explanation.beside) else []
+    return [
+        *_section("Issues", [_issue(state, issue) for issue in found], width),
+        *_section("Fails the run, whatever the score", failed + [_issue(state, issue) for issue in beside], width),
+    ]
 
 
-def metric_lines(metrics: Sequence[Metric], width: int) -> list[Line]:
-    """Return the values of the named checks of the answer, each behind its sign."""
-    if not metrics:
-        return []
-    lines: list[Line] = [EMPTY, heading("Checks of the answer")]
-    for metric in metrics:
-        sign, role = passed_if(metric.holds).mark
-        lines += signed(sign, metric_text(metric), role, width, 1)
+def _issue(state: GradesState, issue: Issue) -> Note:
+    note, step = note_of_issue(issue), state.step_of(issue)
+    if issue.kind == "failed step":
+        return note._replace(text=issue.why)
+    return note if step is None else note._replace(text=f"step {step}: {note.text}")
+
+
+def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
+    """Return notes below a title, none without notes."""
+    lines: list[Line] = [EMPTY, heading(title)] if notes else []
+    for note in notes[:MAX_ISSUES]:
+        lines += signed(*note, width, 1)
+    if len(notes) > MAX_ISSUES:
+        lines.append((Span(f"   {GLYPHS.running} {counted(len(notes) - MAX_ISSUES, 'more issue')}", "comment"),))
     return lines
 
 

@@ -18,12 +18,10 @@ from workbench.grading.explanation import Account, Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, StepGrade
 from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.grading.status import Status
 from workbench.grading.traits import GraderTraits
-from workbench.numerals import counted, figure, score_text
+from workbench.numerals import counted, figure
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line
-from workbench.show.lazy_lines import compact_json
 from workbench.show.spans import (
     ELLIPSIS,
     EMPTY,
@@ -40,8 +38,8 @@ from workbench.show.spans import (
     wrap,
     wrap_line,
 )
-from workbench.show.views.grades import issue_text
-from workbench.show.visible import one_line
+from workbench.show.views.grades import note_of_issue, note_of_step
+from workbench.show.visible import compact_json, one_line
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
@@ -429,15 +427,9 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         return []
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
     for step in steps[:MAX_STEPS]:
-        sign, role = step.status.mark if step.status is not None else (GLYPHS.skipped, "muted")
-        figures = "" if step.score is None else f"  {score_text(step.score, '')}"
-        text = f"step {step.step}  {step.status or 'not reached'}{figures}"
-        lines += signed(sign, text, role, width, 1)
-        if step.why and (step.status != Status.PASSED or state.more):
-            rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
-            lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
+        lines += signed(*note_of_step(step, len(steps), brief=not state.more), width, 1)
         for issue in step.issues[:MAX_ISSUES]:
-            lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
+            lines += signed(*note_of_issue(issue), width, _WHY_INDENT)
         if len(step.issues) > MAX_ISSUES:
             more = f"{GLYPHS.running} {counted(len(step.issues) - MAX_ISSUES, 'more issue')}"
             lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from workbench.grading.explanation import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.pairing import rounds_of_steps
-from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
@@ -121,10 +120,3 @@ def _places(case: Case) -> tuple[str, ...]:
     for item in case.ordered:
         places += ["any order"] * len(item.any_order) if isinstance(item, AnyOrder) else ["in order"]
     return (*places, *["whenever"] * len(case.unordered))
-
-
-def status_of(grade: Grade) -> Status:
-    """Return the status that a grade gives the run."""
-    if grade.status is not None:
-        return grade.status
-    return Status.PASSED if grade.verdict == NOT_APPLICABLE else grade.verdict

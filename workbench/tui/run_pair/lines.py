@@ -12,19 +12,10 @@ from workbench.checks.values import json_equal
 from workbench.numerals import duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line
-from workbench.show.lazy_lines import (
-    GrowingText,
-    JoinedLines,
-    JsonLines,
-    LaidOut,
-    LazyLines,
-    compact_json,
-    parsed_json,
-    text_rows,
-)
+from workbench.show.lazy_lines import GrowingText, JoinedLines, JsonLines, LaidOut, LazyLines, parsed_json, text_rows
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.show.views.run_lines import MAX_NAME_CELLS, MAX_RESULT_CHARS
-from workbench.show.visible import one_line
+from workbench.show.visible import compact_json, one_line
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
 from workbench.tui.run_pair.state import Entry, Fold, PairState

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from workbench.grading.run_summary import RunSummary
-from workbench.numerals import cost_text, duration_text, score_text, short_tokens_text
+from workbench.numerals import cost_text, duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.views.grades import verdict as status_line
 from workbench.show.visible import model_label
 from workbench.tui.run_book.record import RunRecord
 
@@ -37,9 +38,7 @@ def verdict(run: RunRecord) -> Line:
     if figures is None:
         sign, text, role = _going(run)
         return (Span(f"{sign} {text}", role),)
-    sign, role = figures.status.mark
-    value = score_text(figures.score, "")
-    return (Span(f"{sign} {figures.status}", role), *((Span(f" {value}", "strong"),) if value else ()))
+    return status_line(figures.status, figures.score)
 
 
 def facts(run: RunRecord) -> list[str]:
