@@ -9,7 +9,7 @@ from tests.cli.program import Program
 from workbench.engine.turns import CONTINUE
 
 PAGE = (Path(__file__).parents[1] / "docs" / "chains.md").read_text(encoding="utf-8")
-LATENCY = re.compile(r"\d+(\.\d+)? ms")
+LATENCY = re.compile(r"<?\d+(\.\d+)? ms")
 
 
 def example(marker: str) -> str:
