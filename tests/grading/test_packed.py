@@ -81,7 +81,7 @@ def test_reports_say_the_same_of_packed_runs() -> None:
         failures = failures_of((run, case) for run in runs)
         names, paint = {"suite.toml": "Suite"}, Paint(False)
         lines = [*text_report(runs, quality, suite_names=names, width=100, paint=paint, amount="much")]
-        records = [*report_records(runs, quality.cases)["runs"].whole()]
+        records = [*report_records(runs, quality.cases)["runs"]]
         groups = [(group.cause, group.main, group.cases, group.subjects) for group in failures.groups]
         said.append((totals_of(runs), quality.gates, quality.cases, groups, failures.confusion, lines, records))
     assert said[0] == said[1]

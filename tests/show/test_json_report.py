@@ -25,6 +25,7 @@ from workbench.dataclasses import json_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
 from workbench.grading.repeats import case_result
 from workbench.grading.status import Status
+from workbench.show.json.records import document_pieces
 from workbench.show.json.report import (
     BatchFacts,
     RegradeReport,
@@ -33,7 +34,6 @@ from workbench.show.json.report import (
     report_records,
     report_without_records,
 )
-from workbench.show.json.writing import document_pieces
 from workbench.suite.model import Gate
 from workbench.trajectory.trajectory import fold
 
@@ -160,7 +160,7 @@ def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, nu
     runs, cases = [run] * number, [case_result(TWO_REPEATS)] * number
     records = report_records(runs, cases)
     document = report_without_records([], quality_of([], {}), failures_of([]).numbers, FACTS)
-    whole = document.model_copy(update={name: each.whole() for name, each in records.items()})
+    whole = document.model_copy(update={name: tuple(each) for name, each in records.items()})
     text = json_text(SECRETS.redacted(whole).model_dump(mode="json"), indent=2) + "\n"
     pieces = "".join(document_pieces(document, records, SECRETS))
     assert json.loads(pieces) == json.loads(text)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
     from workbench.analysis.early_stop import Watch
     from workbench.analysis.watched import PairWatched
     from workbench.history.records import ShardRef
+    from workbench.show.json.records import Records
     from workbench.show.json.report import BatchFacts, ReportDocument
-    from workbench.show.json.writing import Records
     from workbench.show.views.baseline import AgainstBaseline
     from workbench.show.views.grade_moves import Regraded
     from workbench.show.views.runs_report import MissingRuns, ShownCase, ShownRun
@@ -298,7 +298,7 @@ class Report:
 
     def json_pieces(self) -> Iterator[str]:
         """The text of `json` in pieces, one for each run and each case: the whole is never in memory."""
-        from workbench.show.json.writing import document_pieces
+        from workbench.show.json.records import document_pieces
 
         if self.regraded is not None:
             from workbench.show.json.report import regrade_pieces

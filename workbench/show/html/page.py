@@ -86,7 +86,7 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
-    """Yields a page up to its body, for that style and script and nothing else."""
+    """Yield a page up to its body, for that style and script and nothing else."""
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
@@ -100,7 +100,7 @@ def begin_page(title: str, style: str, script: str, version: str = __version__) 
 
 
 def line(text: str) -> str:
-    """Returns a text as a line of the page, which nothing in it can end."""
+    """Return a text as a line of the page, which nothing in it can end."""
     return escape(one_line(text))
 
 
@@ -130,7 +130,7 @@ def _listed(records: Iterable[str]) -> Iterator[str]:
 
 
 def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
-    """Yields JSON as a block of the page."""
+    """Yield JSON as a block of the page."""
     packer = zlib.compressobj(level=6, wbits=_GZIP)
     rest = b""
     yield f'<script type="application/octet-stream" data-kind="{kind}" data-first="{first}">'
@@ -145,7 +145,7 @@ def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
 
 @cache
 def part(name: str) -> str:
-    """Returns a file of this folder."""
+    """Return a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -157,5 +157,5 @@ def _script() -> str:
 
 
 def _hash(text: str) -> str:
-    """Returns what a content security policy calls a text by."""
+    """Return what a content security policy calls a text by."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

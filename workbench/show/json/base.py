@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
@@ -14,7 +14,7 @@ from workbench.suite.model import Statistic
 
 
 def bounded(score: object) -> object:
-    """Returns a number that JSON can express; anything else unchanged."""
+    """Return a number that JSON can express; anything else unchanged."""
     return max(min(score, sys.float_info.max), -sys.float_info.max) if isinstance(score, float) else score
 
 
@@ -43,6 +43,13 @@ class ReportModel(BaseModel):
     model_config = ConfigDict(
         defer_build=True, frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open
     )
+
+    @classmethod
+    def made(cls, source: object, **others: object) -> Self:
+        """Return it with `others`, and with the attributes of `source` that are called as its other fields."""
+        rest = (name for name in cls.model_fields if name not in others)
+        named = {name: getattr(source, name) for name in rest if hasattr(source, name)}
+        return cls.model_validate(named | others)
 
 
 class EndedReport(ReportModel):

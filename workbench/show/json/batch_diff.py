@@ -98,36 +98,20 @@ class PairedReport(ReportModel):
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
-    """Returns the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
-    return {
-        "pairs": found.count,
-        "better": found.better,
-        "worse": found.worse,
-        "both_good": found.both_good,
-        "both_bad": found.both_bad,
-        "left_out": found.left_out,
-        "p_status": found.p_status,
-        "holm_status": found.adjusted_status,
-        "p_score": found.p_score,
-        "holm_score": found.adjusted_score,
-        "mean_difference": found.mean_difference,
-        "more_cases": found.more_cases,
-        "watched": found.watched,
-        "primary": found.primary,
-        "clusters": found.clusters,
-        "rate_difference": found.rate_difference,
-        "rate_interval": found.rate_interval,
-        "score_interval": found.score_interval,
-        "detectable_rate": found.detectable_rate,
-        "detectable_score": found.detectable_score,
-        "arguments_difference": found.arguments_difference,
-        "p_arguments": found.p_arguments,
-        "adjusted_arguments": found.adjusted_arguments,
+    """Return the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
+    sentences = {
         "arguments_sentence": found.arguments_sentence(first, second),
         "sizes": tuple(found.sizes()),
         "sentence": found.sentence(first, second),
         "score_sentence": found.score_sentence(first, second),
     }
+    renamed = {
+        "pairs": found.count,
+        "holm_status": found.adjusted_status,
+        "holm_score": found.adjusted_score,
+    }
+    given = sentences | renamed
+    return given | {name: getattr(found, name) for name in PairedReport.model_fields if name not in given}
 
 
 class ChangedCellReport(ReportModel):
@@ -164,21 +148,13 @@ class BatchTestReport(PairedReport, _OfModel):  # the fields of the last base cl
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """Returns a change with the results of the case before and after; `suites` by their keys."""
-    return ChangeReport(
-        kind=change.kind,
-        suite=str(suites[change.suite].file),
-        case_id=change.case_id,
-        case_name=change.case_name,
-        model=change.model,
-        before=_cell(change.before),
-        after=_cell(change.after),
-        sentence=change.sentence,
-    )
+    """Return a change with the results of the case before and after; `suites` by their keys."""
+    suite = str(suites[change.suite].file)
+    return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
 
 def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[BatchTestReport, ...]:
-    """Returns the results of the paired tests of models; `before` and `after` name the batches."""
+    """Return the results of the paired tests of models; `before` and `after` name the batches."""
     return tuple(
         BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)})
         for model, test in tests.items()
@@ -248,28 +224,24 @@ class BaselineReport(ReportModel):
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:
-    """Returns the comparison for the JSON report."""
+    """Return the comparison for the JSON report."""
     diff, confirmed = against.diff, against.confirmed or Confirmed(())
-    return BaselineReport(
+    return BaselineReport.made(
+        against,
         batch=against.batch.number,
         name=against.batch.name,
         started_at=against.batch.started_at,
         grading=against.grading.number if against.grading is not None else None,
-        fail_on=against.fail_on,
-        regressed=against.regressed,
         compared=diff.compared,
         as_before=diff.as_before,
         left_out=diff.left_out,
         changes=tuple(change_report(change, against.suites) for change in diff.changes),
         tests=test_reports(against.diff.tests, *BATCH_NAMES),
         notes=(*notes_of(diff, *BATCH_NAMES, against.suites), *against.notes),
-        confirm=against.confirm,
         confirmed=tuple(_confirmed_report(case, against.suites) for case in confirmed.cases),
         reruns=confirmed.reruns,
         reruns_batch=confirmed.batch,
         good_runs=tuple(_good_runs(diff.tests)),
-        suite_changes=against.suite_changes,
-        verdict=against.verdict,
     )
 
 
@@ -292,14 +264,4 @@ def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
 
 
 def _confirmed_report(case: ConfirmedCase, suites: Mapping[str, SuiteRef]) -> ConfirmedReport:
-    return ConfirmedReport(
-        suite=str(suites[case.suite].file),
-        case_id=case.case_id,
-        case_name=case.case_name,
-        model=case.model,
-        outcome=case.outcome,
-        failed=case.failed,
-        good=case.good,
-        why=case.why,
-        sentence=case.sentence,
-    )
+    return ConfirmedReport.made(case, suite=str(suites[case.suite].file))

@@ -25,7 +25,7 @@ from workbench.show.json.base import (
     ValidArgumentsReport,
 )
 from workbench.show.json.batch_diff import BaselineReport, PairedReport, baseline_report, paired_fields
-from workbench.show.json.writing import dumped, json_lines
+from workbench.show.json.records import dumped, json_lines
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.suite.model import RepeatRule
 
@@ -166,7 +166,7 @@ def comparison_report(
     batch: int | None,
     against: AgainstBaseline | None = None,
 ) -> ComparisonReport:
-    """Returns a comparison as a report."""
+    """Return a comparison as a report."""
     return ComparisonReport(
         workbench=program_version,
         started_at=started_at,
@@ -184,48 +184,23 @@ def comparison_report(
 
 
 def compared_case(row: Row) -> ComparedCaseReport:
-    """Returns a row of a comparison for the JSON report."""
-    return ComparedCaseReport(
-        suite=row.suite,
-        suite_name=row.suite_name,
-        case_id=row.case_id,
-        case_name=row.case_name,
-        differs=row.differs,
-        cells=tuple(_cell(cell) for cell in row.cells if cell is not None),
-    )
+    """Return a row of a comparison for the JSON report."""
+    return ComparedCaseReport.made(row, cells=tuple(_cell(cell) for cell in row.cells if cell is not None))
 
 
 def _cell(cell: Cell) -> CellReport:
-    return CellReport(
-        model=cell.model,
-        status=cell.status,
-        repeat_rule=cell.repeat_rule,
-        good=cell.good,
-        graded=cell.graded,
-        score=cell.score,
-        spread=cell.spread,
-        latency_ms=cell.latency_ms,
-        valid_arguments=cell.valid_arguments,
-        reason=cell.reason,
-        statuses=tuple(run.status for run in cell.runs),
-    )
+    return CellReport.made(cell, statuses=tuple(run.status for run in cell.runs))
 
 
 def pair_report(pair: Pair) -> PairReport:
-    """Returns the test between two models for the JSON report."""
+    """Return the test between two models for the JSON report."""
     return PairReport.model_validate(
         {
             "first": pair.first,
             "second": pair.second,
             **paired_fields(pair.found, pair.first, pair.second),
             "discordant": tuple(
-                DiscordantReport(
-                    suite=first.suite,
-                    case_id=first.case_id,
-                    case_name=first.case_name,
-                    first=first.status,
-                    second=second.status,
-                )
+                DiscordantReport.made(first, first=first.status, second=second.status)
                 for first, second in pair.found.discordant
             ),
         }

@@ -7,7 +7,6 @@ may be added within a version; none is changed or removed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +27,7 @@ from workbench.show.json.base import (
     VerdictReport,
 )
 from workbench.show.json.batch_diff import BatchTestReport, ChangeReport, change_report, test_reports
-from workbench.show.json.writing import dumped, json_lines
+from workbench.show.json.records import dumped, json_lines
 from workbench.show.views.batch_diff import DiffSide, names_of
 
 
@@ -320,15 +319,14 @@ def list_report(
     trends: Mapping[TrendKey, Sequence[tuple[int, float]]],
     regraded: Mapping[int, int],
 ) -> ListReport:
-    """Returns the batches that are shown, and the trends of their suites."""
+    """Return the batches that are shown, and the trends of their suites."""
     listed = tuple(shown)
     shown = [batch for batch in listed if batch.damage is None]
     suites = {suite.key: suite for batch in shown for suite in batch.suites}
     return ListReport(
         history=str(file),
         batches=tuple(
-            ListedBatch.model_validate({**_batch(batch), "graded_again": regraded.get(batch.number, 0)})
-            for batch in shown
+            ListedBatch.made(batch, **_batch(batch), graded_again=regraded.get(batch.number, 0)) for batch in shown
         ),
         damaged=tuple(
             DamagedBatch(number=batch.number, name=batch.name, problem=batch.damage)
@@ -356,28 +354,25 @@ def shown_batch(
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """Returns a batch with its runs, by one of its gradings, and what they reach of the `gates`."""
-    return ShownBatch.model_validate(
-        {
-            **_batch(batch),
-            "gradings": tuple(
-                StoredGrading(number=each.number, graded_at=each.graded_at, workbench=each.program) for each in gradings
-            ),
-            "grading": _number(grading),
-            "runs": tuple(HistoryRun.model_validate(_run(run)) for run in runs),
-            "gates": tuple(map(GateReport.model_validate, gates)),
-        }
+    """Return a batch with its runs, by one of its gradings, and what they reach of the `gates`."""
+    return ShownBatch.made(
+        batch,
+        **_batch(batch),
+        gradings=tuple(StoredGrading.made(each, workbench=each.program) for each in gradings),
+        grading=_number(grading),
+        runs=tuple(HistoryRun.model_validate(_run(run)) for run in runs),
+        gates=tuple(map(GateReport.model_validate, gates)),
     )
 
 
 def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, JsonValue]) -> ShownRun:
-    """Returns a run with its events."""
+    """Return a run with its events."""
     shown = {"batch": run.batch, "events": tuple(events), "result": dict(result)}
     return ShownRun.model_validate({**_run(run), **shown})
 
 
 def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
-    """Returns the runs of a case."""
+    """Return the runs of a case."""
     values = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
     return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, values)))
 
@@ -389,15 +384,12 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """Returns the changes from one batch to another; `suites` by their keys."""
-    return DiffReport(
+    """Return the changes from one batch to another; `suites` by their keys."""
+    return DiffReport.made(
+        diff,
         before=_compared(before),
         after=_compared(after),
-        across=diff.across,
         counts={kind: len(diff.of(kind)) for kind in KINDS},
-        compared=diff.compared,
-        as_before=diff.as_before,
-        left_out=diff.left_out,
         tests=test_reports(diff.tests, *names_of(before, after)),
         notes=tuple(notes),
         changes=tuple(change_report(change, suites) for change in diff.changes),
@@ -410,7 +402,7 @@ def lines_of_diff(report: DiffReport) -> Iterator[str]:
 
 
 def _compared(side: DiffSide) -> ComparedBatch:
-    return ComparedBatch.model_validate({**_batch(side.batch), "grading": _number(side.grading)})
+    return ComparedBatch.made(side.batch, **_batch(side.batch), grading=_number(side.grading))
 
 
 def _number(grading: Regrade | None) -> int | None:
@@ -418,43 +410,25 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Returns the values of a `StoredBatch`."""
-    return {
-        "number": batch.number,
-        "name": batch.name,
-        "kind": batch.kind,
-        "started_at": batch.started_at,
-        "ended_at": batch.ended_at,
-        "workbench": batch.program,
-        "planned": batch.planned,
-        "missing": batch.missing,
-        "pass_rate": batch.pass_rate,
-        "valid_arguments": batch.valid_arguments,
-        "parts": tuple(map(_part, batch.parts)),
-        "settings": dict(batch.settings),
-    }
+    """Return the values of a `StoredBatch` that are not called so in a history."""
+    parts = tuple(map(_part, batch.parts))
+    return {"workbench": batch.program, "parts": parts, "settings": dict(batch.settings)}
 
 
 def _part(part: BatchPart) -> StoredPart:
-    suite = part.suite
-    stored = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
-    values = {"suite": stored, "model": part.model, "planned": part.planned, "cases": part.cases}
-    calls = {"valid_calls": part.valid_calls, "checked_calls": part.checked_calls}
+    suite = StoredSuite.made(part.suite, suite=str(part.suite.file))
     counts = {status.column: count for status, count in part.counts.items()}
-    return StoredPart.model_validate({**values, **counts, **calls})
+    return StoredPart.made(part, suite=suite, **counts)
 
 
 def _run(run: RunRow) -> dict[str, object]:
-    """Returns the values of a `HistoryRun`."""
+    """Return the values of a `HistoryRun`."""
+    names = ("case_id", "case_name", "model", "repeat", "by")
     given: dict[str, object] = {
+        **{name: getattr(run, name) for name in names},
         "run": run.place + 1,
         "suite": str(run.suite.file),
-        "case_id": run.case_id,
-        "case_name": run.case_name,
-        "model": run.model,
-        "repeat": run.repeat,
         "fork": run.is_fork,
-        "by": run.by,
         "graded_by": decider_of(run.figures) if run.figures is not None else None,
     }
     return given | {name: getattr(run.figures, name) if run.figures is not None else None for name in _FIGURES}

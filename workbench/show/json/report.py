@@ -34,7 +34,7 @@ from workbench.show.json.base import (
     VerdictReport,
 )
 from workbench.show.json.batch_diff import BaselineReport, baseline_report
-from workbench.show.json.writing import Records, document_pieces, json_lines
+from workbench.show.json.records import Records, document_pieces, json_lines
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.grade_moves import Regraded
 from workbench.show.views.runs_report import Redactor, RunsReport
@@ -432,7 +432,7 @@ class JsonReport(RunsReport, Protocol):
 
 def lines_of_runs(report: JsonReport) -> Iterator[str]:
     """Yield each of the `runs` of the JSON report on a line of its own."""
-    return json_lines(map(parsed_json, report.json_records()["runs"].texts("", report.secrets)))
+    return json_lines(map(parsed_json, report.json_records()["runs"].texts(report.secrets)))
 
 
 def report_of(
@@ -442,16 +442,16 @@ def report_of(
     facts: BatchFacts,
     line_of: LineOf = no_line,
 ) -> ReportDocument:
-    """Returns the results of a batch as a report. `quality` and `failures` are of those runs that count."""
+    """Return the results of a batch as a report. `quality` and `failures` are of those runs that count."""
     records = report_records(results, quality.cases, line_of)
     document = report_without_records(results, quality, failures, facts)
-    return document.model_copy(update={name: each.whole() for name, each in records.items()})
+    return document.model_copy(update={name: tuple(each) for name, each in records.items()})
 
 
 def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
-    """Returns what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
+    """Return what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
     counted = that_count(results)
     whole, of_models = totals_by_model(counted)
     return ReportDocument(
@@ -478,13 +478,13 @@ def report_without_records(
 def report_records(
     results: Iterable[RunResult], cases: Iterable[CaseResult], line_of: LineOf = no_line
 ) -> dict[str, Records[Any]]:
-    """Returns the runs and the cases of a report, to be written one by one."""
+    """Return the runs and the cases of a report, to be written one by one."""
     runs = Records(RunReport, results, lambda result: run_fields(result, line_of(result.suite, result.case_id)))
     return {"runs": runs, "cases": Records(CaseReport, cases, case_fields)}
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Returns the fields of a `RunReport`; their values are the program's own objects where the names agree."""
+    """Return the fields of a `RunReport`; their values are the program's own objects where the names agree."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,
@@ -563,7 +563,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Returns the fields of a `CaseReport`; their values are the program's own objects where the names agree."""
+    """Return the fields of a `CaseReport`; their values are the program's own objects where the names agree."""
     first = case.runs[0]
     return {
         "suite": first.suite,
@@ -581,7 +581,7 @@ def case_fields(case: CaseResult) -> dict[str, Any]:
 
 
 def failures_report(failures: FailureNumbers) -> FailuresReport:
-    """Returns the failures for the JSON report."""
+    """Return the failures for the JSON report."""
     return FailuresReport(
         causes=tuple(map(_cause, failures.groups)),
         confusion=tuple(
@@ -592,32 +592,21 @@ def failures_report(failures: FailureNumbers) -> FailuresReport:
 
 
 def _cause(group: CauseNumbers) -> CauseReport:
-    return CauseReport(
-        cause=group.cause,
+    return CauseReport.made(
+        group,
         runs=tuple(group.indices),
         main=tuple(group.main_indices),
-        cases=group.cases,
-        advice=group.advice,
         meaning=ADVICE[group.cause].meaning,
-        subjects=tuple(
-            SubjectReport(tool=subject.tool, argument=subject.argument, instead=subject.instead, count=count)
-            for subject, count in group.subjects
-        ),
+        subjects=tuple(SubjectReport.made(subject, count=count) for subject, count in group.subjects),
     )
 
 
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Returns the numbers for the JSON report. `cases` are those of the runs, by run."""
+    """Return the numbers for the JSON report. `cases` are those of the runs, by run."""
     return tuple(
-        PublishedSummary(
-            suite=report.suite,
-            model=report.model,
-            grader=report.grader,
-            system=report.system,
-            numbers=dict(report.summary.numbers),
-        )
+        PublishedSummary.made(report, numbers=dict(report.summary.numbers))
         for report in published_reports(results, cases or {})
     )
 
@@ -625,7 +614,9 @@ def published_summaries(
 def regrade_pieces(
     document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
 ) -> Iterator[str]:
-    """Yields the report of the runs combined with their recordings, as JSON text. `records` are those of the document,
+    """Yield the report of the runs combined with their recordings, as JSON text. `records` are those of the document,
     which is without them."""
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
-    return document_pieces(whole, {**records, "regraded": Records(RegradedReport, regraded)}, redactor)
+    return document_pieces(
+        whole, {**records, "regraded": Records(RegradedReport, regraded, lambda each: each)}, redactor
+    )
