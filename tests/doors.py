@@ -209,7 +209,7 @@ DOORS: tuple[Door, ...] = (
         "What happens in a batch that goes on without a terminal, over a socket that its user alone can open: events"
         " and results are redacted by `engine.redaction` before they become lines, other values and what its process"
         " says too, and reports are those of the command line. What became of it stands in a file.",
-        ("remote/attached/records.py:write_record",),
+        ("remote/records.py:write_record",),
     ),
     Door(
         "into the process of a batch",

@@ -23,7 +23,7 @@ from workbench.show.when import took_s
 ROOT = Path(__file__).parents[1] / "workbench"
 
 TIMESTAMPS = {
-    "remote/attached/server.py": 1,
+    "remote/batch_server.py": 1,
     "engine/recordings.py": 1,
     "cli/history_regrade.py": 1,
     "engine/events.py": 1,
@@ -45,13 +45,13 @@ TIMESTAMPS = {
 """Where the time of day is taken to say when something happened."""
 
 OF_THE_TIME_OF_DAY = {
-    "remote/attached/records.py": 1,  # files that are older than a month
+    "remote/records.py": 1,  # files that are older than a month
     "authoring/file_watch.py": 1,  # folders that changed so recently that a further change may not show
     "cli/history_list.py": 1,  # how long ago a batch began
     "cli/history_prune.py": 1,  # batches that are older than somebody says
     "cli/batches.py": 1,  # how long ago a batch began
     "evaluation/resume.py": 1,  # the same
-    "exchange/exporters/otlp_sender.py": 1,  # dates in headers, where an answer has none of its own
+    "exchange/exporters/otlp.py": 1,  # dates in headers, where an answer has none of its own
     "providers/http/errors.py": 1,  # the same
     "tui/comparison/watched_batch.py": 2,  # at which time of day something began, or goes on
 }

@@ -39,7 +39,7 @@ from workbench.authoring.proposal import proposal_without_secrets, table_without
 from workbench.config.folders import Folders
 from workbench.config.secrets import Secrets
 from workbench.exchange.exporters.forms import FORMS as EXPORTED
-from workbench.remote.attached.viewer import Connection
+from workbench.remote.viewer import Connection
 from workbench.suite.render import Table
 from workbench.suite.suite_file import load_suite
 from workbench.tools.answer import ToolAnswer

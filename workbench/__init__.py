@@ -58,12 +58,20 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench.api.approval import ALL, TRUSTED
-    from workbench.api.errors import ApprovalError, UsageError, WorkbenchError
-    from workbench.api.evaluate import Agent, CellDone, evaluate, evaluate_async
+    from workbench.api.evaluate import ALL, TRUSTED, Agent, CellDone, evaluate, evaluate_async
     from workbench.api.grade import Graded, call, grade, grade_calls
     from workbench.api.import_file import Imported, import_file
-    from workbench.api.suites import Cell, LoadedSuite, SuiteCase, SuiteError, is_suite, load
+    from workbench.api.suites import (
+        ApprovalError,
+        Cell,
+        LoadedSuite,
+        SuiteCase,
+        SuiteError,
+        UsageError,
+        WorkbenchError,
+        is_suite,
+        load,
+    )
     from workbench.engine.events import RunDone, RunEvent
     from workbench.evaluation.report import Report
     from workbench.grading.grade import Issue, RunResult
@@ -75,12 +83,20 @@ if TYPE_CHECKING:
     from workbench.trajectory.trajectory import Trajectory
 
 _MODULES = {
-    "workbench.api.approval": ("ALL", "TRUSTED"),
-    "workbench.api.errors": ("ApprovalError", "UsageError", "WorkbenchError"),
-    "workbench.api.evaluate": ("Agent", "CellDone", "evaluate", "evaluate_async"),
+    "workbench.api.evaluate": ("ALL", "TRUSTED", "Agent", "CellDone", "evaluate", "evaluate_async"),
     "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
     "workbench.api.import_file": ("Imported", "import_file"),
-    "workbench.api.suites": ("Cell", "LoadedSuite", "SuiteCase", "SuiteError", "is_suite", "load"),
+    "workbench.api.suites": (
+        "ApprovalError",
+        "Cell",
+        "LoadedSuite",
+        "SuiteCase",
+        "SuiteError",
+        "UsageError",
+        "WorkbenchError",
+        "is_suite",
+        "load",
+    ),
     "workbench.engine.events": ("RunDone", "RunEvent"),
     "workbench.evaluation.report": ("Report",),
     "workbench.grading.grade": ("Issue", "RunResult"),

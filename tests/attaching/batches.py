@@ -15,8 +15,8 @@ from workbench.engine.history_recorder import HistoryRecorder
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import HistoryWriter
-from workbench.remote.attached.records import Detached, address, claim_process
-from workbench.remote.attached.server import Telling
+from workbench.remote.batch_server import Telling
+from workbench.remote.records import Detached, address, claim_process
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.version import __version__

@@ -11,7 +11,7 @@ import pytest
 
 from tests.programs import program_of
 from workbench.config.folders import Folders
-from workbench.remote.attached.records import AttachError, own_folder, socket_folder, socket_places
+from workbench.remote.records import AttachError, own_folder, socket_folder, socket_places
 
 
 def folders_in(folder: Path) -> Folders:
@@ -79,7 +79,7 @@ def _every_reason_is_said(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     folders = folders_in(short / ("long" * 25))
     places = socket_places(folders)[:2]
-    monkeypatch.setattr("workbench.remote.attached.records.socket_places", lambda _: places)
+    monkeypatch.setattr("workbench.remote.records.socket_places", lambda _: places)
     with pytest.raises(AttachError) as caught:
         socket_folder(folders)
     assert f"{places[0]}: its path is too long for a socket" in str(caught.value)

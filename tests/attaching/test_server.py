@@ -14,23 +14,23 @@ import pytest
 
 from workbench.config.folders import Folders
 from workbench.limits import MAX_VIEWER_BACKLOG_BYTES
-from workbench.remote.attached import records
-from workbench.remote.attached import records as finding
-from workbench.remote.attached import viewer as viewing
-from workbench.remote.attached.records import (
+from workbench.remote import records
+from workbench.remote import records as finding
+from workbench.remote import viewer as viewing
+from workbench.remote.batch_server import Server
+from workbench.remote.records import (
     PROTOCOL,
     AttachError,
     Detached,
     address,
     claim_process,
     is_running,
+    packed,
     record_of,
     tidy,
     write_record,
 )
-from workbench.remote.attached.server import Server
-from workbench.remote.attached.viewer import Connection, GoneError
-from workbench.remote.attached.wire import packed
+from workbench.remote.viewer import Connection, GoneError
 from workbench.version import __version__
 
 LINE = packed(said="x" * 100_000)

@@ -25,9 +25,8 @@ from tests.providers.server import Answer, Call, Request, Server, Signal, said
 from tests.tui.apps import conversation
 from workbench.config.folders import APP_NAME, Folders
 from workbench.engine.plan import PlannedRun
-from workbench.remote.attached.records import Detached, is_running, record_file, records
-from workbench.remote.attached.viewer import Connection
-from workbench.remote.attached.wire import packed
+from workbench.remote.records import Detached, is_running, packed, record_file, records
+from workbench.remote.viewer import Connection
 from workbench.tools.watched_start import MARK, end_marked
 from workbench.trajectory.events import EventPayload, ResultReceived
 

@@ -46,8 +46,8 @@ from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import batch, dask
 from workbench.evaluation.cluster import dask as local
 from workbench.evaluation.cluster.batch import Crew
+from workbench.evaluation.cluster.dask import Portion
 from workbench.evaluation.cluster.endpoint_limits import EndpointLimits, Lane, group_of
-from workbench.evaluation.cluster.messages import Portion
 from workbench.evaluation.cluster_worker import enlist
 from workbench.evaluation.options import OptionsError, RunOptions, Stop, cluster_address
 from workbench.evaluation.plan import ClusterError, Plan

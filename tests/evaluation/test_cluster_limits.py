@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.providers.http.test_rate_limiter import World
+from workbench.evaluation.cluster.dask import SILENCE_S
 from workbench.evaluation.cluster.endpoint_limits import LOST_S, EndpointLimits
-from workbench.evaluation.cluster.messages import SILENCE_S
 from workbench.evaluation.cluster_worker import Asked
 from workbench.limits import MAX_HOLD_SECONDS
 from workbench.providers.http.rate_limits import LeasedLimiter

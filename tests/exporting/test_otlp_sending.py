@@ -15,7 +15,7 @@ from tests.providers.server import Answer, Server, document
 from workbench.config.secrets import Secrets
 from workbench.exchange.exporters.exported import ExportedRun
 from workbench.exchange.exporters.forms import ExportError
-from workbench.exchange.exporters.otlp_sender import ENDPOINT, HEADERS, collector_of, must_be_installed, send
+from workbench.exchange.exporters.otlp import ENDPOINT, HEADERS, collector_of, must_be_installed, send
 
 service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the extra otlp")
 

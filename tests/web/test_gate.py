@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from workbench.remote.web.gate import Gate, is_loopback
+from workbench.remote.gate import Gate, is_loopback
 
 HERE = Gate()
 FOR_OTHERS = Gate(frozenset({"build-box"}), by_address=True)

@@ -20,7 +20,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import SLOW, WEATHER
 from tests.web.served import LONGEST_WAIT_S, Served, browser, enter, served, visit
-from workbench.remote.web.server import App, Visitor
+from workbench.remote.web import App, Visitor
 
 EVIL = {"Origin": "http://evil.example"}
 
@@ -269,7 +269,7 @@ def test_what_cannot_be_served_is_said(words: list[str], said: str, program: Pro
 
 
 def test_without_the_extra_it_says_what_to_install(program: Program) -> None:
-    done = program.run("serve", first="import sys; sys.modules['workbench.remote.web.server'] = None")
+    done = program.run("serve", first="import sys; sys.modules['workbench.remote.web'] = None")
     assert done.returncode == 2 and "pip install 'toolcall-workbench[web]'" in done.stderr
 
 

@@ -8,8 +8,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
-from workbench.api.errors import UsageError
-from workbench.api.suites import LoadedSuite, SuitePath, load
+from workbench.api.suites import LoadedSuite, SuitePath, UsageError, load
 from workbench.config.folders import user_folders
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets

@@ -1,4 +1,5 @@
-"""Suites for Python callers: loaded from their files, or refused with everything that is wrong in them."""
+"""Suites for Python callers: loaded from their files, or refused with everything that is wrong in them; the errors of
+the Python API."""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.api.errors import UsageError, WorkbenchError
 from workbench.dataclasses import dataclass
 from workbench.suite.files import absolute
 from workbench.suite.model import Case, Suite
@@ -19,6 +19,38 @@ from workbench.suite.project import is_suite as is_suite_file
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, load_suite
+from workbench.suite.trust import SuiteNeeds
+
+
+class WorkbenchError(Exception):
+    """Something is wrong that the caller can mend; the message says what to do."""
+
+
+class UsageError(WorkbenchError, ValueError):
+    """Arguments that cannot be meant, such as an unknown case or a model that cannot be reached."""
+
+
+class ApprovalError(WorkbenchError):
+    """Suites need what was not approved, so nothing was started. `needs` holds it, one entry for each of `suites`,
+    which are the paths of their files. `refused` is the message without its advice."""
+
+    def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
+        refused = tuple(refused)
+        self.suites = tuple(suite for suite, _, _ in refused)
+        self.needs = tuple(needs for _, needs, _ in refused)
+        lines = [
+            line for suite, _, allowed in refused for line in (f"{suite} would, on this machine:", *_indented(allowed))
+        ]
+        self.refused = "not approved, so nothing was started:\n" + "\n".join(lines)
+        super().__init__(
+            f"{self.refused}\n"
+            "Allow all of it with approve=workbench.ALL, or decide in a function: approve=lambda needs: …"
+        )
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
 
 SuitePath = str | os.PathLike[str]
 

@@ -12,21 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.authoring.document import Document
-from workbench.authoring.expected_calls import (
-    AcceptedCall,
-    AcceptError,
-    as_expected,
-    as_expected_again,
-    check_calls,
-    merged_call,
-)
-from workbench.authoring.form.tables import value_at
+from workbench.authoring.form.typed import value_at
 from workbench.authoring.proposal import (
     NO_CALLS,
+    AcceptedCall,
+    AcceptError,
     Proposal,
     accept_step,
     accept_step_without_call,
     accept_steps,
+    as_expected,
+    as_expected_again,
+    check_calls,
+    merged_call,
     proposal_without_secrets,
 )
 from workbench.checks.check import CheckContext, CheckVerdict

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.authoring.accept import accept_call
-from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
+from workbench.authoring.form.typed import items_at, value_at, with_item, with_value
 from workbench.checks.check import OPTION_NAMES, check_names_in
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass, json_text

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_unparsed
-from workbench.authoring.form.tables import place_in
+from workbench.authoring.form.typed import place_in
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState

@@ -32,8 +32,8 @@ from workbench.evaluation.stored_runs import result_of_row, stored_report
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow
 from workbench.numerals import counted
-from workbench.remote.attached.records import AttachError, Detached, Found, found, is_running, record_of
-from workbench.remote.attached.viewer import Ended, GoneError, Said, Seen, Viewing
+from workbench.remote.records import AttachError, Detached, Found, found, is_running, record_of
+from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
 from workbench.show.forms import forms_of
 from workbench.show.views.batch_list import called
 

@@ -21,8 +21,8 @@ from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
-from workbench.remote.attached.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
-from workbench.remote.attached.viewer import Connection, GoneError
+from workbench.remote.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
+from workbench.remote.viewer import Connection, GoneError
 from workbench.show.text import paint_for, table_lines
 from workbench.show.views.batch_list import batch_table, called, facts_of
 from workbench.show.visible import one_line

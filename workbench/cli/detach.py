@@ -24,7 +24,7 @@ from workbench.evaluation.plan import Plan
 from workbench.grading.packed import pickled
 from workbench.history.records import ResumedBy
 from workbench.numerals import counted
-from workbench.remote.attached.records import AttachError, own_folder, socket_folder
+from workbench.remote.records import AttachError, own_folder, socket_folder
 from workbench.show.forms import forms_of
 from workbench.tools.watched_start import MARK
 

@@ -32,8 +32,8 @@ from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.remote.attached.records import AttachError, Detached, address, claim_process, tidy
-from workbench.remote.attached.server import Telling
+from workbench.remote.batch_server import Telling
+from workbench.remote.records import AttachError, Detached, address, claim_process, tidy
 from workbench.show.forms import forms_of
 from workbench.show.text import Paint
 from workbench.version import __version__

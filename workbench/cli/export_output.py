@@ -90,7 +90,7 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
 
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
-    from workbench.exchange.exporters.otlp_sender import (  # on use: most are written
+    from workbench.exchange.exporters.otlp import (  # on use: most are written
         collector_of,
         must_be_installed,
         send,

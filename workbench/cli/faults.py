@@ -20,8 +20,7 @@ from workbench.cli.run_options import (
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.grading.status import Status
-from workbench.lab.faults import FaultMatrix, FaultOptions, plan_faults
-from workbench.lab.faults_report import json_of_faults, text_of_faults
+from workbench.lab.faults import FaultMatrix, FaultOptions, json_of_faults, plan_faults, text_of_faults
 from workbench.numerals import counted
 from workbench.show.forms import endings_of, forms_of
 
@@ -107,7 +106,7 @@ def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:
         case "json":
             return (json_report(json_of_faults(matrix, code)),)
         case "html":
-            from workbench.lab.faults_report import page_of_faults
+            from workbench.lab.faults import page_of_faults
 
             return map(redacted, page_of_faults(matrix, code))
         case _:

@@ -45,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Check, ask and write; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write
     from workbench.config.models import ConfigError
-    from workbench.evaluation.model_edit import (
+    from workbench.evaluation.model_list import (
         AddingError,
         TypedModel,
         add_model,

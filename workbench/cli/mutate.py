@@ -19,8 +19,7 @@ from workbench.cli.run_options import (
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.grading.status import Status
-from workbench.lab.mutation import Mutation, MutationOptions
-from workbench.lab.mutation_report import json_of_mutation, text_of_mutation
+from workbench.lab.mutation import Mutation, MutationOptions, json_of_mutation, text_of_mutation
 from workbench.show.text import paint_for
 
 KINDS = (

@@ -21,7 +21,7 @@ from workbench.evaluation.exit_codes import OK, USAGE
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions
     from workbench.config.program import Program
-    from workbench.remote.web.server import Settings
+    from workbench.remote.web import Settings
     from workbench.suite.suite_file import SuiteFile
 
 PORT = 8765
@@ -90,7 +90,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(reason)
         return USAGE
     try:
-        from workbench.remote.web.server import AppServer, app_for
+        from workbench.remote.web import AppServer, app_for
     except ImportError as error:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
@@ -140,7 +140,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.engine.redaction import learn_secrets, written_out
     from workbench.history.records import HistoryError
     from workbench.numerals import counted
-    from workbench.remote.attached.records import AttachError
+    from workbench.remote.records import AttachError
 
     program = program_in(user_folders(), os.environ, models)
     paths: Sequence[Path] = [Path(path) for path in paths_of(arguments)]
@@ -196,14 +196,14 @@ def _obstacle(arguments: argparse.Namespace) -> str | None:
 
 
 def _only_here(arguments: argparse.Namespace) -> bool:
-    from workbench.remote.web.gate import is_loopback
+    from workbench.remote.gate import is_loopback
 
     return is_loopback(arguments.host)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    from workbench.remote.web.gate import Gate
-    from workbench.remote.web.server import Settings
+    from workbench.remote.gate import Gate
+    from workbench.remote.web import Settings
 
     only_here = _only_here(arguments)
     names = () if only_here else (arguments.host, socket.gethostname(), socket.getfqdn())

@@ -36,7 +36,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import CALL_ID, execute_by_hand
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.suites import NoSuitesError, load_suites
+from workbench.evaluation.plan import NoSuitesError, load_suites
 from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
 from workbench.show.forms import forms_of, pieces_of
 from workbench.show.text import Paint, paint_for

@@ -26,9 +26,8 @@ from workbench.engine.history_recorder import done_run
 from workbench.engine.plan import Execution, PlannedRun
 from workbench.engine.redaction import RunDoor, SuiteParts
 from workbench.evaluation.approval import Needs
-from workbench.evaluation.cluster.approval_hash import approved_things, lacking, unresolved
-from workbench.evaluation.cluster.dask import FOR_THE_PROGRAM, quiet_logs
-from workbench.evaluation.cluster.messages import (
+from workbench.evaluation.cluster.dask import (
+    FOR_THE_PROGRAM,
     SILENCE_S,
     Errand,
     FromWorker,
@@ -40,7 +39,9 @@ from workbench.evaluation.cluster.messages import (
     StopRuns,
     SuiteText,
     ToWorker,
+    quiet_logs,
 )
+from workbench.evaluation.cluster.endpoint_limits import approved_things, lacking, unresolved
 from workbench.evaluation.plan import Plan, trust_store
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, Teller

@@ -91,7 +91,7 @@ def open_app(
 
     if read_only:
         from workbench.config.read_only import become_read_only  # on use: for the rest of this process
-        from workbench.remote.attached.records import socket_places
+        from workbench.remote.records import socket_places
 
         become_read_only(program.folders.log, socket_places(program.folders))
     app = Workbench(

@@ -13,8 +13,7 @@ from tests.authoring.edited import EditedCase
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import accept_call, accept_missing, accept_run
-from workbench.authoring.expected_calls import AcceptError, choices_for
-from workbench.authoring.proposal import Proposal
+from workbench.authoring.proposal import AcceptError, Proposal, choices_for
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run

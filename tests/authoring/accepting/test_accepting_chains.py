@@ -13,9 +13,8 @@ from tests.authoring.accepting.test_accepting import Edited
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import accept_call, accept_missing, accept_run
-from workbench.authoring.expected_calls import AcceptError
 from workbench.authoring.from_calls import case_expecting, case_with_mock, step_of
-from workbench.authoring.proposal import accept_steps
+from workbench.authoring.proposal import AcceptError, accept_steps
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.render import Table

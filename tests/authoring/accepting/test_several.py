@@ -17,7 +17,7 @@ from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import RunToAccept, accept_run, accept_runs, proposal_for_all
 from workbench.authoring.document import Document
-from workbench.authoring.expected_calls import AcceptError
+from workbench.authoring.proposal import AcceptError
 from workbench.config.secrets import Secrets
 from workbench.grading.run import grade_run
 from workbench.suite.model import GRADERS

@@ -15,8 +15,7 @@ from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.edits import edited, toggled, with_id
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
-from workbench.authoring.form.tables import value_at
-from workbench.authoring.form.typed import CellError
+from workbench.authoring.form.typed import CellError, value_at
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText

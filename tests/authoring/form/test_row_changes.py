@@ -13,8 +13,7 @@ from workbench.authoring.form.edits import Edit
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, adding, duplicated, grouped, moved, removed, ungrouped
 from workbench.authoring.form.rows import form_rows, row_at
-from workbench.authoring.form.tables import value_at
-from workbench.authoring.form.typed import CellError
+from workbench.authoring.form.typed import CellError, value_at
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

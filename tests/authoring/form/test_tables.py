@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.authoring.form.tables import first_change
+from workbench.authoring.form.typed import first_change
 from workbench.suite.problems import Place
 
 CASE = {"name": "A", "ordered": [{"tool": "t", "args": {"room": "x"}}, {"tool": "u"}]}

@@ -17,7 +17,7 @@ from tests.tui.histories import _graded, well
 from workbench.config.folders import Folders
 from workbench.engine.events import RunDone, RunEvent
 from workbench.grading.status import Status
-from workbench.remote.attached.viewer import Connection
+from workbench.remote.viewer import Connection
 from workbench.trajectory.events import Event, TextDelta
 from workbench.tui.trajectory.screen import TrajectoryScreen
 

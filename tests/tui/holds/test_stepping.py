@@ -9,7 +9,7 @@ import pytest
 from tests.providers.server import Server, base_url_of, said
 from tests.tui.apps import SMART_HOME, Opened, opened, opening, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
-from workbench.authoring.form.tables import items_at
+from workbench.authoring.form.typed import items_at
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, Regenerate, SkipCall
 from workbench.providers.model import HttpRequest
 from workbench.show.views.run_items import CallItem

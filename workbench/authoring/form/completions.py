@@ -12,7 +12,6 @@ from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.authoring.form.cells import class_named, default_text, kind_of, lists_values
 from workbench.authoring.form.edits import schema_of
 from workbench.authoring.form.row import Cell, FormSource
-from workbench.authoring.form.tables import value_at
 from workbench.authoring.form.typed import (
     last_item,
     read_text,
@@ -21,6 +20,7 @@ from workbench.authoring.form.typed import (
     shown_range,
     shown_value,
     shown_values,
+    value_at,
 )
 from workbench.checks.check import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.dataclasses import dataclass

@@ -16,8 +16,19 @@ from workbench.authoring.form.cells import (
 )
 from workbench.authoring.form.cells import with_text as with_expected
 from workbench.authoring.form.row import Cell, FormRow, FormSource
-from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
-from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
+from workbench.authoring.form.typed import (
+    ABSENT,
+    CellError,
+    read_number,
+    read_text,
+    read_texts,
+    read_value,
+    read_whole,
+    value_at,
+    with_key_renamed,
+    with_value,
+    without,
+)
 from workbench.checks.check import check_name
 from workbench.checks.values import is_function_reference
 from workbench.dataclasses import dataclass

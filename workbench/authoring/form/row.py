@@ -20,8 +20,7 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
-from workbench.authoring.form.tables import ABSENT, items_at, value_at
-from workbench.authoring.form.typed import shown_name, shown_texts, shown_value
+from workbench.authoring.form.typed import ABSENT, items_at, shown_name, shown_texts, shown_value, value_at
 from workbench.dataclasses import dataclass
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place, Problem

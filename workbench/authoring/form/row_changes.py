@@ -13,16 +13,17 @@ from workbench.authoring.form.cells import with_option, with_optional, with_requ
 from workbench.authoring.form.completions import Completion, complete
 from workbench.authoring.form.edits import Edit, as_answer, name_of
 from workbench.authoring.form.row import ROLES, FormRow, FormSource
-from workbench.authoring.form.tables import (
+from workbench.authoring.form.typed import (
     ABSENT,
+    CellError,
     items_at,
+    read_text,
     value_at,
     with_item,
     with_items_swapped,
     with_value,
     without,
 )
-from workbench.authoring.form.typed import CellError, read_text
 from workbench.checks.check import are_named_checks
 from workbench.dataclasses import dataclass
 from workbench.suite.model import NEW_SUITES_FREE

@@ -31,8 +31,7 @@ from workbench.authoring.form.row import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.tables import ABSENT, items_at, value_at
-from workbench.authoring.form.typed import shown_name
+from workbench.authoring.form.typed import ABSENT, items_at, shown_name, value_at
 from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.show.visible import one_line

@@ -22,11 +22,10 @@ from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
 from workbench.engine.redaction import written_out
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.cluster.approval_hash import approved_things, samples_of
-from workbench.evaluation.cluster.dask import CLOSE_TIMEOUT_S, DaskCluster, UnreachableError
-from workbench.evaluation.cluster.endpoint_limits import AFTER_LOSSES, AT_A_TIME, EndpointLimits, Lane, lanes_for
-from workbench.evaluation.cluster.messages import (
+from workbench.evaluation.cluster.dask import (
+    CLOSE_TIMEOUT_S,
     SILENCE_S,
+    DaskCluster,
     Errand,
     FromWorker,
     GiveBack,
@@ -37,6 +36,16 @@ from workbench.evaluation.cluster.messages import (
     StopRuns,
     SuiteText,
     ToWorker,
+    UnreachableError,
+)
+from workbench.evaluation.cluster.endpoint_limits import (
+    AFTER_LOSSES,
+    AT_A_TIME,
+    EndpointLimits,
+    Lane,
+    approved_things,
+    lanes_for,
+    samples_of,
 )
 from workbench.evaluation.options import cluster_address
 from workbench.evaluation.plan import ClusterError, GivenUpError, Plan

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Literal, NamedTuple, cast
 
-from workbench.authoring.form.tables import items_at
+from workbench.authoring.form.typed import items_at
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.external_run import ToldResult, ToldRound

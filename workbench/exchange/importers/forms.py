@@ -32,7 +32,7 @@ FORMS: dict[str, Form] = {
     "inspect": Form("inspect_logs", "INSPECT", "a log of Inspect"),
     "tau": Form("tau", "TAU", "results of tau-bench or tau2-bench"),
     "langsmith": Form("langsmith", "LANGSMITH", "examples of a dataset of LangSmith"),
-    "agentevals": Form("agentevals", "AGENTEVALS", "trajectories of agentevals"),
+    "agentevals": Form("langsmith", "AGENTEVALS", "trajectories of agentevals"),
     "arcade": Form("arcade", "ARCADE", "a Python file of Arcade evals, which is run after trust"),
 }
 """Every form by the name that `--from` takes."""

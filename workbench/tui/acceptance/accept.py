@@ -12,9 +12,8 @@ from textual.binding import Binding, BindingType
 from workbench.authoring.accept import RunToAccept, accept_call, accept_missing, accept_runs
 from workbench.authoring.case_list import graded_alike, index_of, read_now
 from workbench.authoring.document import CaseOutline
-from workbench.authoring.expected_calls import AcceptedArgument, AcceptError
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.proposal import Proposal, accept_steps, proposal_without_secrets
+from workbench.authoring.proposal import AcceptedArgument, AcceptError, Proposal, accept_steps, proposal_without_secrets
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError, RunResult

@@ -11,8 +11,8 @@ from workbench.analysis.estimate import Estimate, estimate
 from workbench.authoring.accept import CaseToCapture, RunToAccept, captured_suite, left_out, why_left_out
 from workbench.authoring.case_list import graded_alike
 from workbench.authoring.document import Document
-from workbench.authoring.expected_calls import AcceptError
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.proposal import AcceptError
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import RunResult

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from workbench.authoring.case_list import CaseKey
 from workbench.engine.events import Inbox, RequestPutOff, RunDone, RunEvent
 from workbench.history.records import RunRow
-from workbench.remote.attached.records import AttachError
-from workbench.remote.attached.viewer import Ended, GoneError, Said, Seen, Viewing
+from workbench.remote.records import AttachError
+from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
 from workbench.tui.run_book.record import RunRecord
 
 _logger = logging.getLogger(__name__)

@@ -18,9 +18,11 @@ from workbench.lab.faults import (
     Lasts,
     Tried,
     Verdict,
+    cell_words,
+    ok_words,
+    text_of_faults,
     worst,
 )
-from workbench.lab.faults_report import cell_words, ok_words, text_of_faults
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (

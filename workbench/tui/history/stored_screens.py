@@ -82,12 +82,12 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 
 def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     """Look on at a batch that goes on without a terminal, `None` if it does not. Blocks. Raises HistoryError."""
-    from workbench.remote.attached.records import AttachError, is_running, record_of
+    from workbench.remote.records import AttachError, is_running, record_of
 
     known = record_of(app.program.folders, file, number)
     if known is None or not is_running(app.program.folders, known):
         return None
-    from workbench.remote.attached.viewer import GoneError, Viewing
+    from workbench.remote.viewer import GoneError, Viewing
     from workbench.tui.comparison.watched_batch import WatchedBatch
 
     def again() -> Viewing | None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.evaluation.model_edit import named_model
-from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, with_models
+from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, named_model, with_models
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of

@@ -16,9 +16,10 @@ from textual.widgets import Input
 from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, ModelSpec, Preset, checked_key_variable
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.evaluation.model_edit import (
+from workbench.evaluation.model_list import (
     AddingError,
     Field,
+    KnownEndpoint,
     NameTakenError,
     Owner,
     TypedModel,
@@ -31,7 +32,6 @@ from workbench.evaluation.model_edit import (
     usual_name,
     usual_owner,
 )
-from workbench.evaluation.model_list import KnownEndpoint
 from workbench.numerals import duration_text
 from workbench.providers.http.endpoints import CheckResult
 from workbench.show.glyphs import GLYPHS

@@ -16,8 +16,7 @@ from workbench.authoring.form.completions import CHOSEN, suggestions
 from workbench.authoring.form.edits import Edit, edited, with_id
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.rows import nearest
-from workbench.authoring.form.tables import place_in
-from workbench.authoring.form.typed import CellError
+from workbench.authoring.form.typed import CellError, place_in
 from workbench.authoring.open_suite import CellId, CellKey, InvalidText
 from workbench.limits import MAX_FIELD_CHARS
 from workbench.numerals import counted

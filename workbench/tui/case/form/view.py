@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from workbench.authoring.form.edits import Edit, edited, toggled
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
-from workbench.authoring.form.tables import tool_of_call
+from workbench.authoring.form.typed import tool_of_call
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line
 from workbench.tui.case.form.fields_view import FormFields

@@ -26,8 +26,9 @@ from workbench.engine.redaction import EventDoor
 from workbench.evaluation.plan import Plan
 from workbench.grading.status import Status
 from workbench.limits import MAX_VIEWER_BACKLOG_BYTES, MAX_VIEWER_LINE_BYTES, MAX_VIEWERS
-from workbench.remote.attached.records import PROTOCOL, Detached, write_record
-from workbench.remote.attached.wire import (
+from workbench.remote.records import (
+    PROTOCOL,
+    Detached,
     WireError,
     begun_line,
     done_line,
@@ -36,6 +37,7 @@ from workbench.remote.attached.wire import (
     news_line,
     packed,
     unpacked,
+    write_record,
 )
 from workbench.trajectory.events import Event
 from workbench.trajectory.recording import event_to_line

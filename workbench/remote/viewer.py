@@ -25,8 +25,7 @@ from workbench.history.history import History
 from workbench.history.packing import grading_from
 from workbench.history.records import BatchRow, RunRow, SuiteRef
 from workbench.limits import MAX_PIPED_BYTES
-from workbench.remote.attached.records import PROTOCOL, AttachError, Detached
-from workbench.remote.attached.wire import WireError, greeting, news_of, packed, unpacked
+from workbench.remote.records import PROTOCOL, AttachError, Detached, WireError, greeting, news_of, packed, unpacked
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
