@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,18 @@ def output_title(output: ServerOutput) -> str:
     return f"standard error of server {name}, {f'the last {shown} of ' if output.earlier else ''}{of_all}"
 
 
+def server_output_lines(output: ServerOutput, width: int, indent: int) -> list[Line]:
+    """Return a title and the last lines, wrapped, with control characters made visible."""
+    lines = paragraph(f"{output_title(output)}{':' if output.lines else ''}", width, "muted", indent)
+    for text in output.lines:
+        for row in wrap(one_line(text), max(width - indent - 3, 10)):
+            lines.append((Span(" " * (indent + 2)), Span(row, "text")))
+    return lines
+
+
 def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[str]:
-    """Yields the title and the lines, with control characters made visible. No line is cut."""
-    blank = " " * indent
-    yield paint(f"{blank}{output_title(output)}{':' if output.lines else ''}", "muted")
-    for line in output.lines:
-        yield f"{blank}  {one_line(line)}"
+    """Yield the same for a terminal or a file, where no line is wrapped."""
+    return map(paint.line, server_output_lines(output, sys.maxsize, indent))
 
 
 class ToldOutputs:
@@ -66,12 +73,3 @@ def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
         return one_line(reason)
     said = last_said(output)
     return f"{one_line(what)}{f': {said}' if said else ''}; log: {log_key} opens it"
-
-
-def server_output_lines(output: ServerOutput, width: int, indent: int) -> list[Line]:
-    """Return a title and the last lines, wrapped, with control characters made visible."""
-    lines = paragraph(f"{output_title(output)}{':' if output.lines else ''}", width, "muted", indent)
-    for text in output.lines:
-        for row in wrap(one_line(text), max(width - indent - 3, 10)):
-            lines.append((Span(" " * (indent + 2)), Span(row, "text")))
-    return lines

@@ -8,7 +8,7 @@ from datetime import datetime
 from workbench.grading.run_summary import RunSummary
 from workbench.numerals import cost_text, duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle
+from workbench.show.spans import Line, Note, Span, cells, cut_line, cut_middle
 from workbench.show.views.grades import verdict as status_line
 from workbench.show.visible import model_label
 from workbench.tui.run_book.record import RunRecord
@@ -36,7 +36,7 @@ def verdict(run: RunRecord) -> Line:
     """Return the status and score of a run, or its progress, after a sign."""
     figures = run.figures
     if figures is None:
-        sign, text, role = _going(run)
+        sign, text, role = unfinished(run)
         return (Span(f"{sign} {text}", role),)
     return status_line(figures.status, figures.score)
 
@@ -74,9 +74,8 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
     return cut_line((Span(shown, "strong"), Span("  "), *end), width)
 
 
-def _going(run: RunRecord) -> tuple[str, str, Role]:
+def unfinished(run: RunRecord) -> Note:
+    """Return the state of a run that is not over."""
     if run.asks:
-        return GLYPHS.asks, "asks whether a call may be executed", "warned"
-    if run.held:
-        return GLYPHS.held, "held", "warned"
-    return GLYPHS.running, run.standing, "running"
+        return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
+    return Note(GLYPHS.held, "held", "warned") if run.held else Note(GLYPHS.running, run.standing, "running")

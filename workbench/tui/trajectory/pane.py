@@ -22,6 +22,7 @@ from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord, waiting_message
 from workbench.tui.terminal.theming import Ground
+from workbench.tui.trajectory.headline import unfinished
 from workbench.tui.trajectory.view import RunList, SearchedRun
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def _of_one_model(runs: Sequence[RunRecord]) -> bool:
 
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
     name = f"{GLYPHS.fork} {run_name(run, runs)}" if run.is_fork else run_name(run, runs)
-    sign, role = run.result.status.mark if run.result is not None else _going(run)
+    sign, role = run.result.status.mark if run.result is not None else unfinished(run)[::2]
     value = score_text(run.result.score, "") if run.result is not None else ""
     shown: Role = "badge" if chosen else "muted"
     return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)
@@ -304,10 +305,3 @@ def _name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
     before = "before" if run is not alike[0] else ""
     name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made, before) if part)
     return name or "run"
-
-
-def _going(run: RunRecord) -> tuple[str, Role]:
-    """Return the sign of an unfinished run."""
-    if run.asks:
-        return GLYPHS.asks, "warned"
-    return (GLYPHS.held, "warned") if run.held else (GLYPHS.running, "running")
