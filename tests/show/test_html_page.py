@@ -212,7 +212,7 @@ def test_a_report_without_runs_is_a_page(report: workbench.Report) -> None:
 
 def test_the_verdict_says_first_what_is_wrong(report: workbench.Report) -> None:
     assert verdict_of(report).text == "3 of 6 cases failed"
-    assert verdict_of(report).details == ("6 of 12 graded runs passed or were warned",)
+    assert verdict_of(report).details == ("6 of 12 graded runs passed or warned",)
     assert verdict_of(replace(report, interrupted=True)).text == "Not all runs finished; 3 of 6 cases failed"
     assert verdict_of(replace(report, min_score=0.9)).text == "1 of 2 gates missed"
     good = replace(report, runs=tuple(run for run in report.runs if run.result.model == "careful"))

@@ -273,9 +273,7 @@ def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_dema
 
 
 def test_a_rate_that_counts_warned_runs_says_so() -> None:
-    assert "  pass rate 100.0% with the warned of 1 graded run · mean score 0.88" in lines_of(
-        [result(Status.WARNED, 0.88)]
-    )
+    assert "  pass rate 100.0% of 1 graded run, 1 warned · mean score 0.88" in lines_of([result(Status.WARNED, 0.88)])
 
 
 def test_repeats_are_joined_under_the_last_one_that_is_shown_also_where_its_secrets_are_left_out() -> None:

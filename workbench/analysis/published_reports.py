@@ -150,7 +150,7 @@ def _critics_summary(runs: Sequence[RunResult]) -> Summary:
     rate = pass_rate(cases)
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != Status.WARNED)
     scores: list[JsonValue] = [{"case": case.case_id, "status": case.status, "score": percent(case)} for case in cases]
-    without = " without the warned" if counts[Status.WARNED] else ""
+    without = f", {Status.WARNED.counted} not counted" if counts[Status.WARNED] else ""
     return Summary(
         f"{counted(len(cases), 'case')}, {statuses}, pass rate {rate:.2f}%{without}",
         tuple(f"{case.case_id}: {percent(case):.2f}%, {case.status}" for case in cases),

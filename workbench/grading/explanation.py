@@ -181,10 +181,10 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
     low, high = sorted((grading.fail_threshold, grading.warn_threshold))
     score = figure(grade.score or 0.0)
     if grade.verdict == Status.FAILED:
-        return f"{score} is below {figure(low)}: failed"
+        return f"{score} is below {figure(low)}: {Status.FAILED}"
     if grade.verdict == Status.WARNED:
-        return f"{score} reaches {figure(low)}, but not {figure(high)}: warned"
-    return f"{score} reaches {figure(high)}: passed"
+        return f"{score} reaches {figure(low)}, but not {figure(high)}: {Status.WARNED}"
+    return f"{score} reaches {figure(high)}: {Status.PASSED}"
 
 
 def _made(grade: Grade) -> int:

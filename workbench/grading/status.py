@@ -190,6 +190,9 @@ NOT_APPLICABLE: Literal["not applicable"] = "not applicable"
 WORST_FIRST: tuple[Status, ...] = tuple(sorted(Status, key=lambda status: status.urgency))
 """All statuses, the most urgent first."""
 
+GOOD_WORDS = " or ".join(status.word for status in Status if status.good)
+"""What is said of runs and cases that count as good."""
+
 
 def worst_of(statuses: Iterable[Status]) -> Status | None:
     """Return the most urgent of some statuses, `None` for none."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from workbench.analysis.comparison import ModelTotals
 from workbench.analysis.measures import AGAINST_SCORE, Measure, Unit
 from workbench.analysis.side_by_side import Comparison, Point, front, points
+from workbench.grading.status import GOOD_WORDS
 from workbench.numerals import cost_text, counted, duration_text, figure, rate_text, rates_text, score_text
 from workbench.show.html.elements import Element, Node, el
 from workbench.show.visible import one_line, shortened
@@ -67,7 +68,7 @@ def _pass_rates(rated: Sequence[ModelTotals]) -> Element | None:
     ticks = {_share(share): f"{share:.0%}" for share in (0, 0.25, 0.5, 0.75, 1)}
     rows = [_rate_row(each, at * _ROW + _ROW / 2 + 4) for at, each in enumerate(rated)]
     label = ", ".join(f"{each.model} {rate_text(each.pass_rate)}" for each in rated)
-    hint = "cases that passed or were warned, with the 95% interval"
+    hint = f"cases {GOOD_WORDS}, with the 95% interval"
     return _figure("Pass rate", hint, (_WIDTH, height), f"Pass rates: {label}", _axis(ticks, height), rows)
 
 

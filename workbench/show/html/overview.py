@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from workbench.analysis.failures import CauseNumbers
 from workbench.analysis.side_by_side import Comparison
-from workbench.grading.status import Status, passed_if
+from workbench.grading.status import GOOD_WORDS, Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, pace_text, rate_text
 from workbench.show.html.charts import charts
 from workbench.show.html.elements import Element, Node, el, items, scrolled, section, sign, table
@@ -132,7 +132,7 @@ def verdict_of(report: RunsReport) -> Verdict:
     ]
     why = "; ".join(filter(None, reasons)) if not good else ""
     passed = totals.passed + totals.warned
-    counts = f"{passed:,} of {counted(totals.graded, 'graded run')} passed or were warned"
+    counts = f"{passed:,} of {counted(totals.graded, 'graded run')} {GOOD_WORDS}"
     moved = [each.move for each in report.regraded or ()]
     again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
     text = why or ("everything passed" if passed == totals.graded else "good enough")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.paired import Paired
+from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.numerals import counted
 from workbench.show.doc import Block, Column, Heading, Paragraph, Table, line_of, words
@@ -48,8 +49,8 @@ class DiffSide(Protocol):
 
 
 MEANINGS: Mapping[ChangeKind, str] = {
-    "broke": "Passed or warned before, failed now.",
-    "fixed": "Failed before, passed or warned now.",
+    "broke": f"Failed now, {GOOD_WORDS} before.",
+    "fixed": f"Failed before, {GOOD_WORDS} now.",
     "moved": "Neither broken nor fixed, but with another status or score.",
     "new": "Only in the later batch.",
     "gone": "Only in the earlier batch.",

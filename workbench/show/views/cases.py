@@ -12,7 +12,7 @@ from workbench.analysis.over_time import MAX_TREND
 from workbench.dataclasses import dataclass
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.run_summary import RunSummary
-from workbench.grading.status import Status
+from workbench.grading.status import GOOD_WORDS, Status
 from workbench.history.records import BatchRow, RunRow
 from workbench.numerals import counted, score_text
 from workbench.show.signs import sparkline
@@ -28,7 +28,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
     if graded:
-        parts.append(f"{case.good}/{graded} passed or warned")
+        parts.append(f"{case.good}/{graded} {GOOD_WORDS}")
     if case.is_flaky:
         parts.append("flaky")
     if case.score is not None and case.deviation is not None:

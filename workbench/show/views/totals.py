@@ -96,8 +96,8 @@ def rate_fact(totals: Totals) -> str:
     """Return the pass rate with the number of runs that it rests on; empty where nothing was graded."""
     if totals.pass_rate is None:
         return ""
-    with_warned = " with the warned" if totals.warned else ""
-    return f"pass rate {rate_text(totals.pass_rate)}{with_warned} of {counted(totals.graded, 'graded run')}"
+    warned = f", {totals.warned:,} {Status.WARNED.counted}" if totals.warned else ""
+    return f"pass rate {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}{warned}"
 
 
 def score_fact(totals: AnyTotals) -> str:
