@@ -57,7 +57,6 @@ from workbench.trajectory.events import (
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
-    ResponseFinished,
     ResultReceived,
     Resumed,
     RetryScheduled,
@@ -163,24 +162,8 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
     except ModelError as error:
         recorder.emit(RequestFailed(request.round, str(error)))
         raise
-    latency_ms = recorder.ms_since(began)
-    recorder.emit(
-        ResponseFinished(
-            request.round,
-            end.stop_reason,
-            end.usage,
-            _without(end.waited_ms, first_token_ms),
-            round(max(latency_ms - end.waited_ms, 0.0), 3),
-            end.provider_state,
-            end.deviations,
-            end.waited_ms,
-        )
-    )
+    recorder.emit(end.response(request.round, first_token_ms, recorder.ms_since(began)))
     return recorder.last_round
-
-
-def _without(waited_ms: float, first_token_ms: float | None) -> float | None:
-    return None if first_token_ms is None else round(max(first_token_ms - waited_ms, 0.0), 3)
 
 
 # Emits the progress of a real execution as events, at a limited rate and never after the result.

@@ -26,7 +26,6 @@ from workbench.trajectory.events import (
     ReasoningDelta,
     Regenerated,
     RequestStarted,
-    ResponseFinished,
     ResultEdited,
     ResultReceived,
     TextDelta,
@@ -239,7 +238,6 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
 
 
 def _answer(of: Round) -> Iterator[EventPayload]:
-    assert of.stop_reason is not None
     yield RequestStarted(of.number)
     if of.reasoning:
         yield ReasoningDelta(of.number, of.reasoning)
@@ -249,16 +247,7 @@ def _answer(of: Round) -> Iterator[EventPayload]:
         call = record.call
         yield CallStarted(of.number, call.id, call.tool)
         yield CallFinished(call.id, call.arguments, call.raw, call.problem)
-    yield ResponseFinished(
-        of.number,
-        of.stop_reason,
-        of.usage,
-        of.first_token_ms,
-        of.latency_ms or 0.0,
-        of.provider_state,
-        of.deviations,
-        of.waited_ms,
-    )
+    yield of.response()
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:

@@ -16,6 +16,7 @@ from workbench.trajectory.events import (
     Message,
     ModelEvent,
     ReasoningDelta,
+    ResponseFinished,
     StopReason,
     TextDelta,
     ToolDefinition,
@@ -47,6 +48,20 @@ class AnswerFinished:
     deviations: tuple[Deviation, ...] = ()
     prompt_ms: float | None = None
     waited_ms: float = 0.0
+
+    def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
+        """Return the event of a run, with both times in milliseconds since the request was sent."""
+        first_ms = None if first_token_ms is None else round(max(first_token_ms - self.waited_ms, 0.0), 3)
+        return ResponseFinished(
+            round_number,
+            self.stop_reason,
+            self.usage,
+            first_ms,
+            round(max(latency_ms - self.waited_ms, 0.0), 3),
+            self.provider_state,
+            self.deviations,
+            self.waited_ms,
+        )
 
 
 FIRST_TOKENS = (TextDelta, ReasoningDelta, CallStarted)

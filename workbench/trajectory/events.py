@@ -15,6 +15,10 @@ from typing import Literal
 from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 
+_SPARSE: Mapping[str, bool] = {"sparse": True}
+"""Marks a field of an event that lines leave out where it is empty: few runs have it, and lines of versions before it
+stay as they were."""
+
 # The parts of a conversation: messages, tool definitions, tool calls, results.
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
@@ -151,8 +155,8 @@ class RunStarted:
     tools: tuple[ToolDefinition, ...]
     seed: int | None = None
     notices: tuple[str, ...] = ()
-    server_outputs: tuple[ServerOutput, ...] = ()
-    source_scores: tuple[SourceScore, ...] = ()
+    server_outputs: tuple[ServerOutput, ...] = field(default=(), metadata=_SPARSE)
+    source_scores: tuple[SourceScore, ...] = field(default=(), metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +279,8 @@ class ResponseFinished:
     latency_ms: Milliseconds
     provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
     """See `Message.provider_state`."""
-    deviations: tuple[Deviation, ...] = ()
-    waited_ms: Milliseconds = 0.0
+    deviations: tuple[Deviation, ...] = field(default=(), metadata=_SPARSE)
+    waited_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +377,7 @@ class ResultReceived:
     is_error: bool
     source: ResultSource
     latency_ms: Milliseconds
-    code: int | None = None
+    code: int | None = field(default=None, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +387,7 @@ class RunFinished:
 
     reason: FinishReason
     error: str | None = None
-    server_output: ServerOutput | None = None
+    server_output: ServerOutput | None = field(default=None, metadata=_SPARSE)
 
 
 ModelEvent = (

@@ -84,9 +84,11 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
-_LEFT_OUT_WHEN_EMPTY = {"server_outputs", "source_scores", "server_output", "deviations", "code", "waited_ms"}
-"""Few runs have them, and lines of versions before them stay as they were."""
-_FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
+_FIELDS = {
+    cls: tuple((stored_name(field), field.name, field.metadata.get("sparse", False)) for field in fields(cls))
+    for cls in EVENT_NAMES
+}
+"""Of each event the key and the name of its fields, and whether a line leaves an empty one out."""
 
 
 class EventLineError(ValueError):
@@ -112,9 +114,9 @@ def event_to_line(event: Event) -> str:
         "seq": event.sequence,
         "ms": event.time_ms,
     }
-    for key, name in _FIELDS[cls]:
+    for key, name, is_sparse in _FIELDS[cls]:
         value = getattr(payload, name)
-        if value or name not in _LEFT_OUT_WHEN_EMPTY:
+        if value or not is_sparse:
             line[key] = value
     return compact_json(line)
 
