@@ -14,7 +14,6 @@ from dataclasses import field
 from pathlib import Path
 
 from workbench.dataclasses import dataclass
-from workbench.providers.built_in import MODEL_SIGN
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -195,7 +194,7 @@ class _Folder:
             first = next(iter(self._models))
             raise RecordingError(
                 f"{self._folder} contains recordings of several models, {_listed(self._models)}: choose one, "
-                f"as with {name}{MODEL_SIGN}{first}"
+                f"as with {name}#{first}"
             )
         if of_model is not None and of_model not in self._models:
             raise RecordingError(

@@ -76,20 +76,6 @@ class CallRecord:
         """The call as it is answered and sent back to the model."""
         return self.call if self.edited is None else ToolCall(self.call.id, self.call.tool, self.edited)
 
-    def response(self) -> ResponseFinished:
-        """Return the event with which its answer was complete."""
-        assert self.stop_reason is not None, "otherwise it has no answer"
-        return ResponseFinished(
-            self.number,
-            self.stop_reason,
-            self.usage,
-            self.first_token_ms,
-            self.latency_ms or 0.0,
-            self.provider_state,
-            self.deviations,
-            self.waited_ms,
-        )
-
     @property
     def touched(self) -> bool:
         """Whether a person changed it."""
@@ -128,6 +114,20 @@ class Round:
     """Earlier answers to the same request that a person had regenerated."""
     replayed: bool = False
     """Whether the round is replayed from another run: no model was asked in this one."""
+
+    def response(self) -> ResponseFinished:
+        """Return the event with which its answer was complete."""
+        assert self.stop_reason is not None, "otherwise it has no answer"
+        return ResponseFinished(
+            self.number,
+            self.stop_reason,
+            self.usage,
+            self.first_token_ms,
+            self.latency_ms or 0.0,
+            self.provider_state,
+            self.deviations,
+            self.waited_ms,
+        )
 
     @property
     def touched(self) -> bool:
