@@ -42,7 +42,7 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "case_name": run.case_name,
         "model": run.model,
         "repeat": run.repeat,
-        "status": run.status,
+        "status": run.status.value,
         "score": bounded(run.score),
         "grader": grade.grader if grade is not None else None,
         "reason": run.reason,

@@ -177,7 +177,7 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     return {
         "case_id": first.case_id,
         "model": first.model,
-        "status": result.status,
+        "status": result.status.value,
         "score": result.score,
         "grader": next((run.grade.grader for run in result.runs if run.grade is not None), None),
         "runs": len(result.runs) if len(result.runs) > 1 else None,
@@ -203,7 +203,7 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
         yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
     elif _has_no_verdict(result.status):
         lines = [result.status.word, *_lines_of_all(result), *since]
-        yield _element("skipped", result.status, [": ".join(lines)] if len(lines) == 2 else lines)
+        yield _element("skipped", result.status.value, [": ".join(lines)] if len(lines) == 2 else lines)
     else:
         for run in result.runs:
             if run.status == Status.FAILED:

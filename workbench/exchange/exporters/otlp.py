@@ -268,6 +268,8 @@ def _any_value(value: object) -> JsonValue:
             return {"doubleValue": value}
         case list():
             return {"arrayValue": {"values": [_any_value(each) for each in value]}}
+        case str():  # a status by its name, not by the word that people read
+            return {"stringValue": _valid(value)}
         case _:
             return {"stringValue": _valid(str(value))}
 
