@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=[form for form in forms_of("run") if form not in ("jsonl", "github")],
+        choices=forms_of("run", beside=True),
         help="format of the report at the end (default: by the ending of --output, else text)",
     )
     parser.add_argument(

@@ -225,8 +225,8 @@ class _Seen(Output):
 def _as_wanted(pieces: Deliver, command: str) -> Callable[[Mapping[str, Any]], Iterable[str]]:
     def wanted(asked: Mapping[str, Any]) -> Iterable[str]:
         form = asked.get("form") or "text"
-        forms = forms_of("compare" if command == "compare" else "run")
-        if form not in forms or form in ("jsonl", "github"):
+        forms = forms_of("compare" if command == "compare" else "run", beside=True)
+        if form not in forms:
             raise ValueError(f"'workbench {command}' has no {form} report to attach to; there are {', '.join(forms)}")
         columns = asked.get("columns")
         return pieces(
