@@ -35,7 +35,7 @@ def test_changes_stand_by_kind_and_fold(tmp_path: Path) -> None:
     assert state.fold(True)
     assert rows_of(state) == ["broke", "fixed", "  Movie night"]
     assert state.cursor == 0
-    assert plain(diff_lines.head_lines(state, 80)[0]).strip() == "1 broke · 1 fixed · 1 as before"
+    assert plain(diff_lines.head_lines(state, 80)[0]).strip() == "1 broke · 1 fixed · 0 moved · 1 as before"
 
 
 def test_a_filter_shows_changes_by_kind_case_and_reason_and_unfolds_them(tmp_path: Path) -> None:
