@@ -92,8 +92,8 @@ def test_a_matrix_has_a_column_for_each_variant_and_says_what_is_not_sound(progr
     done = program.run("faults", "suite.toml", *words)
     head, error, empty, *rest = done.stdout.splitlines()
     assert head.split("  ")[-1].strip() == "offline × other words"
-    assert error.split() == ["get_weather", "error", "disclosed", "disclosed"]
-    assert empty.split() == ["get_weather", "empty", "false", "success", "false", "success"]
+    assert error.split() == ["get_weather", "error", "✓", "disclosed", "✓", "disclosed"]
+    assert empty.split() == ["get_weather", "empty", *2 * ["✗", "false", "success"]]
     assert "✗ offline × other words · Weather: false success after empty of get_weather" in "\n".join(rest)
     sound = program.run("faults", "suite.toml", "--case", "weather", "--fault", "error", "--lasts", "once")
     assert sound.returncode == 0

@@ -20,9 +20,10 @@ from workbench.cli.run_options import (
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.grading.status import Status
-from workbench.lab.faults import FaultMatrix, FaultOptions, json_of_faults, plan_faults, text_of_faults
+from workbench.lab.faults import FaultMatrix, FaultOptions, faults_view, json_of_faults, plan_faults
 from workbench.numerals import counted
 from workbench.show.forms import endings_of, forms_of
+from workbench.show.text import block_lines
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
 """Every fault by name. They are not asked themselves: `--help` answers at once."""
@@ -110,4 +111,5 @@ def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:
 
             return map(redacted, page_of_faults(matrix, code))
         case _:
-            return map(redacted, text_of_faults(matrix, output.paint))
+            lines = block_lines(faults_view(matrix), output.width, output.paint)
+            return (redacted(f"{line}\n") for line in lines)

@@ -19,11 +19,11 @@ from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
-from workbench.grading.status import Status
+from workbench.grading.status import Status, StatusRole
 from workbench.numerals import counted
+from workbench.show.doc import Block, Column, Items, Matrix, Paragraph, Value, line_of, words
 from workbench.show.html.page import begin_page, line, part
-from workbench.show.spans import Role
-from workbench.show.text import Paint
+from workbench.show.spans import Line, Span
 from workbench.show.visible import one_line, shortened, visible
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
@@ -81,6 +81,19 @@ class Lure:
 
     tool: str
     arguments: Mapping[str, JsonValue]
+
+
+def name_of(fault: FaultName, lasts: Lasts) -> str:
+    """Return a fault in words: `error`, `error for good`."""
+    return f"{fault} for good" if lasts == "for good" else fault
+
+
+def mark_of(verdict: Verdict | None) -> tuple[str, StatusRole]:
+    """Return the sign and the role of a verdict; `None` where the tool was not called."""
+    if verdict is None:
+        return "·", "muted"
+    status = Status.PASSED if verdict in OK_VERDICTS else Status.FAILED
+    return Status.SKIPPED.mark if verdict == "not tried" else status.mark
 
 
 def faulty(fault: FaultName, content: str, lure: Lure | None = None) -> Faulty:
@@ -194,6 +207,10 @@ class Tried:
         """The verdict in words."""
         return VERDICT_WORDS[self.verdict].shown
 
+    @property
+    def fault_name(self) -> str:
+        return name_of(self.fault, self.lasts)
+
 
 def verdict_of(
     result: RunResult, origin: RunResult, call_id: str, fault: FaultName, lure: Lure | None, made: Faulty
@@ -257,6 +274,17 @@ class FaultMatrix:
     @property
     def models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each.model for each in self.tried))
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Those that occur, in their order."""
+        found = {each.verdict for each in self.tried}
+        return tuple(verdict for verdict in VERDICT_WORDS if verdict in found)
+
+    @property
+    def untried(self) -> tuple[Tried, ...]:
+        """What could not be tried."""
+        return tuple(each for each in self.tried if each.verdict == "not tried")
 
     @property
     def rows(self) -> tuple[tuple[str, FaultName, Lasts], ...]:
@@ -479,41 +507,41 @@ def _cell(
 _MAX_ANSWER_CHARS = 160
 
 
-def text_of_faults(matrix: FaultMatrix, paint: Paint) -> Iterator[str]:
+def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
     """Yield the matrix, a row for each tool with a fault and a column for each model, then what is not ok."""
-    heads = [one_line(_row_text(row)) for row in matrix.rows]
-    width = max((len(head) for head in heads), default=0)
-    columns = [(model, max(len(one_line(model)), 24)) for model in matrix.models]
-    yield f"{'':{width}}  " + "  ".join(f"{one_line(model):{wide}}" for model, wide in columns).rstrip() + "\n"
-    for head, row in zip(heads, matrix.rows, strict=True):
-        cells = [_cell_text(matrix.cell(row, model), wide, paint) for model, wide in columns]
-        yield f"{head:{width}}  " + "  ".join(cells).rstrip() + "\n"
-    weak = matrix.weak
-    if weak:
-        yield "\n"
-    for each in weak:
-        after = f" after {each.fault} of {each.tool}" + (" for good" if each.lasts == "for good" else "")
-        said = f": {shortened(one_line(each.answer), _MAX_ANSWER_CHARS)}" if each.answer else ""
-        yield f"{paint('✗', 'failed')} {one_line(each.model)} · {one_line(each.case_name)}: {each.shown}"
-        yield f"{one_line(after)}: {one_line(each.why)}{said}\n"
-    untried = [each for each in matrix.tried if each.verdict == "not tried"]
-    if untried:
-        yield "\n"
-    for each in untried:
-        what = f"{each.fault} of {each.tool} was not tried" if each.tool else "nothing was tried"
-        yield paint(f"- {one_line(each.model)} · {one_line(each.case_name)}: {one_line(what)}: ", "muted")
-        yield paint(f"{one_line(each.why)}\n", "muted")
-    yield "\n"
-    for model in matrix.models:
-        yield f"{one_line(ok_words(matrix, model))}\n"
-    shown = [verdict for verdict in VERDICT_WORDS if any(each.verdict == verdict for each in matrix.tried)]
-    for verdict in shown:
-        yield paint(f"  {VERDICT_WORDS[verdict].shown}: {VERDICT_WORDS[verdict].about}\n", "muted")
+
+    def cell(row: tuple[str, FaultName, Lasts], column: int) -> Value:
+        tried = matrix.cell(row, matrix.models[column])
+        sign, role = mark_of(worst(tried))
+        return words(f"{sign} {one_line(cell_words(tried))}", role)
+
+    first = Column[tuple[str, FaultName, Lasts]]("tool and fault", lambda row: words(_row_text(row)), least=16)
+    yield Matrix(first, [one_line(model) for model in matrix.models], matrix.rows, cell)
+    if weak := [_weak_line(each) for each in matrix.weak]:
+        yield Items(weak, most=len(weak))
+    if untried := [line_of(f"- {one_line(untried_text(each))}", "muted") for each in matrix.untried]:
+        yield Items(untried, most=len(untried))
+    yield from (Paragraph(line_of(one_line(ok_words(matrix, model)))) for model in matrix.models)
+    for verdict in matrix.verdicts:
+        yield Paragraph(line_of(f"{VERDICT_WORDS[verdict].shown}: {VERDICT_WORDS[verdict].about}", "muted"))
 
 
-def _row_text(row: tuple[str, str, str]) -> str:
+def _row_text(row: tuple[str, FaultName, Lasts]) -> str:
     tool, fault, lasts = row
-    return f"{tool}  {fault}" + (" for good" if lasts == "for good" else "")
+    return one_line(f"{tool}  {name_of(fault, lasts)}")
+
+
+def _weak_line(each: Tried) -> Line:
+    sign, role = mark_of(each.verdict)
+    answer = f": {shortened(one_line(each.answer), _MAX_ANSWER_CHARS)}" if each.answer else ""
+    what = f"{each.model} · {each.case_name}: {each.shown} after {each.fault_name} of {each.tool}: {each.why}"
+    return Span(f"{sign} ", role), Span(f"{one_line(what)}{answer}")
+
+
+def untried_text(each: Tried) -> str:
+    """Return what was not tried, and why."""
+    what = f"{each.fault} of {each.tool} was not tried" if each.tool else "nothing was tried"
+    return f"{each.model} · {each.case_name}: {what}: {each.why}"
 
 
 def ok_words(matrix: FaultMatrix, model: str) -> str:
@@ -530,16 +558,6 @@ def cell_words(tried: tuple[Tried, ...]) -> str:
     return " · ".join(
         verdict if count == len(tried) == 1 else f"{verdict} {count}" for verdict, count in counts.items()
     )
-
-
-def _cell_text(tried: tuple[Tried, ...], width: int, paint: Paint) -> str:
-    return paint(f"{cell_words(tried) or '-':{width}}", _tone(worst(tried)))
-
-
-def _tone(verdict: Verdict | None) -> Role:
-    if verdict is None or verdict == "not tried":
-        return "muted"
-    return "passed" if verdict in OK_VERDICTS else "failed"
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
@@ -576,7 +594,7 @@ def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
 
 
 def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
-    """Yields the page. Nothing in it is redacted: the matrix has been."""
+    """Yield the page. Nothing in it is redacted: the matrix has been."""
     yield from begin_page("Broken tools – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     weak, suites = matrix.weak, dict.fromkeys(from_here(each.suite) for each in matrix.tried)
@@ -604,15 +622,13 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
     for tool, rows in groupby(enumerate(matrix.rows), key=lambda each: each[1][0]):
         yield f'<tr class="suite"><th colspan="{len(matrix.models) + 1}" scope="rowgroup">{line(tool)}</th></tr>\n'
         for at, (_, fault, lasts) in rows:
-            yield f'<tr><th scope="row">{line(fault)}{" for good" if lasts == "for good" else ""}</th>'
+            yield f'<tr><th scope="row">{line(name_of(fault, lasts))}</th>'
             for column, model in enumerate(matrix.models):
                 yield f"<td>{_html_cell(f'{at}-{column}', matrix.cell((tool, fault, lasts), model))}</td>"
             yield "</tr>\n"
     yield '</tbody></table></div>\n<dl class="legend">\n'
-    shown = {each.verdict for each in matrix.tried}
-    for verdict, words in VERDICT_WORDS.items():
-        if verdict in shown:
-            yield f"<dt>{_badge(verdict)}</dt><dd>{line(words.about)}</dd>\n"
+    for verdict in matrix.verdicts:
+        yield f"<dt>{_badge(verdict)}</dt><dd>{line(VERDICT_WORDS[verdict].about)}</dd>\n"
     yield "</dl></section>\n"
 
 
@@ -620,14 +636,15 @@ def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
     verdict = worst(tried)
     if verdict is None:
         return '<span class="quiet" role="img" aria-label="not tried">–</span>'
+    sign, role = mark_of(verdict)
     return (
-        f'<a class="cell {_tint(verdict)}" href="#runs-{name}">'
-        f'<span class="sign" aria-hidden="true">{_sign(verdict)}</span><span>{line(cell_words(tried))}</span></a>'
+        f'<a class="cell {role}" href="#runs-{name}">'
+        f'<span class="sign" aria-hidden="true">{sign}</span><span>{line(cell_words(tried))}</span></a>'
     )
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yields what could not be tried with any tool of a case; the rest is in its cell."""
+    """Yield what could not be tried with any tool of a case; the rest is in its cell."""
     untried = [each for each in matrix.tried if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'
@@ -638,11 +655,11 @@ def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
 
 def _runs(name: str, tried: tuple[Tried, ...]) -> Iterator[str]:
     first = tried[0]
-    lasting = " for good" if first.lasts == "for good" else ""
-    yield f'<section class="of-cell" id="runs-{name}"><h2>{line(f"{first.tool}: {first.fault}{lasting}")} '
+    yield f'<section class="of-cell" id="runs-{name}"><h2>{line(f"{first.tool}: {first.fault_name}")} '
     yield f'<small>{line(first.model)} · <a href="#matrix">back to the matrix</a></small></h2>\n'
     for each in tried:
-        yield f'<article class="card {_tint(each.verdict)}"><h3>{_badge(each.verdict)} {line(each.case_name)}</h3>\n'
+        role = mark_of(each.verdict)[1]
+        yield f'<article class="card {role}"><h3>{_badge(each.verdict)} {line(each.case_name)}</h3>\n'
         yield f'<p class="result">{line(each.why)}</p>\n'
         if each.run_id is not None:
             yield _said("request", each.request, "said user")
@@ -668,13 +685,6 @@ def _said(who: str, text: str, kind: str) -> str:
 
 
 def _badge(verdict: Verdict) -> str:
-    sign = f'<span class="sign" aria-hidden="true">{_sign(verdict)}</span>'
-    return f'<span class="badge {_tint(verdict)}">{sign} {line(VERDICT_WORDS[verdict].shown)}</span>'
-
-
-def _tint(verdict: Verdict) -> str:
-    return "passed" if verdict in OK_VERDICTS else "muted" if verdict == "not tried" else "failed"
-
-
-def _sign(verdict: Verdict) -> str:
-    return "✓" if verdict in OK_VERDICTS else "-" if verdict == "not tried" else "✗"
+    sign, role = mark_of(verdict)
+    shown = f'<span class="sign" aria-hidden="true">{sign}</span> {line(VERDICT_WORDS[verdict].shown)}'
+    return f'<span class="badge {role}">{shown}</span>'

@@ -15,8 +15,11 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.suite.model import Gate
-from workbench.tui.comparison.lines import (
+from workbench.tui.comparison.sources import ComparedCase, Standing
+from workbench.tui.comparison.state import CompareState
+from workbench.tui.comparison.table import (
     Columns,
+    ComparedTotals,
     cell_text,
     columns_of,
     empty_message,
@@ -25,9 +28,6 @@ from workbench.tui.comparison.lines import (
     names_width,
     row_line,
 )
-from workbench.tui.comparison.sources import ComparedCase, Standing
-from workbench.tui.comparison.state import CompareState
-from workbench.tui.comparison.table import ComparedTotals
 
 LONG_CASE = "A very long case name that goes on and on so that no terminal could ever show all of it at once"
 LONG_MODELS = tuple(f"mediocre-quantized-instruct-q4_K_M-2026-11-{which}" for which in ("long", "short"))

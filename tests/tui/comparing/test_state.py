@@ -19,10 +19,17 @@ from workbench.grading.status import WORST_FIRST, Status
 from workbench.show.spans import cells, plain
 from workbench.show.views.comparison import CellRooms, cell_line
 from workbench.suite.model import Gate
-from workbench.tui.comparison.lines import cell_text, columns_of, header_line, heads_of, row_line, standing_line
 from workbench.tui.comparison.sources import NOT_RUN, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState
-from workbench.tui.comparison.table import ComparedTotals
+from workbench.tui.comparison.table import (
+    ComparedTotals,
+    cell_text,
+    columns_of,
+    header_line,
+    heads_of,
+    row_line,
+    standing_line,
+)
 from workbench.tui.run_book.record import RunRecord
 
 MODELS = ("a", "b")

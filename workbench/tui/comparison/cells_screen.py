@@ -20,9 +20,9 @@ from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.comparison.lines import names_of
 from workbench.tui.comparison.sources import to_look_at
 from workbench.tui.comparison.state import CompareState
+from workbench.tui.comparison.table import names_of
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line

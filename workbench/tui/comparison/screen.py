@@ -20,10 +20,9 @@ from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.comparison import Filtered, comparison_view
 from workbench.show.visible import one_line
 from workbench.tui.comparison.cells_screen import CellsScreen
-from workbench.tui.comparison.lines import Columns, cell_text
 from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns, StoredRuns
 from workbench.tui.comparison.state import CompareState
-from workbench.tui.comparison.table import ComparedTotals, CompareHead, CompareTable, CompareTotals
+from workbench.tui.comparison.table import Columns, ComparedTotals, CompareHead, CompareTable, CompareTotals, cell_text
 from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField

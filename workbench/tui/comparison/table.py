@@ -1,33 +1,302 @@
-"""The cells of a comparison and their totals, as widgets."""
+"""The cells of a comparison and their totals: the visible columns, lines of heads, rows and totals, and the widgets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 
-from workbench.analysis.comparison import ModelTotals, model_totals
+from workbench.analysis.comparison import Cell, CellKey, ModelTotals, model_totals
 from workbench.analysis.side_by_side import totals_on_same_cases
-from workbench.show.spans import Line, message_lines
-from workbench.show.views.comparison import totals_rows
-from workbench.suite.model import Gate
-from workbench.tui.comparison.lines import (
-    Columns,
-    Head,
-    columns_of,
-    empty_message,
-    header_line,
-    heads_of,
-    names_width,
-    row_line,
-    totals_line,
+from workbench.dataclasses import dataclass
+from workbench.grading.status import WORST_FIRST, worst_of
+from workbench.numerals import counted, duration_text
+from workbench.providers.built_in import MODEL_SIGN, REPLAY
+from workbench.show.glyphs import GLYPHS
+from workbench.show.rows import GAP, columns_from, filled, matrix_rooms
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    cells,
+    cut_line,
+    cut_middle,
+    message_lines,
+    padded,
+    plain,
 )
-from workbench.tui.comparison.state import CompareState
+from workbench.show.spans import Message as Text
+from workbench.show.views.cases import Title
+from workbench.show.views.comparison import CellRooms, cell_line, totals_rows
+from workbench.show.visible import model_label, one_line
+from workbench.suite.model import Gate
+from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
+from workbench.tui.comparison.state import CompareState, Row
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.terminal.theming import Ground
+
+NAMES_HEAD = "  case"
+"""The heading of the first column."""
+
+MORE_CELLS = len(" >12")
+"""The width for the number of hidden columns on the right."""
+
+ABOUT_SHARE = 1 / 3
+"""The minimum share of the cell's line for case and model."""
+
+LATENCY_CELLS = 6
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The layout in cells: `names` is the width of the first column, `widths` those of the models, of which `first` up
+    to `end` (exclusive) are visible, and `rooms` those of the parts of cells."""
+
+    names: int
+    rooms: tuple[CellRooms, ...]
+    widths: tuple[int, ...]
+    first: int
+    end: int
+
+    def start(self, column: int) -> int:
+        """Return the cell where a visible column begins."""
+        return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
+
+    def at(self, x: int) -> int | None:
+        """Return the column at a cell, `None` for the first column."""
+        if x < self.names:
+            return None
+        return next((at for at in range(self.first, self.end) if x < self.start(at) + self.widths[at]), None)
+
+
+class Head(NamedTuple):
+    """The head of a column: a model's name, and signs around it that stay if the name is cut."""
+
+    before: str
+    name: str
+    after: str
+
+    @property
+    def cells(self) -> int:
+        """The full width."""
+        return cell_len(self.before) + cell_len(self.name) + cell_len(self.after)
+
+    def padded(self, width: int) -> str:
+        """Return the head in exactly `width` cells."""
+        name = cut_middle(self.name, width - cell_len(self.before) - cell_len(self.after))
+        return padded(self.before + name + self.after, width)
+
+
+def names_of(models: Sequence[str]) -> tuple[str, ...]:
+    """Return the models' names. The part before the first colon or, for recordings, before the recorded model, is left
+    out if the names stay unique."""
+    whole = tuple(model_label(model) for model in models)
+    short = tuple(map(_short, whole))
+    return short if len(set(short)) == len(set(whole)) else whole
+
+
+def _short(label: str) -> str:
+    before = MODEL_SIGN if label.startswith(REPLAY) and MODEL_SIGN in label else ":"
+    return label.partition(before)[2] or label
+
+
+def heads_of(state: CompareState) -> tuple[Head, ...]:
+    """Return the heads of the columns: the models' names, with marks for sorting and the base."""
+    return tuple(
+        Head(_sorted_sign(state, model), name, _base_sign(state, model))
+        for model, name in zip(state.models, names_of(state.models), strict=True)
+    )
+
+
+def _sorted_sign(state: CompareState, model: str) -> str:
+    if state.sorting is None or state.sorting.model != model:
+        return ""
+    return f"{GLYPHS.down if state.sorting.worst_first else GLYPHS.up} "
+
+
+def _base_sign(state: CompareState, model: str) -> str:
+    return " = base" if state.has_base and state.base == model else ""
+
+
+def columns_of(
+    state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
+) -> Columns:
+    """Return the columns that fit next to names of `names` cells, starting at `first`, or later so that the selected
+    column is visible. `floors` are minimum widths of columns and of the names (`None`), for the totals below."""
+    rooms = tuple(_rooms(state, model) for model in state.models)
+    lengths = [max(each.cells, floors.get(model, 0)) for model, each in zip(state.models, rooms, strict=True)]
+    names = max(names, floors.get(None, 0) + 3, len(NAMES_HEAD))
+    names, widths = matrix_rooms(names, lengths, [head.cells for head in heads], width, more=MORE_CELLS)
+    room = width - names - (MORE_CELLS if names + sum(widths) + GAP * len(widths) > width and len(widths) > 1 else 0)
+    first = min(first, state.column)
+    while first < state.column and state.column not in columns_from(first, widths, room):
+        first += 1
+    while first and columns_from(first - 1, widths, room).stop == len(widths):
+        first -= 1
+    return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
+
+
+def _rooms(state: CompareState, model: str) -> CellRooms:
+    """Return the room for the parts of cells in a column, which only grows."""
+    repeats = state.most_repeats.get(model, 1)
+    latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
+    return CellRooms(len(str(repeats)) if repeats > 1 else 0, repeats > 1 and model in state.spread, latency)
+
+
+def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
+    """Return the width of the longest name with its sign."""
+    return 3 + max((cell_len(_title(case, with_suites).whole) for case in cases), default=0)
+
+
+def _title(case: ComparedCase, with_suite: bool) -> Title:
+    return Title(case.suite_name if with_suite else "", case.name)
+
+
+def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
+    """Return the models' names above their cells, and the number of hidden columns."""
+    more = f" {GLYPHS.result}{columns.first}" if columns.first else ""
+    line = [Span(padded(NAMES_HEAD, columns.names - cell_len(more)) + more, "muted")]
+    for at in range(columns.first, columns.end):
+        role: Role = "badge" if at == state.column else "heading"
+        line += [Span(" " * GAP), Span(heads[at].padded(columns.widths[at]), role)]
+    if (left := len(columns.widths) - columns.end) > 0:
+        line.append(Span(f" {GLYPHS.call}{left}", "muted"))
+    return tuple(line)
+
+
+def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: bool) -> Line:
+    """Return the name of a suite, or a case with its cells."""
+    case = row.case
+    if case is None:
+        return (Span(f"  {one_line(row.suite_name)}", "heading"),)
+    sign, role = _worst(state, case)
+    name = padded(_title(case, state.names_suites).cut(columns.names - 2), columns.names - 2)
+    line = [Span(f"{sign} ", role), Span(name, "strong" if has_cursor else "text")]
+    for at in range(columns.first, columns.end):
+        key = case.on(state.models[at])
+        cell = filled(standing_line(state.at(key), columns.rooms[at]), columns.widths[at])
+        if has_cursor and at == state.column:
+            cell = (Span(plain(cell), "selected"),)
+        line += [Span(" "), _beside(state, key), *cell]
+    return tuple(line)
+
+
+def standing_line(standing: Standing, rooms: CellRooms) -> Line:
+    """Return a cell: its result, or how far it is."""
+    if standing.stage == "done" and standing.cell is not None:
+        return cell_line(standing.cell, rooms)
+    sign, role = _sign(standing)
+    return (Span(f"{sign} {_how_far(standing)}", role),)
+
+
+def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
+    """Return one measure of the visible columns."""
+    name, values = row
+    line = [Span(padded(f"  {name}", columns.names), "muted")]
+    for at in range(columns.first, min(columns.end, len(values))):
+        line += [Span(" " * GAP), Span(padded(values[at], columns.widths[at]))]
+    return tuple(line)
+
+
+def cell_text(state: CompareState, width: int) -> Line:
+    """Describe the selected cell: what it is, and why it did not pass. Case and model are cut first, since row and head
+    name them as well."""
+    key = state.key
+    if key is None or state.case is None:
+        why = state.why_no_cells if state.rows else None  # otherwise this is shown in place of rows
+        return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width) if why is not None else EMPTY
+    standing = state.at(key)
+    sign, role = _sign(standing)
+    cell, text = standing.cell, _how_far(standing) if standing.stage != "done" else ""
+    if standing.stage == "done" and cell is not None:
+        text = cell.status + (f": {one_line(cell.reason)}" if cell.reason else "")
+    elif standing.later is not None:
+        text += f"; {GLYPHS.retry} {one_line(standing.later)}"
+    broken = _broken_off(cell) if standing.stage == "done" and cell is not None else EMPTY
+    name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
+    room = width - len(f" {sign} ") - len(between) - 2
+    about = max(room - cell_len(text) - cells(broken), int(room * ABOUT_SHARE))
+    name_cells = max(about - cell_len(model), about // 2)
+    name = cut_middle(name, name_cells)
+    model = cut_middle(model, about - cell_len(name))
+    about_cell = Span(f"{name}{between}{model}  ", "muted")
+    return cut_line((Span(f" {sign} ", role), about_cell, Span(text, role), *broken), width)
+
+
+def _broken_off(cell: Cell) -> Line:
+    """Return which runs of a graded cell have no verdict, and why if they share a reason."""
+    line: list[Span] = []
+    for status in WORST_FIRST if cell.is_graded else ():
+        runs = [run for run in cell.runs if run.status == status and not status.graded]
+        if runs:
+            reasons = {run.reason for run in runs}
+            why = f": {one_line(reason)}" if len(reasons) == 1 and (reason := reasons.pop()) else ""
+            of = f"{len(runs)} of {counted(len(cell.runs), 'run')} {status.counted}{why}"
+            line.append(Span(f"; {of}", status.role))
+    return tuple(line)
+
+
+def empty_message(state: CompareState) -> Text:
+    """Return the message that replaces rows if there are none."""
+    nothing = state.why_no_cells
+    if nothing is not None:
+        all_cases: Text = (("", "text"), (". shows all cases.", "muted")) if state.only_differences else ()
+        return ((f"{_sentence(nothing)}.", "strong"), *all_cases)
+    if state.only_differences and len(state.models) < 2:
+        why = "There is only one model, so nothing differs."
+        return ((why, "strong"), ("", "text"), (". shows all cases.", "muted"))
+    if state.only_differences and not state.filter:
+        return (("The models agree on all cases so far.", "strong"), ("", "text"), (". shows all cases.", "muted"))
+    which = " on which models differ" if state.only_differences else ""
+    return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _sign(standing: Standing) -> tuple[str, Role]:
+    if standing.waits is not None:
+        return (GLYPHS.asks, "warned") if standing.waits == "asks" else (GLYPHS.held, "warned")
+    if standing.stage == "done" and standing.cell is not None:
+        return standing.cell.status.mark
+    if standing.stage == "not run":
+        return GLYPHS.never, "muted"
+    return GLYPHS.running, "running" if standing.stage == "running" else "muted"
+
+
+def _how_far(standing: Standing) -> str:
+    if standing.stage == "not run":
+        return ""
+    text = standing.waits or standing.stage
+    return f"{standing.done}/{standing.planned} {text}" if standing.planned > 1 else text
+
+
+def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
+    """Return the sign of a row: its running state, or the worst verdict of its cells. Ungraded cells count only if
+    there are no others."""
+    standings = [state.at(case.on(model)) for model in state.models]
+    going = [one for one in standings if one.stage in GOING]
+    if going:
+        return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
+    over = [one.cell for one in standings if one.cell is not None]
+    found = {cell.status for cell in over if cell.is_graded} or {cell.status for cell in over}
+    worst = worst_of(found)
+    return worst.mark if worst is not None else (GLYPHS.never, "muted")
+
+
+def _beside(state: CompareState, key: CellKey) -> Span:
+    """Return the mark before a cell: marked, or better or worse than the base."""
+    if key == state.marked:
+        return Span(GLYPHS.marked, "accent")
+    against = state.against_base(key) if state.has_base else 0
+    return Span("+", "passed") if against > 0 else Span("-", "failed") if against < 0 else Span(" ")
+
 
 SHARE = 0.05
 """The maximum share of time for totals while runs are active."""

@@ -17,13 +17,16 @@ from workbench.lab.faults import (
     FaultName,
     Lasts,
     Tried,
-    Verdict,
     cell_words,
+    faults_view,
+    mark_of,
+    name_of,
     ok_words,
-    text_of_faults,
+    untried_text,
     worst,
 )
 from workbench.numerals import counted
+from workbench.show.forms import PLAIN_WIDTH
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
     EMPTY,
@@ -40,7 +43,7 @@ from workbench.show.spans import (
     paragraph,
     wrap_line,
 )
-from workbench.show.text import Paint
+from workbench.show.text import Paint, block_lines
 from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
@@ -69,8 +72,7 @@ class FaultRow(NamedTuple):
     def name(self) -> str:
         if self.fault is None:
             return one_line(self.tool)
-        fault, lasts = self.fault
-        return f"  {fault}{' for good' if lasts == 'for good' else ''}"
+        return f"  {name_of(*self.fault)}"
 
 
 class FaultTable(ListState[FaultRow]):
@@ -172,7 +174,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         if row.fault is None:
             return model_label(model), "heading"
         tried = self.state.cell(row, model)
-        sign, role = _sign(worst(tried))
+        sign, role = mark_of(worst(tried))
         return f"{sign} {cell_words(tried)}", role
 
     def _row_cells(self, index: int, width: int) -> int:
@@ -223,7 +225,8 @@ class FaultsScreen(ListScreen[str, FaultTable]):
     @action("y", "Copy all of it as text", label="copy")
     def do_copy(self) -> None:
         """Copy everything as text."""
-        self.stage.copy("".join(text_of_faults(self.state.matrix, Paint(False))), "the matrix", self.announce)
+        text = "\n".join(block_lines(faults_view(self.state.matrix), PLAIN_WIDTH, Paint(False)))
+        self.stage.copy(f"{text}\n", "the matrix", self.announce)
 
 
 def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
@@ -239,7 +242,7 @@ def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
     if not state.chosen:
         yield from paragraph("This tool was not called there.", width, "muted")
     for each in state.chosen:
-        sign, role = _sign(each.verdict)
+        sign, role = mark_of(each.verdict)
         yield EMPTY
         yield from behind(
             (Span(f" {sign} ", role),),
@@ -268,25 +271,14 @@ def _said(label: str, text: str, width: int) -> Iterator[Line]:
 def _legend(matrix: FaultMatrix, width: int) -> Iterator[Line]:
     """Yield what the verdicts mean, and what could not be tried."""
     yield heading("Verdicts")
-    shown = {each.verdict for each in matrix.tried}
-    for verdict, words in VERDICT_WORDS.items():
-        if verdict in shown:
-            sign, role = _sign(verdict)
-            label = Span(f" {sign} {words.shown:<{VERDICT_CELLS}} ", role)
-            yield from behind((label,), words.about, "muted", max(width - VERDICT_CELLS - 4, 10))
-    untried = [each for each in matrix.tried if each.verdict == "not tried"]
-    if untried:
+    for verdict in matrix.verdicts:
+        sign, role = mark_of(verdict)
+        words = VERDICT_WORDS[verdict]
+        label = Span(f" {sign} {words.shown:<{VERDICT_CELLS}} ", role)
+        yield from behind((label,), words.about, "muted", max(width - VERDICT_CELLS - 4, 10))
+    if matrix.untried:
         yield EMPTY
         yield heading("Not tried")
-    for each in untried:
-        what = f"{each.fault} of {each.tool}: " if each.tool else ""
-        said = f"{each.case_name}, {model_label(each.model)}: {what}{each.why}"
-        yield from behind((Span(f" {GLYPHS.dot} ", "muted"),), one_line(said), "muted", max(width - 4, 10))
-
-
-def _sign(verdict: Verdict | None) -> tuple[str, Role]:
-    if verdict is None:
-        return GLYPHS.dot, "muted"
-    if verdict == "not tried":
-        return GLYPHS.skipped, "muted"
-    return (GLYPHS.passed, "passed") if verdict in OK_VERDICTS else (GLYPHS.failed, "failed")
+    for each in matrix.untried:
+        dot = Span(f" {GLYPHS.dot} ", "muted")
+        yield from behind((dot,), one_line(untried_text(each)), "muted", max(width - 4, 10))
