@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from workbench.show.text import Paint
-from workbench.show.views.server_output import ToldOutputs
+from workbench.show.views.server_output import ServerOutputs
 from workbench.trajectory.events import ServerOutput
 
 OUTPUT = ServerOutput("shop", ("ready", "\x1b[31mno database\x1b[0m"), 4, "/logs/shop.log")
 
 
 def test_each_server_of_a_suite_is_told_once() -> None:
-    told = ToldOutputs(Paint(enabled=False))
+    told = ServerOutputs(Paint(enabled=False))
     lines = list(told.lines("a.toml", [None, OUTPUT, OUTPUT], 4))
     assert lines == [
         "    standard error of server shop, the last 2 of 6 lines:",

@@ -19,7 +19,7 @@ from workbench.numerals import counted, score_text
 from workbench.show.text import Paint
 from workbench.show.views.grades import cut, doubts, issue_lines
 from workbench.show.views.server_output import output_lines
-from workbench.show.views.trajectory import told_steps
+from workbench.show.views.trajectory import trajectory_lines
 from workbench.show.visible import visible
 from workbench.suite.files import from_repository
 from workbench.version import __version__
@@ -250,7 +250,7 @@ def _steps(runs: Sequence[RunResult]) -> str:
     lines: list[str] = []
     for run in runs:
         lines += [f"run {run.repeat + 1}: {run.status}"] if len(runs) > 1 else []
-        lines += told_steps(run.trajectory)
+        lines += trajectory_lines(run.trajectory)
         lines += (f"▲ {line}" for line in doubts(run))
     return cut("\n".join(lines), _TEXT_MAX)
 

@@ -16,14 +16,13 @@ from workbench.show.html.elements import Element, Node, el, items, scrolled, sec
 from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.agreement import agreement_lines
-from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import AgainstBaseline, baseline_notes, confirmation_lines
 from workbench.show.views.batch_diff import TONES, counts_line
 from workbench.show.views.comparison import errors_of, rule_line, totals_rows
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grade_moves import moves_text
-from workbench.show.views.grades import judging_text
+from workbench.show.views.grades import checked_text, judging_text, unchecked_lines
 from workbench.show.views.runs_report import RunsReport
 from workbench.show.views.timing import timing_line
 from workbench.show.views.totals import endpoint_text, not_made_text

@@ -12,16 +12,23 @@ from workbench.grading.status import Status, passed_if
 from workbench.numerals import counted, score_text
 from workbench.show.markdown import block, code, document, document_table, table, text
 from workbench.show.text import Paint
-from workbench.show.views.argument_validity import checked_text, unchecked_lines
 from workbench.show.views.baseline import baseline_view
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.failures import causes_table
 from workbench.show.views.gates import aggregate_lines, gate_lines
-from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
+from workbench.show.views.grades import (
+    checked_text,
+    cut,
+    doubts,
+    expected_lines,
+    issue_lines,
+    metric_text,
+    unchecked_lines,
+)
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
 from workbench.show.views.totals import endpoint_text, models_table, not_made_text
-from workbench.show.views.trajectory import made_lines, repaired_line, told_steps
+from workbench.show.views.trajectory import made_lines, repaired_line, trajectory_lines
 from workbench.show.visible import one_line
 from workbench.suite.files import from_repository
 
@@ -149,7 +156,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     for name, lines in (("Expected", expected), ("Made", made_lines(run.trajectory))):
         if lines:
             yield f"{name}:\n\n{block(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
-    steps = cut("\n".join(told_steps(run.trajectory)), _STEPS_MAX)
+    steps = cut("\n".join(trajectory_lines(run.trajectory)), _STEPS_MAX)
     if steps:
         yield f"Steps:\n\n{block(steps.splitlines())}\n"
     yield "</details>\n"

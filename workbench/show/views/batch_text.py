@@ -22,7 +22,6 @@ from workbench.show.rows import Laid
 from workbench.show.signs import FORK
 from workbench.show.spans import Span
 from workbench.show.text import Paint, table_lines
-from workbench.show.views.argument_validity import unchecked_lines
 from workbench.show.views.cases import Title, repeats_lines
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grades import (
@@ -35,9 +34,10 @@ from workbench.show.views.grades import (
     metric_text,
     parts_line,
     step_lines,
+    unchecked_lines,
     why_passed,
 )
-from workbench.show.views.server_output import ToldOutputs
+from workbench.show.views.server_output import ServerOutputs
 from workbench.show.views.totals import models_table, run_totals
 from workbench.show.views.trajectory import EDITED, repaired_line, unread_text
 from workbench.show.visible import one_line, shortened
@@ -151,7 +151,7 @@ def run_lines(
     """Yield the table of runs, below each run what is wrong in it, and below the last repeat of a case what the repeats
     came to together."""
     ending = _ends_of_repeats(runs, cases)
-    outputs = ToldOutputs(paint)
+    outputs = ServerOutputs(paint)
     laid = Laid(runs_table(runs, suite_names), titled=True, measured=len(runs))
     if runs:
         yield paint.line(laid.titles(width))
@@ -177,7 +177,7 @@ def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, Ca
     return {results[place].run_id: case for place, case in last.items()}
 
 
-def _details(result: RunResult, paint: Paint, outputs: ToldOutputs, in_full: bool) -> Iterator[str]:
+def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: bool) -> Iterator[str]:
     if result.error is not None:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status.role)
     yield from outputs.of_end(result, 4)
@@ -234,7 +234,7 @@ def _notice_lines(
 ) -> Iterator[str]:
     """Yields what differed from the suites, each thing once."""
     notices: Counter[str] = Counter()
-    outputs, lines = ToldOutputs(paint), list[str]()
+    outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:
         if result.has_notices:
             trajectory = shown_as(result).trajectory

@@ -23,7 +23,7 @@ from workbench.show.when import local_time
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
-    """Yields the joined result of several runs of a case: rule, status, how many were good, mean and deviation; with
+    """Yield the joined result of several runs of a case: rule, status, how many were good, mean and deviation; with
     `with_arguments` the same for each argument, as shares of its weight."""
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
@@ -49,7 +49,7 @@ _MODEL_MAX = 24
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
-    """Returns the result of a case with each model in each batch, the oldest batch first. Forks do not count."""
+    """Return the result of a case with each model in each batch, the oldest batch first. Forks do not count."""
     figures: dict[str, dict[int, list[RunSummary]]] = {}
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
@@ -62,7 +62,7 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
 def titled_case_lines(
     runs: Sequence[RunRow], batches: Mapping[int, BatchRow], width: int, paint: Paint
 ) -> Iterator[str]:
-    """Yields the title of the case of these runs, and its results over time."""
+    """Yield the title of the case of these runs, and its results over time."""
     title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
     yield f"{title}  {paint(one_line(runs[0].suite.path), 'muted')}"
     if cells := over_time(runs):
@@ -78,7 +78,7 @@ def case_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yields a case over time, with `cells` as from `over_time` of its `runs`: for each model its trend, then batch by
+    """Yield a case over time, with `cells` as from `over_time` of its `runs`: for each model its trend, then batch by
     batch, the newest first, with a note where the suite changed."""
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
@@ -131,7 +131,7 @@ class Title:
         return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
 
     def cut(self, width: int) -> str:
-        """Returns the title in at most `width` cells. The suite is cut first, because the case distinguishes one line
+        """Return the title in at most `width` cells. The suite is cut first, because the case distinguishes one line
         from the next."""
         if cell_len(self.whole) <= width:
             return self.whole
@@ -144,7 +144,7 @@ class Title:
 
 
 def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
-    """Returns titles in a column of at most `width` cells; without it uncut."""
+    """Return titles in a column of at most `width` cells; without it uncut."""
     column = min(max((cell_len(title.whole) for title in titles), default=0), _COLUMN_MAX if width is None else width)
     for title in titles:
         shown = title.whole if width is None else title.cut(column)
@@ -152,5 +152,5 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """Returns the text behind a title, on one line cut to `room`, or to a generous limit without it."""
+    """Return the text behind a title, on one line cut to `room`, or to a generous limit without it."""
     return shortened(one_line(text), _WHAT_MAX if room is None else max(room, 0))

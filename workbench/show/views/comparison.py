@@ -34,8 +34,8 @@ from workbench.numerals import (
 from workbench.show.doc import Block, Column, Items, Matrix, Paragraph, Section, Value, line_of, words
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
-from workbench.show.views.argument_validity import checked_text
 from workbench.show.views.cases import Title
+from workbench.show.views.grades import checked_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
 

@@ -17,7 +17,7 @@ from workbench.numerals import score_text
 from workbench.show.markdown import block, code
 from workbench.show.views.failures import symptom_text
 from workbench.show.views.grades import expected_lines, issue_text
-from workbench.show.views.trajectory import told_steps
+from workbench.show.views.trajectory import trajectory_lines
 from workbench.show.visible import compact_json
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.tool_names import same_tool
@@ -42,7 +42,7 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 
 
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
-    """Returns the prompt for a failed run, as Markdown; `suite` says where the suite is. Secrets are still in it.
+    """Return the prompt for a failed run, as Markdown; `suite` says where the suite is. Secrets are still in it.
 
     Raises ValueError, with the reason, for a run that did not fail.
     """
@@ -73,7 +73,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     if others := [code(tool.name) for tool in tools if tool not in involved]:
         yield from ("", f"Also offered: {', '.join(others)}")
     yield from _section("Expected", _expected(case, result))
-    yield from _section("What happened", list(told_steps(result.trajectory)), "Nothing: no call and no answer.")
+    yield from _section("What happened", list(trajectory_lines(result.trajectory)), "Nothing: no call and no answer.")
     issues = [issue_text(issue) for issue in (grade.issues if grade is not None else ())]
     yield from _section("What is wrong with it", issues or [result.reason or "the score is too low"])
     groups = failures_of([(result, case)]).groups
@@ -101,7 +101,7 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
-    """Returns the messages that the model was given, each line of them with its role before the first one."""
+    """Return the messages that the model was given, each line of them with its role before the first one."""
     said = [(message.role, message.content) for message in messages]
     for message, at in zip(messages, range(len(messages)), strict=True):
         if message.tool_calls:
@@ -112,7 +112,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-    """Returns the tools that were expected, disallowed or called; all of them where none of these was offered."""
+    """Return the tools that were expected, disallowed or called; all of them where none of these was offered."""
     names = {call.tool for call in (*case.expected_calls(), *case.disallowed)} | set(result.called)
     found = [tool for tool in tools if any(same_tool(name, tool.name) for name in names)]
     return found or list(tools)

@@ -1,14 +1,17 @@
-"""Grades as text: issues, the steps of a chain, and judgements."""
+"""Grades in words: issues, steps, judgements, and which arguments were valid."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.grading.argument_counts import ValidArguments
+from workbench.grading.grade import RunResult
 from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
 from workbench.grading.traits import TRAITS
-from workbench.numerals import NOTHING, cost_text, counted, score_text
+from workbench.grading.valid_arguments import why_unchecked
+from workbench.numerals import NOTHING, cost_text, counted, rate_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span
 from workbench.show.text import Paint
@@ -30,13 +33,13 @@ if TYPE_CHECKING:
 
 
 def issue_text(issue: Issue) -> str:
-    """Returns `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
+    """Return `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
     parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
     return one_line(": ".join(parts) + _remark(_why(issue), "this alone fails the case" if issue.decides else ""))
 
 
 def issue_note(issue: Issue) -> str:
-    """Returns an issue as `issue_text` does, for places where the call and the argument are visible. What a schema
+    """Return an issue as `issue_text` does, for places where the call and the argument are visible. What a schema
     refuses may lie deep inside an argument."""
     place = issue.argument if issue.kind == "schema violation" else None
     parts = [issue.kind, *filter(None, [place, issue_facts(issue)])]
@@ -50,7 +53,7 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 
 def _why(issue: Issue) -> str:
-    """Returns the reason, empty where the kind and both calls already say it."""
+    """Return the reason, empty where the kind and both calls already say it."""
     return "" if issue.kind == "wrong tool" and issue.expected and issue.got else issue.why
 
 
@@ -60,13 +63,13 @@ def _remark(*parts: str) -> str:
 
 
 def issue_place(issue: Issue) -> str:
-    """Returns the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
+    """Return the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
     subject = ".".join(part for part in (issue.tool, issue.argument) if part)
     return f"call {issue.call + 1} {subject}" if issue.call is not None else subject
 
 
 def issue_facts(issue: Issue) -> str:
-    """Returns the expected and the actual value."""
+    """Return the expected and the actual value."""
     facts = (("expected", issue.expected), ("got", issue.got))
     return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
 
@@ -78,7 +81,7 @@ def verdict(status: Status, score: float | None) -> Line:
 
 
 def result_text(result: RunResult) -> str:
-    """Returns the sign, the status, the score and the error of a result, without those that it lacks."""
+    """Return the sign, the status, the score and the error of a result, without those that it lacks."""
     score = f" {score_text(result.score)}" if result.grades else ""
     why = f": {one_line(result.error)}" if result.error is not None else ""
     return f"{result.status.sign} {result.status}{score}{why}"
@@ -117,7 +120,7 @@ def doubts(result: RunResult) -> list[str]:
 
 
 def why_passed(result: RunResult) -> str:
-    """Returns why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
+    """Return why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
     Empty for other runs."""
     grade = result.grade
     if grade is None or grade.score is None or not result.passed:
@@ -147,7 +150,7 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 
 
 def judgement_text(judgement: Judgement) -> str:
-    """Returns a judgement on one line: the judge, the criteria, the finding, and the rationale."""
+    """Return a judgement on one line: the judge, the criteria, the finding, and the rationale."""
     criteria = " ".join(judgement.criteria.split())
     verb = "holds" if judgement.holds else "does not hold"
     if judgement.scale is not None and judgement.number is not None:
@@ -161,7 +164,7 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 
 
 def metric_text(metric: Metric) -> str:
-    """Returns a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`. The issue of a check
+    """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`. The issue of a check
     that does not hold says the rest."""
     if metric.about is not None:
         return one_line(f"{metric.name} {score_text(metric.value)} ({metric.about})")
@@ -178,7 +181,7 @@ def note_of_metric(metric: Metric) -> Note:
 
 
 def judging_text(use: JudgeUse) -> str:
-    """Returns how often judges were asked, their tokens and their cost, where that is known."""
+    """Return how often judges were asked, their tokens and their cost, where that is known."""
     tokens = [f"{usage_text(use.usage)}"] if use.usage is not None else []
     cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
     return " · ".join((counted(use.asked, "question"), *tokens, *cost))
@@ -216,12 +219,12 @@ CUT = " … (cut)"
 
 
 def cut(text: str, most: int) -> str:
-    """Returns a text of at most `most` characters, saying so where something is missing."""
+    """Return a text of at most `most` characters, saying so where something is missing."""
     return text if len(text) <= most else text[: most - len(CUT)] + CUT
 
 
 def issue_lines(run: RunResult) -> list[str]:
-    """Returns what is wrong in a run by the grader that decides, or why it was not graded."""
+    """Return what is wrong in a run by the grader that decides, or why it was not graded."""
     grade = run.grade
     if grade is None:
         return [one_line(run.error)] if run.error is not None else []
@@ -230,7 +233,7 @@ def issue_lines(run: RunResult) -> list[str]:
 
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
-    """Returns the calls that a case expects, with the checks of their arguments as the grade describes them."""
+    """Return the calls that a case expects, with the checks of their arguments as the grade describes them."""
     described = {
         (pairing.expected_call, verdict.argument): verdict.expected
         for pairing in (grade.pairings if grade is not None else ())
@@ -259,7 +262,7 @@ def note_of_grade(grade: Grade) -> Note:
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
-    """Returns every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    """Return every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
     mark = f"  {DISAGREE}" if disagree(grades) else ""
     return f"    {' · '.join(map(_grade_text, grades))}{mark}"
 
@@ -272,7 +275,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Returns the parts of a grade's score, in the words of its grader; `None` where it has no score."""
+    """Return the parts of a grade's score, in the words of its grader; `None` where it has no score."""
     if grade.score is None:
         return None
     parts = TRAITS[grade.grader].parts(grade)
@@ -280,7 +283,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Returns which graders decided, how many runs each where there are several, and how many other graders
+    """Return which graders decided, how many runs each where there are several, and how many other graders
     disagree."""
     deciders = Counter(result.grader for result in results if result.grader is not None)
     values = ", ".join(
@@ -289,3 +292,49 @@ def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
     differing = sum(result.graders_disagree for result in results)
     others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
     return paint(f"  {one_line(f'graded by {values}{others}')}", "muted")
+
+
+_WHY_MAX = 300
+
+
+def checked_text(valid: int, checked: int) -> str:
+    """Return a rate with the number of calls that it rests on: `97.5% of 40`; less than all is never shown as all."""
+    return f"{rate_text(valid / checked)} of {checked:,}" if checked else "unknown"
+
+
+def valid_arguments_text(found: ValidArguments) -> str:
+    """Return the rate of all calls, with the tools that were called with invalid arguments; empty where nothing is
+    known of any call."""
+    if not found.tools:
+        return ""
+    if not found.checked:
+        return "valid arguments unknown"
+    bad = [tool for tool in found.tools if tool.valid < tool.checked]
+    of_tools = ", ".join(f"{one_line(tool.tool)} {tool.valid:,} of {tool.checked:,}" for tool in bad)
+    rate = f"valid arguments {rate_text(found.valid / found.checked)}"
+    return f"{rate} of {counted(found.checked, 'call')} ({of_tools})" if bad else rate
+
+
+def unchecked_lines(
+    results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
+) -> Iterator[str]:
+    """Yield for each tool of a suite whose calls no schema could check why not, once, but for names that an issue says
+    are no tool's. `shown_as` returns a run as its lines may show it."""
+    told: set[tuple[str, str]] = set()
+    for result in results:
+        if None not in result.valid_arguments:
+            continue
+        unknown = {
+            (result.suite, tool)
+            for tool, valid in zip(result.called, result.valid_arguments, strict=False)
+            if valid is None
+        }
+        if unknown <= told:
+            continue
+        told |= unknown
+        shown = shown_as(result)
+        issues = shown.grade.issues if shown.grade is not None else ()
+        named = {issue.tool for issue in issues if issue.kind in ("unknown tool", "endpoint fault")}
+        for tool, why in why_unchecked(shown.trajectory).items():
+            if tool not in named:
+                yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"

@@ -56,7 +56,7 @@ class MovedRuns:
             self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")
 
     def lines(self) -> Iterator[str]:
-        """Yields a line for each of them, and how many changed."""
+        """Yield a line for each of them, and how many changed."""
         yield from self._moved.lines()
         yield from self._kept.lines()
         yield f"  {self._moves.text or 'no grade changed'}"

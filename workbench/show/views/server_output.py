@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def output_title(output: ServerOutput) -> str:
-    """Returns what the lines are: "standard error of server weather, the last 10 of 25 lines"."""
+    """Return what the lines are: "standard error of server weather, the last 10 of 25 lines"."""
     name = one_line(output.server)
     if not output.lines:
         return f"server {name} wrote nothing to standard error"
@@ -40,22 +40,22 @@ def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[st
     return map(paint.line, server_output_lines(output, sys.maxsize, indent))
 
 
-class ToldOutputs:
-    """Tells the output of each server once, whichever runs it has ended."""
+class ServerOutputs:
+    """Lines of the output of each server, once, whichever runs it has ended."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
-        self._told: set[tuple[str, str]] = set()
+        self._shown: set[tuple[str, str]] = set()
 
     def lines(self, suite: str, outputs: Iterable[ServerOutput | None], indent: int) -> Iterator[str]:
-        """Yields the lines of the outputs of a suite's servers that were not told before."""
+        """Yield the lines of the outputs of a suite's servers that were not told before."""
         for output in outputs:
-            if output is not None and (suite, output.server) not in self._told:
-                self._told.add((suite, output.server))
+            if output is not None and (suite, output.server) not in self._shown:
+                self._shown.add((suite, output.server))
                 yield from output_lines(output, self._paint, indent)
 
     def of_end(self, result: RunResult, indent: int) -> Iterator[str]:
-        """Yields the lines of the server that ended a run, if one did."""
+        """Yield the lines of the server that ended a run, if one did."""
         finish = result.trajectory.finish
         yield from self.lines(result.suite, [finish.server_output if finish is not None else None], indent)
 

@@ -20,8 +20,7 @@ from workbench.numerals import (
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.spans import Line, Span
 from workbench.show.views.agreement import agreement_lines
-from workbench.show.views.argument_validity import checked_text, valid_arguments_text
-from workbench.show.views.grades import judging_text
+from workbench.show.views.grades import checked_text, judging_text, valid_arguments_text
 from workbench.show.views.values import percentiles_text, usage_text
 from workbench.show.visible import one_line
 

@@ -78,7 +78,7 @@ _EMPTY = "(empty)"
 
 
 class StepLines:
-    """Turns the events of one run into lines. `verbose` adds reasoning, latencies, the progress of executions and whole
+    """Turn the events of one run into lines. `verbose` adds reasoning, latencies, the progress of executions and whole
     results."""
 
     def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
@@ -97,7 +97,7 @@ class StepLines:
         self._step_due: bool | None = None
 
     def lines(self, event: Event) -> list[str]:
-        """Yields the lines of one more event, cut to the width unless verbose."""
+        """Yield the lines of one more event, cut to the width unless verbose."""
         lines = self._lines_of(event)
         return lines if self._verbose else [shortened(line, self._width) for line in lines]
 
@@ -172,13 +172,13 @@ class StepLines:
         return []
 
     def _answer(self) -> str:
-        """Yields the request behind the last step of a chain, with its system prompt where that changed."""
+        """Yield the request behind the last step of a chain, with its system prompt where that changed."""
         if self._suites == self._system:
             return "answer"
         return f"answer  system: {one_line(self._suites)}" if self._suites else "answer  no system prompt"
 
     def _words(self) -> list[str]:
-        """Yields the model's output since its last request: its reasoning if verbose, and its text."""
+        """Yield the model's output since its last request: its reasoning if verbose, and its text."""
         text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
         self._text.clear()
         self._reasoning.clear()
@@ -191,7 +191,7 @@ class StepLines:
 
 
 def changes_by_hand(trajectory: Trajectory) -> int:
-    """Returns how many things a person changed in a run: calls, results, answers given or withheld in place of a tool,
+    """Return how many things a person changed in a run: calls, results, answers given or withheld in place of a tool,
     messages added and answers regenerated."""
     calls = [
         (call.edited is not None)
@@ -206,7 +206,7 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Returns a note that the last messages to the model were never read; empty where all of them were, or the run is
+    """Return a note that the last messages to the model were never read; empty where all of them were, or the run is
     not over."""
     if trajectory.finish is None or not trajectory.added:
         return ""
@@ -214,7 +214,7 @@ def unread_text(trajectory: Trajectory) -> str:
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Returns where a run is held, as the end of a sentence; empty where it only asks for permission. `tool` is that of
+    """Return where a run is held, as the end of a sentence; empty where it only asks for permission. `tool` is that of
     the call there."""
     if paused.at == "request":
         return f"before the request of round {paused.round}" if paused.round is not None else "before a request"
@@ -223,7 +223,7 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
-    """Returns from which run, and where, a run was forked. `origin` describes that run more precisely than its
+    """Return from which run, and where, a run was forked. `origin` describes that run more precisely than its
     model."""
     if fork.answered is None:
         where = f"before round {fork.round}"
@@ -266,12 +266,12 @@ def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
 
 
 def made_lines(trajectory: Trajectory) -> list[str]:
-    """Returns the calls that a run made."""
+    """Return the calls that a run made."""
     return [call_text(call.tool, call.arguments) for call in trajectory.calls]
 
 
-def told_steps(trajectory: Trajectory) -> Iterator[str]:
-    """Yields a finished run as the steps of its rounds: calls, results, words and errors."""
+def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
+    """Yield a finished run as the steps of its rounds: calls, results, words and errors."""
     for round_ in trajectory.rounds:
         yield from (f"▲ {one_line(error)}" for error in round_.errors)
         for call in round_.calls:

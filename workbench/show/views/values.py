@@ -28,7 +28,7 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 
 
 def content_text(content: str) -> str:
-    """Returns a tool's result on one line, safe to show. The layout of text that looks like JSON is folded; nothing
+    """Return a tool's result on one line, safe to show. The layout of text that looks like JSON is folded; nothing
     else changes."""
     if content[:1] in ("{", "["):
         # A line break inside a JSON text is never part of a string.
@@ -37,7 +37,7 @@ def content_text(content: str) -> str:
 
 
 def waited_text(waited_ms: float) -> str:
-    """Returns how long a request waited at its endpoint for others to end."""
+    """Return how long a request waited at its endpoint for others to end."""
     return f"waited {duration_text(waited_ms)} for a free slot"
 
 
@@ -54,7 +54,7 @@ def percentiles_text(times: Latency) -> str:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Returns what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`. Runs that cost
+    """Return what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`. Runs that cost
     nothing are no price for those of unknown cost."""
     runs, unpriced = estimate.runs, estimate.without_cost
     tokens = "" if estimate.without_tokens == runs else f"about {estimate.tokens:,} tokens"
@@ -65,7 +65,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def progress_text(progress: ExecutionProgress) -> str:
-    """Returns the progress of an execution, safe to show: `3 of 10  reading`."""
+    """Return the progress of an execution, safe to show: `3 of 10  reading`."""
     total = f" of {figure(progress.total)}" if progress.total is not None else ""
     return f"{figure(progress.progress)}{total}  {one_line(progress.message or '')}".rstrip()
 
