@@ -10,11 +10,9 @@ from workbench.numerals import counted
 from workbench.show.views.grades import cut, issue_lines
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.visible import one_line
-from workbench.show.workflow_commands import command
+from workbench.show.workflow_commands import ANNOTATIONS_MAX, command
 from workbench.suite.files import from_repository
 
-ANNOTATIONS_MAX = 9
-"""GitHub shows ten errors of a step and none of the others, without a word; the tenth says how many there are."""
 _ISSUES_MAX = 5
 _MESSAGE_MAX = 1_000
 

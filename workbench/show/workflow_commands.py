@@ -11,6 +11,9 @@ import re
 from workbench.show.visible import one_line
 from workbench.suite.files import is_outside
 
+ANNOTATIONS_MAX = 9
+"""GitHub shows ten errors of a step and none of the others, without a word; the tenth says how many there are."""
+
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 

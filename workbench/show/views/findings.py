@@ -14,9 +14,10 @@ from workbench.analysis.audit.unmeetable import AuditFinding
 from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.dataclasses import json_text
 from workbench.numerals import counted
-from workbench.show.views.tools import SuiteTools
+from workbench.show.views.audit import finding_text
+from workbench.show.views.tools import SuiteTools, lint_text
 from workbench.show.visible import one_line
-from workbench.show.workflow_commands import command
+from workbench.show.workflow_commands import ANNOTATIONS_MAX, command
 from workbench.suite.files import from_repository, is_outside, resolved
 from workbench.suite.problems import Place, Problem, written
 from workbench.suite.suite_file import SuiteFile
@@ -26,7 +27,6 @@ Level = Literal["error", "warning", "note"]
 
 _SARIF_MAX = 5_000
 """Results that GitHub shows."""
-_ANNOTATIONS_MAX = 9
 _SEVERITIES: dict[Level, str] = {"error": "major", "warning": "minor", "note": "info"}
 _CASE = re.compile(r"^cases\[(\d+)\]")
 
@@ -49,12 +49,11 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
     for problem in file.problems:
         yield _of_problem(problem, file, path)
     for found in audited:
-        hint = f" ({found.hint})" if found.hint else ""
         where = written(found.place[2:] if found.place[:1] == ("cases",) else found.place)
         line = file.positions.line(found.place)
         level: Level = "warning" if found.weight == "warning" else "note"
         subject = f"{found.case or ''} {where}"
-        yield StaticFinding(_rule("audit", found.kind), level, f"{found.message}{hint}", path, line, subject)
+        yield StaticFinding(_rule("audit", found.kind), level, finding_text(found), path, line, subject)
 
 
 def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
@@ -84,8 +83,7 @@ def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFind
 
 def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
     names = ", ".join(tool.name for tool in finding.tools)
-    about = ": ".join(filter(None, (names, finding.where)))
-    message = f"{f'{about}: ' if about else ''}{finding.message} ({finding.hint})"
+    message = ": ".join(filter(None, (names, lint_text(finding))))
     line = _line_of(file, finding.tools[0]) if finding.tools else 1
     subject = " ".join(f"{tool.server or ''}/{tool.case or ''}/{tool.name}" for tool in finding.tools)
     return StaticFinding(
@@ -186,7 +184,7 @@ def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
     """Yields annotations for GitHub: of errors and of warnings up to nine each, and how many there are beside them."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
-        for each in found[:_ANNOTATIONS_MAX]:
+        for each in found[:ANNOTATIONS_MAX]:
             yield command(name, one_line(each.message), title=each.rule, file=each.path, line=each.line)
-        if (more := len(found) - _ANNOTATIONS_MAX) > 0:
+        if (more := len(found) - ANNOTATIONS_MAX) > 0:
             yield command(name, f"and {counted(more, f'other {name}')}: the log has all of them", title="Workbench")

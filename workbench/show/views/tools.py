@@ -12,7 +12,9 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.text import Paint
 from workbench.show.views.server_output import output_lines
+from workbench.show.views.values import hints_in_words
 from workbench.show.visible import one_line, shortened
+from workbench.show.when import ago, local_time
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
 
@@ -70,7 +72,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
         yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         for source in suite.sources:
             if source.error is not None:
-                as_listed = f"; as listed on {source.listed_at:%Y-%m-%d %H:%M}" if source.listed_at else ""
+                as_listed = f"; {listed_text(source.listed_at)}" if source.listed_at else ""
                 yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'failed')}{as_listed}"
                 if source.output is not None:
                     yield from output_lines(source.output, paint, 4)
@@ -81,9 +83,8 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if about != last:
                 yield f"  {one_line(about)}"
             last = about
-            where = f"{one_line(finding.where)}: " if finding.where else ""
             severity = paint(finding.severity, "failed" if finding.severity == "error" else "warned")
-            yield f"    {severity}: {where}{one_line(finding.message)} ({one_line(finding.hint)})"
+            yield f"    {severity}: {lint_text(finding)}"
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
@@ -100,34 +101,43 @@ def _suite_json(suite: SuiteTools) -> dict[str, Any]:
     return listed if findings is None else {**listed, "findings": [asdict(finding) for finding in findings]}
 
 
-def hint(tool: ToolDefinition) -> str:
-    """Returns the server's hints on the effects of its tool."""
-    annotations = tool.annotations
-    if annotations.get("readOnlyHint") is True:
-        return "read-only"
-    if annotations.get("destructiveHint") is True:
-        return "destructive"
-    if annotations.get("destructiveHint") is False:
-        return "non-destructive"
-    return "not read-only" if "readOnlyHint" in annotations else ""
+def lint_text(finding: LintFinding) -> str:
+    """Return what lint found in a tool, where, and what to do."""
+    where = f"{finding.where}: " if finding.where else ""
+    return one_line(f"{where}{finding.message} ({finding.hint})")
+
+
+def marks_text(tool: ToolDefinition) -> str:
+    """Return the server's hints on the effects of its tool; empty for one that is written out without any."""
+    return hints_in_words(tool.annotations) or ("not marked, so it may do anything" if tool.server is not None else "")
+
+
+def source_title(server: str | None, case: str | None) -> str:
+    """Return where tools come from: a server, the suite or one of its cases."""
+    if server is not None:
+        return f"server {one_line(server)}"
+    return "written out" if case is None else f"written out in case {one_line(case)}"
+
+
+def listed_text(at: datetime, now: datetime | None = None) -> str:
+    """Return when tools were listed, whose server was not asked since; with `now` how long ago."""
+    age = f", {ago(at.isoformat(), now) or 'long ago'}" if now is not None else ""
+    return f"as listed on {local_time(at.isoformat())}{age}"
 
 
 def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
-    title = "written out" if source.server is None else f"server {one_line(source.server)}"
-    if source.case is not None:
-        title = f"written out in case {one_line(source.case)}"
+    title = source_title(source.server, source.case)
     if source.error is not None:
         yield f"  {title}: {paint(one_line(source.error), 'failed')}"
         if source.output is not None:
             yield from output_lines(source.output, paint, 4)
         if source.listed_at is None:
             return
-        title = f"as listed on {source.listed_at:%Y-%m-%d %H:%M}"
+        title = listed_text(source.listed_at)
     size = sum(map(definition_size, source.tools))
     yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'muted') if size else ''}"
     for tool in source.tools:
-        note = hint(tool) or ("unmarked" if source.server is not None else "")
-        about = ", ".join(filter(None, [note, _size(definition_size(tool))]))
+        about = ", ".join(filter(None, [marks_text(tool), _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
         yield paint(shortened(f"        {about}", width), "muted")
         if tool.description:

@@ -11,6 +11,7 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.show.views.audit import coverage_texts
 from workbench.show.visible import one_line
 from workbench.suite.problems import written
 from workbench.suite.suite_file import SuiteFile
@@ -81,12 +82,7 @@ def _finding_rows(finding: AuditFinding, path: Path, names: Mapping[str, str], w
 
 
 def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[AuditRow]:
-    coverage = each.audit.coverage
-    parts = [f"{share.covered} of {share.total} {what}" for what, share in coverage.shares]
-    if parts:
-        yield AuditRow(cut_line((Span(f"   covered: {', '.join(parts)}", "muted"),), width), home)
-    for what, share in coverage.shares:
-        if share.missing:
-            names = one_line("; ".join(share.missing))
-            for text in wrap(f"no case covers these {what}: {names}", max(width - 7, 1)):
-                yield AuditRow((Span(f"      {text}", "muted"),), home)
+    for number, text in enumerate(coverage_texts(each.audit.coverage)):
+        indent = 6 if number else 3
+        for row in wrap(text, max(width - indent - 1, 1)):
+            yield AuditRow((Span(" " * indent + row, "muted"),), home)

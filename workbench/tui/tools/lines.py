@@ -14,10 +14,8 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
 from workbench.show.views.server_output import last_said, server_output_lines
-from workbench.show.views.tools import not_offered
-from workbench.show.views.values import hints_in_words
+from workbench.show.views.tools import lint_text, listed_text, marks_text, not_offered, source_title
 from workbench.show.visible import one_line, visible
-from workbench.show.when import ago, local_time
 from workbench.suite.model import Server
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
@@ -83,8 +81,8 @@ def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
 
 def _shelf_line(shelf: Shelf, width: int) -> Line:
     if shelf.server is None:
-        where = "written out" if shelf.case is None else f"written out in case {one_line(shelf.case)}"
-        return spread((Span(f"{GLYPHS.dot} ", "muted"), Span(where, "strong")), _size(shelf), width)
+        name: Line = (Span(f"{GLYPHS.dot} ", "muted"), Span(source_title(None, shelf.case), "strong"))
+        return spread(name, _size(shelf), width)
     sign, role = _STATE_SIGNS[shelf.state]
     said = last_said(shelf.output) if shelf.state == "down" else ""
     state = f"{_state(shelf)}{f': {said}' if said else ''}"
@@ -148,15 +146,11 @@ def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> li
     if shelf.task_tools:
         lines += paragraph(not_offered(shelf.task_tools), width, "warned")
     if shelf.listed_at is not None:
-        lines += paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
+        lines += paragraph(f"Its tools {listed_text(shelf.listed_at, now)}.", width, "warned")
     elif not shelf.tools:
         text = _NO_TOOLS.get(shelf.state, f"Its tools are unknown until it runs{unless_read_only('; r starts it')}.")
         lines += paragraph(text, width, "muted")
     return lines
-
-
-def _as_listed(moment: datetime, now: datetime) -> str:
-    return f"as listed on {local_time(moment.isoformat())}, {ago(moment.isoformat(), now) or 'long ago'}"
 
 
 def reached(server: Server) -> str:
@@ -175,11 +169,9 @@ def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: i
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
     for text in description.split("\n") if description else ["It has no description."]:
         lines += paragraph(text, width, "text" if description else "warned")
-    marked = hints_in_words(tool.annotations)
-    marked = marked or ("not marked, so it may do anything" if tool.server is not None else "")
-    lines += paragraph(f" {GLYPHS.dot} ".join(filter(None, (marked, tokens))), width, "muted")
+    lines += paragraph(f" {GLYPHS.dot} ".join(filter(None, (marks_text(tool), tokens))), width, "muted")
     if row.shelf.listed_at is not None:
-        lines += paragraph(_as_listed(row.shelf.listed_at, now), width, "warned")
+        lines += paragraph(listed_text(row.shelf.listed_at, now), width, "warned")
     findings = state.findings_on(row)
     if findings:
         lines += [EMPTY, heading("Lint"), *_finding_lines(findings, width)]
@@ -224,9 +216,7 @@ def _finding_lines(findings: Sequence[LintFinding], width: int) -> list[Line]:
     lines: list[Line] = []
     for finding in findings:
         sign, role = finding_sign([finding])
-        where = f"{finding.where}: " if finding.where else ""
-        text = one_line(f"{where}{finding.message} ({finding.hint})")
-        lines += signed(sign, text, role, width, INDENT + 1)
+        lines += signed(sign, lint_text(finding), role, width, INDENT + 1)
     return lines
 
 
