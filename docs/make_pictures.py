@@ -25,7 +25,7 @@ from workbench.tui.comparison.paired import PairedScreen
 from workbench.tui.faults.screen import FaultsScreen
 from workbench.tui.faults.trials import FaultsDialog
 from workbench.tui.history.batches_screen import HistoryScreen
-from workbench.tui.history.changes_screen import BatchDiffScreen
+from workbench.tui.history.changes import BatchDiffScreen
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.terminal.screenshot import svg_of

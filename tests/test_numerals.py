@@ -16,8 +16,7 @@ from tests.show.html_page import page_of
 from workbench.history.history import History
 from workbench.show.spans import plain
 from workbench.show.text import Paint
-from workbench.tui.history.batch_lines import detail_lines
-from workbench.tui.history.batches import HistoryList
+from workbench.tui.history.batches import HistoryList, detail_lines
 from workbench.tui.run_book.stored import ReadBatches
 
 ROOT = Path(__file__).parents[1] / "workbench"

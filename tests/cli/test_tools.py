@@ -109,7 +109,7 @@ def test_tools_are_listed_with_parameters_hints_and_sizes(program: Program) -> N
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     at = lines.index("    send_email(to: string, subject: string, body: string, cc?: string[]|null)")
-    assert lines[at + 1].startswith("        destructive, ")
+    assert lines[at + 1].startswith("        not read-only · destructive · ")
     assert "characters ≈ " in lines[at + 1]
     assert lines[at + 2] == "        Send an e-mail."
     assert any(line.startswith("  server office: 5 tools, ") for line in lines)

@@ -9,7 +9,7 @@ import pytest
 from workbench.analysis.audit.audit import audit_suite
 from workbench.show.spans import cells
 from workbench.suite.suite_file import parse_suite
-from workbench.tui.audit.lines import AuditedSuite, audit_rows, audit_text, finding_count
+from workbench.tui.audit.screen import AuditedSuite, audit_rows, audit_text, finding_count
 
 SUITE = """\
 format = 1

@@ -18,7 +18,7 @@ from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade
 from workbench.show.markdown import document_table
 from workbench.show.spans import Line, cells, plain
 from workbench.trajectory.events import JsonValue
-from workbench.tui.history import batch_lines as history_lines
+from workbench.tui.history import batches as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.run_book.stored import ReadBatches, read_batches, read_cases

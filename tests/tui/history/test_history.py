@@ -17,10 +17,9 @@ from workbench.grading.status import Status
 from workbench.history.claims import claim, claimed
 from workbench.history.edits import name_batch
 from workbench.tui.comparison.screen import CompareScreen
-from workbench.tui.history.batches_screen import HistoryScreen
-from workbench.tui.history.changes_screen import BatchDiffScreen
-from workbench.tui.history.dialogs import GoOnScreen
-from workbench.tui.history.timeline_screen import TimelineScreen
+from workbench.tui.history.batches_screen import GoOnScreen, HistoryScreen
+from workbench.tui.history.changes import BatchDiffScreen
+from workbench.tui.history.timeline import TimelineScreen
 from workbench.tui.kit.rows import Head
 from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.runs.dialogs import TrustScreen

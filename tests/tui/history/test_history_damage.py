@@ -15,8 +15,8 @@ from workbench.history import database
 from workbench.history.claims import claimed
 from workbench.show.markdown import document_table
 from workbench.tui.history.batches_screen import HistoryScreen
-from workbench.tui.history.changes_screen import BatchDiffScreen
-from workbench.tui.history.timeline_screen import TimelineScreen
+from workbench.tui.history.changes import BatchDiffScreen
+from workbench.tui.history.timeline import TimelineScreen
 
 __all__ = ["utc"]
 

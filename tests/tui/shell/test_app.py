@@ -275,7 +275,7 @@ def test_the_first_screen_loads_nothing_that_is_not_on_it(tmp_path: Path) -> Non
         *("workbench.grading.critics", "workbench.analysis"),
         *("workbench.providers.http", "workbench.providers.offline"),
         *("workbench.tui.kit.side_screen", "workbench.tui.kit.dialogs", "workbench.tui.acceptance.accept"),
-        *("workbench.tui.tools.servers", "workbench.tui.terminal.screenshot", "workbench.show.difference"),
+        *("workbench.tui.tools.screen", "workbench.tui.terminal.screenshot", "workbench.show.difference"),
     }
     assert sorted(loaded & not_yet) == []
 

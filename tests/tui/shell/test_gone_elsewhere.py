@@ -17,11 +17,9 @@ from tests.tui.histories import Made, well, write_history
 from workbench.analysis import paired
 from workbench.tui.comparison.paired import PairedScreen
 from workbench.tui.comparison.screen import CompareScreen
-from workbench.tui.history import changes_screen
-from workbench.tui.history.batches_screen import HistoryScreen
-from workbench.tui.history.changes import DiffList
-from workbench.tui.history.changes_screen import BatchDiffScreen
-from workbench.tui.history.dialogs import BatchNameScreen
+from workbench.tui.history import changes
+from workbench.tui.history.batches_screen import BatchNameScreen, HistoryScreen
+from workbench.tui.history.changes import BatchDiffScreen, DiffList
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.run_book import stored as history_reading
 from workbench.tui.run_pair import screen as pair
@@ -46,7 +44,7 @@ async def asked_and_left(app: Opened, held: Held, asks: str, *leaves: str) -> Sc
 
 FROM_HISTORY: dict[str, tuple[ModuleType, list[str], type[Screen[None]]]] = {
     "read_cases": (history_reading, ["enter"], CompareScreen),
-    "read_two": (changes_screen, ["home", "space", "down", "space"], BatchDiffScreen),
+    "read_two": (changes, ["home", "space", "down", "space"], BatchDiffScreen),
 }
 """By function that reads: the module by which it is called, the keys that have it called, and the screen that comes."""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.show.spans import Span, cells, plain
-from workbench.tui.history import batch_lines, timeline
+from workbench.tui.history import batches, timeline
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.timeline import Timeline
 from workbench.tui.kit.actions import PANES, MainSituation, key_for, why_no_run, why_unavailable
@@ -157,7 +157,7 @@ async def test_a_key_without_a_meaning_says_so_quietly_and_nothing_where_it_is_t
 def _no_batch() -> object:
     state = HistoryList()
     state.take(ReadBatches(()))
-    return batch_lines.list_message(state, "history.sqlite3")
+    return batches.list_message(state, "history.sqlite3")
 
 
 @pytest.mark.parametrize(

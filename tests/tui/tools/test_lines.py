@@ -20,9 +20,8 @@ from workbench.tools.answer import ToolAnswer
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
 from workbench.trajectory.events import JsonValue, ToolDefinition
-from workbench.tui.tools.call_lines import CallForm, CallOutcome, call_picture
-from workbench.tui.tools.lines import detail_lines, parameter_lines, row_line
-from workbench.tui.tools.shelves import ToolShelves, expecting
+from workbench.tui.tools.call import CallForm, CallOutcome, call_picture
+from workbench.tui.tools.state import ToolList, detail_lines, expecting, parameter_lines, row_line
 
 PATH = Path("shop.toml")
 SHOP = """
@@ -61,35 +60,35 @@ def shop() -> SuiteFile:
     return file
 
 
-def shelves(*, remembered: bool = False) -> ToolShelves:
+def sources(*, remembered: bool = False) -> ToolList:
     listing = {"shop": Listing((ADD,), NOW - timedelta(days=3))}
-    return ToolShelves([shop()], {PATH: listing if remembered else {}})
+    return ToolList([shop()], {PATH: listing if remembered else {}})
 
 
-def listed(state: ToolShelves, width: int = 40) -> list[str]:
+def listed(state: ToolList, width: int = 40) -> list[str]:
     return [" ".join(plain(row_line(state, row, width, NOW)).split()) for row in state.rows]
 
 
-def detail(state: ToolShelves, tool: str | None, width: int = 70) -> str:
-    row = next(row for row in state.rows if (row.tool.name if row.tool else None) == tool and row.shelf.server)
+def detail(state: ToolList, tool: str | None, width: int = 70) -> str:
+    row = next(row for row in state.rows if (row.tool.name if row.tool else None) == tool and row.source.server)
     lines = detail_lines(state, row, width, NOW)
     assert all(cells(line) <= width for line in lines)
     return "\n".join(map(plain, lines))
 
 
 def test_a_server_that_never_ran_says_so_and_is_not_started() -> None:
-    assert listed(shelves())[2:] == ["· shop not started", "unknown until it runs"]
+    assert listed(sources())[2:] == ["· shop not started", "unknown until it runs"]
 
 
 def test_remembered_tools_are_shown_with_their_age() -> None:
-    state = shelves(remembered=True)
+    state = sources(remembered=True)
     assert listed(state)[2:] == ["· shop not started 1 tool · 40 tok", "add 40"]
     assert "as listed on 2026-11-17 12:00, 3 days ago" in detail(state, None)
     assert "as listed on 2026-11-17 12:00, 3 days ago" in detail(state, "add")
 
 
 def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
-    state = shelves()
+    state = sources()
     key = (PATH, "shop", None)
     assert not state.take(key, ServerStatus("starting", starting_s=7.5), NOW)
     assert listed(state)[2:] == ["… shop starting 7 s", "unknown until it runs"]
@@ -107,7 +106,7 @@ def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
 
 
 def test_everything_about_a_tool_is_said() -> None:
-    state = shelves(remembered=True)
+    state = sources(remembered=True)
     state.set_findings(PATH, lint_tools(state.tools_of(PATH)))
     said = detail(state, "add")
     assert "read-only · about 40 tokens" in said
@@ -121,7 +120,7 @@ def test_everything_about_a_tool_is_said() -> None:
 
 
 def test_the_filter_finds_words_of_names_and_descriptions_and_keeps_the_cursor_on_a_tool() -> None:
-    state = shelves(remembered=True)
+    state = sources(remembered=True)
     state.set_filter("WHOLE add")
     assert [row.tool.name for row in state.rows if row.tool] == ["add"]
     assert state.selected is not None
@@ -136,7 +135,7 @@ def test_the_filter_finds_words_of_names_and_descriptions_and_keeps_the_cursor_o
 def test_whatever_a_server_says_stays_in_its_rows(name: str, description: str, parameter: str, width: int) -> None:
     properties: dict[str, JsonValue] = {parameter: {"type": "string", "description": description, "default": name}}
     tool = ToolDefinition(name, description, {"properties": properties}, {description: name}, "shop")
-    state = ToolShelves([shop()], {PATH: {"shop": Listing((tool,), NOW)}})
+    state = ToolList([shop()], {PATH: {"shop": Listing((tool,), NOW)}})
     form = CallForm(tool)
     form.set(parameter, description)
     outcome = CallOutcome(executed=Executed(ToolAnswer(description), 3))

@@ -14,7 +14,7 @@ from workbench.tools.listings import Listings
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.runs.dialogs import HandExecutionScreen, TrustScreen
-from workbench.tui.tools.call_screen import CallScreen
+from workbench.tui.tools.call import CallScreen
 from workbench.tui.tools.screen import ToolsScreen
 
 SERVERS = Path(__file__).parents[2] / "tools" / "servers"
@@ -117,7 +117,7 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
         await app.until(lambda: "▲ server 'shop' ended with exit code 3" in app.screen)
         await app.pilot.press("escape")
         await app.until(lambda: "▲ shop  down" in app.screen)
-        assert not [shelf for shelf in screen.state.shelves if shelf.state == "running"]
+        assert not [shelf for shelf in screen.state.sources if shelf.state == "running"]
         assert audited(tmp_path)[-1] == ("crash", "by hand", "server error")
 
 
@@ -128,7 +128,7 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         await app.until(lambda: "shop  running" in app.screen)
         serving = app.app.services.runner.serving
         assert serving is not None
-        (shelf,) = [shelf for shelf in app.app.screen.state.shelves if shelf.server]  # type: ignore[attr-defined]
+        (shelf,) = [shelf for shelf in app.app.screen.state.sources if shelf.server]  # type: ignore[attr-defined]
         grant = grant_of(shelf.file.suite, shelf.file.path, app.app.program.environment)
         serving.call(ServerOf(shelf.file.path, shelf.server), grant, "crash", {})
         await app.until(lambda: "shop  down" in app.screen)

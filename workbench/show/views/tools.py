@@ -10,6 +10,7 @@ from typing import Any
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.values import hints_in_words
@@ -137,7 +138,7 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
     size = sum(map(definition_size, source.tools))
     yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'muted') if size else ''}"
     for tool in source.tools:
-        about = ", ".join(filter(None, [marks_text(tool), _size(definition_size(tool))]))
+        about = f" {GLYPHS.dot} ".join(filter(None, [marks_text(tool), _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
         yield paint(shortened(f"        {about}", width), "muted")
         if tool.description:

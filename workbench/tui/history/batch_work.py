@@ -275,7 +275,7 @@ class BatchWork:
 
     async def _why_not_go_on(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
         """Return why a batch is not resumed, after asking about what changed since, `None` if it is."""
-        from workbench.tui.history.dialogs import GoOnScreen
+        from workbench.tui.history.batches_screen import GoOnScreen
 
         parts = [*resumption.as_then, *resumption.differences]
         if resumption.execute_all:

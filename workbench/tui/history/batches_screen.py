@@ -1,23 +1,27 @@
-"""The screen of the history: every stored batch, and the trend of each suite."""
+"""The screen of the history: every stored batch, the trend of each suite, and what is asked about a batch."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from textual.widgets import Input
+
+from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow, DamagedError, HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
-from workbench.show.spans import Line, Message, Span
+from workbench.show.spans import EMPTY, Line, Message, Span, with_margin, wrap
 from workbench.show.views.batch_list import called
-from workbench.tui.history.batch_lines import detail_lines, list_message
-from workbench.tui.history.batches import HistoryList
-from workbench.tui.history.changes_screen import changes_screen
-from workbench.tui.history.dialogs import BatchNameScreen, FormScreen, RemoveScreen
+from workbench.show.visible import one_line
+from workbench.tui.history.batches import HistoryList, detail_lines, list_message
+from workbench.tui.history.changes import changes_screen
 from workbench.tui.history.stored_screens import batch_screen, show_stored
 from workbench.tui.kit.actions import action
+from workbench.tui.kit.asking import AskScreen, NameScreen
+from workbench.tui.kit.dialogs import BuildLines, Option
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
@@ -25,6 +29,91 @@ from workbench.tui.runs.status_line import progress_ends
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
     from workbench.tui.shell.workbench import Workbench
+
+
+class BatchNameScreen(NameScreen):
+    """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
+
+    def __init__(self, batch: BatchRow) -> None:
+        text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
+        super().__init__("Name the batch", batch.name or "", text, _refusal)
+
+    def submit(self) -> None:
+        if not self.query_one("#name", Input).value.strip():
+            self.answer("")
+        else:
+            super().submit()
+
+
+def _refusal(name: str) -> str | None:
+    return "every batch already has a number" if name.removeprefix("#").isdecimal() else None
+
+
+class GoOnScreen(AskScreen[Literal["go on", "no"]]):
+    """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
+    differently."""
+
+    TITLE_LINE = "Something has changed"
+
+    def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
+        models = ", with models and judges of today" if today else ""
+        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
+        super().__init__(
+            _listed(asked, texts),
+            [
+                ("go on", Option("go on", f"run what is missing{models}")),
+                ("no", Option("no", "leave the batch as it is")),
+            ],
+            leaving="leave it",
+        )
+
+
+class RemoveScreen(AskScreen[Literal["remove", "no"]]):
+    """Asks before removing a batch from the history."""
+
+    TITLE_LINE = "Remove the batch"
+
+    def __init__(self, batch: BatchRow) -> None:
+        first = "" if batch.damage is not None else "; w saves its runs as recordings first"
+        parts = [f"nothing brings it back{first}"]
+        if batch.name:
+            parts.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
+        runs = counted(batch.planned, "run") if batch.damage is None else "runs"
+        asked = f"{called(batch)} and its {runs} would be removed from the history:"
+        super().__init__(
+            _listed(asked, parts),
+            [
+                ("remove", Option("remove", "take it out of the history")),
+                ("no", Option("no", "leave it")),
+            ],
+            leaving="leave it",
+        )
+
+
+class FormScreen(AskScreen[str]):
+    """Asks in which form the runs of a batch are saved; empty for none."""
+
+    TITLE_LINE = "Save the runs in another form"
+
+    def __init__(self, batch: BatchRow) -> None:
+        def asked(width: int) -> list[Line]:
+            return [EMPTY, *with_margin(f"{called(batch)} is written into {EXPORTS_FOLDER}.", width), EMPTY]
+
+        forms = [(name, Option(name.ljust(max(map(len, FORMS))), form.what)) for name, form in FORMS.items()]
+        answers = [*forms, ("", Option("no", "write nothing"))]
+        super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS))
+
+
+def _listed(asked: str, texts: Sequence[str]) -> BuildLines:
+    def lines(width: int) -> list[Line]:
+        room = max(width - 4, 10)
+        found: list[Line] = [EMPTY, *with_margin(asked, width), EMPTY]
+        for text in texts:
+            for at, row in enumerate(wrap(one_line(text), room - 2)):
+                found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
+        return [*found, EMPTY]
+
+    return lines
 
 
 FIRST_BATCHES = 500

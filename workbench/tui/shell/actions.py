@@ -468,7 +468,7 @@ class ScreenActions(MainActions):
 
     def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
         """Show a case over time, above a screen (`None`: the main screen)."""
-        from workbench.tui.history.timeline_screen import show_timeline
+        from workbench.tui.history.timeline import show_timeline
 
         show_timeline(self.app, shown, suite, case_id, case_name)
 
@@ -504,7 +504,7 @@ GROUPS: tuple[type[MainActions], ...] = (
 
 SCREENS: Mapping[str, str] = {
     "tools": "tools.screen:ToolsScreen",
-    "call": "tools.call_screen:CallScreen",
+    "call": "tools.call:CallScreen",
     "log": "tools.log_screen:LogScreen",
     "grades": "grades.screen:GradesScreen",
     "failures": "failures.screen:FailuresScreen",
@@ -513,8 +513,8 @@ SCREENS: Mapping[str, str] = {
     "compare": "comparison.screen:CompareScreen",
     "paired": "comparison.paired:PairedScreen",
     "history": "history.batches_screen:HistoryScreen",
-    "diff": "history.changes_screen:BatchDiffScreen",
-    "timeline": "history.timeline_screen:TimelineScreen",
+    "diff": "history.changes:BatchDiffScreen",
+    "timeline": "history.timeline:TimelineScreen",
     "trajectory": "trajectory.screen:TrajectoryScreen",
     "pair": "run_pair.screen:PairScreen",
     "breakpoints": "breakpoints.screen:BreakpointsScreen",

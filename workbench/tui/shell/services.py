@@ -29,7 +29,7 @@ from workbench.tui.storage.reload import Reader, Searches
 from workbench.tui.storage.saver import Saver
 from workbench.tui.storage.watch import Watch
 from workbench.tui.terminal.environment import TerminalEnvironment
-from workbench.tui.tools.offering import ServerOffers
+from workbench.tui.tools.server_offers import ServerOffers
 from workbench.tui.tree.remembered import HistoryReader
 
 if TYPE_CHECKING:

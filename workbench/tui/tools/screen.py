@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import Breakpoint
-from workbench.engine.server_calls import ServerOf
+from workbench.engine.server_calls import ServerOf, Serving
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span, message_lines
@@ -25,18 +26,93 @@ from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tui.kit.actions import Situation, action, key_for
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.tools.call_lines import CallForm
-from workbench.tui.tools.call_screen import CallScreen, NotInCaseError
-from workbench.tui.tools.drafting import ToolDrafter
-from workbench.tui.tools.lines import detail_lines, finding_sign, list_message, row_line
+from workbench.tui.runs.runner import Runner
+from workbench.tui.tools.call import CallForm, CallScreen, NotInCaseError
+from workbench.tui.tools.drafts import ToolDrafter
 from workbench.tui.tools.log_screen import show_log
-from workbench.tui.tools.servers import ToolServers, server_of
-from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
+from workbench.tui.tools.state import (
+    ServerTools,
+    ServerToolsKey,
+    ToolList,
+    detail_lines,
+    finding_sign,
+    list_message,
+    row_line,
+)
 from workbench.tui.variants.maker import VariantMaker
 
 if TYPE_CHECKING:
     from workbench.tools.pool import Grant
     from workbench.tui.shell.workbench import Workbench
+
+
+class ToolServers:
+    """Starts and stops servers, and reports every change of their state to `tell` on the app's loop."""
+
+    def __init__(
+        self, runner: Runner, call_later: Callable[..., object], tell: Callable[[ServerToolsKey, ServerStatus], None]
+    ) -> None:
+        self._runner = runner
+        self._call_later = call_later
+        self._tell = tell
+        self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
+
+    async def look(self, sources: Iterable[ServerTools]) -> None:
+        """Report the present state of servers. Without a runtime, none was started."""
+        serving = self._runner.serving
+        servers = [(source.key, server) for source in sources if (server := server_of(source)) is not None]
+        if serving is None or not servers:
+            return
+        found = await asyncio.wrap_future(serving.status([server for _, server in servers]))
+        for (key, server), status in zip(servers, found, strict=True):
+            self._report(serving, key, server, status)
+
+    async def start(self, key: ServerToolsKey, server: ServerOf, grant: Grant) -> ServerStatus:
+        """Start a server, or restart it if it is down. Returns its state."""
+        self._forget(key)
+        serving = await self._runner.open_serving()
+        self._tell(key, ServerStatus("starting"))
+        status = await asyncio.wrap_future(serving.start(server, grant))
+        self._report(serving, key, server, status)
+        return status
+
+    async def stop(self, key: ServerToolsKey, server: ServerOf) -> None:
+        """Stop a server."""
+        self._forget(key)
+        serving = await self._runner.open_serving()
+        self._report(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
+
+    def close(self) -> None:
+        """Stop reporting. Servers keep their state."""
+        for key in tuple(self._watched):
+            self._forget(key)
+
+    def _report(self, serving: Serving, key: ServerToolsKey, server: ServerOf, status: ServerStatus) -> None:
+        self._forget(key)
+        self._tell(key, status)
+        if status.state not in ("starting", "running"):
+            return
+        loop = asyncio.get_running_loop()
+        future = self._watched[key] = serving.changed(server, status)
+
+        def on_done(done: Future[ServerStatus]) -> None:
+            if not (done.cancelled() or loop.is_closed()):
+                loop.call_soon_threadsafe(self._call_later, self._changed, serving, key, server, done)
+
+        future.add_done_callback(on_done)
+
+    def _changed(self, serving: Serving, key: ServerToolsKey, server: ServerOf, done: Future[ServerStatus]) -> None:
+        if self._watched.get(key) is done:
+            self._report(serving, key, server, done.result())
+
+    def _forget(self, key: ServerToolsKey) -> None:
+        if (future := self._watched.pop(key, None)) is not None:
+            future.cancel()
+
+
+def server_of(source: ServerTools) -> ServerOf | None:
+    """Return the server of a source, `None` for tools defined in the suite."""
+    return ServerOf(source.file.path, source.server) if source.server is not None else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +167,7 @@ def _log(now: ToolsNow) -> str | None:
     return None if now.server else _WRITTEN_OUT
 
 
-class ToolsScreen(ListScreen[None, ToolShelves]):
+class ToolsScreen(ListScreen[None, ToolList]):
     """The servers and tools of some suites. Servers start only by key, and only if trusted."""
 
     LIST_SHARES = (0.25, 0.5)
@@ -112,7 +188,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         place: str,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
-        super().__init__(stage, ToolShelves((), {}))
+        super().__init__(stage, ToolList((), {}))
         self._files = tuple(files)
         self._place = place
         self._forms = stage.part(CallForms).by_tool
@@ -132,8 +208,8 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     async def _load(self) -> None:
         listings = self.stage.main.known_tools.listings
 
-        def remembered() -> ToolShelves:
-            return ToolShelves(
+        def remembered() -> ToolList:
+            return ToolList(
                 self._files, {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             )
 
@@ -141,7 +217,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         self._list.state = self.state
         self._loading = False
         self._list.move_cursor(self.state.cursor)
-        await self._servers.look(self.state.shelves)
+        await self._servers.look(self.state.sources)
         await self._lint()
 
     async def _lint(self) -> None:
@@ -155,9 +231,9 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             self.state.set_findings(path, findings)
         self._show_state(moved=False)
 
-    def _take(self, key: ShelfKey, status: ServerStatus) -> None:
+    def _take(self, key: ServerToolsKey, status: ServerStatus) -> None:
         """Take over the state of a server. If its tools changed, they are linted again."""
-        ran = any(shelf.key == key and shelf.state == "running" for shelf in self.state.shelves)
+        ran = any(source.key == key and source.state == "running" for source in self.state.sources)
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
         if self.is_mounted and self.state.take(key, status, self._now()):
@@ -182,12 +258,12 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             super()._show_state(moved=moved)
 
     def second_passed(self) -> None:
-        if any(shelf.starting_since for shelf in self.state.shelves):
+        if any(source.starting_since for source in self.state.sources):
             self._show_state(moved=False)
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
-        tokens = sum(shelf.tokens for shelf in state.shelves)
+        tokens = sum(source.tokens for source in state.sources)
         known = f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
         sign, role = finding_sign(state.findings)
         findings: Line = (Span(f"{sign} {counted(state.finding_count, 'finding')} ", role),)
@@ -205,7 +281,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     @property
     def situation(self) -> ToolsNow:
         row = self.state.selected
-        server = row.shelf.state if row is not None and row.shelf.server is not None and row.kind != "suite" else None
+        server = row.source.state if row is not None and row.source.server is not None and row.kind != "suite" else None
         return ToolsNow(
             typing="a filter" if self._filtering else None,
             has_text=row is not None,
@@ -234,7 +310,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         """Let a model draft cases for the selected tool, or stop that."""
         row = self.state.selected
         if row is not None and row.tool is not None:
-            path = row.shelf.file.path
+            path = row.source.file.path
             self.stage.part(ToolDrafter).draft_or_stop(
                 path, row.tool, (*self.state.tools_of(path), row.tool), self.stage.announce
             )
@@ -245,7 +321,7 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
         row = self.state.selected
         if row is not None and row.tool is not None:
             self.stage.part(VariantMaker).of_tool(
-                row.shelf.file.path, row.tool, self.announce, partial(self._called, row.shelf)
+                row.source.file.path, row.tool, self.announce, partial(self._called, row.source)
             )
 
     @action("y", "Copy the definition of the tool", label="copy", needs=_copy)
@@ -263,16 +339,16 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             if tool.annotations:
                 definition["annotations"] = dict(tool.annotations)
             return json.dumps(definition, ensure_ascii=False, indent=2), f"the definition of {one_line(tool.name)}"
-        if row.shelf.reason:
-            return row.shelf.reason, "why the server is down"
-        return str(row.shelf.file.path), "the suite's path"
+        if row.source.reason:
+            return row.source.reason, "why the server is down"
+        return str(row.source.file.path), "the suite's path"
 
     @action("l", "Log of the server, which follows it", label="log", needs=_log)
     def do_log(self) -> None:
         """Show the log of the selected server."""
         row = self.state.selected
-        if row is not None and row.shelf.server is not None:
-            show_log(self.stage, row.shelf.file.path, row.shelf.server, self.announce)
+        if row is not None and row.source.server is not None:
+            show_log(self.stage, row.source.file.path, row.source.server, self.announce)
 
     # Servers
 
@@ -293,17 +369,17 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
 
     def _serve_soon(self, what: Literal["start", "stop", "renew"]) -> None:
         row = self.state.selected
-        if row is not None and (server := server_of(row.shelf)) is not None:
-            self.run_worker(self._serve(what, row.shelf, server), group="start")
+        if row is not None and (server := server_of(row.source)) is not None:
+            self.run_worker(self._serve(what, row.source, server), group="start")
 
-    async def _serve(self, what: Literal["start", "stop", "renew"], shelf: Shelf, server: ServerOf) -> None:
-        grant = await self._grant(shelf.file) if what != "stop" else None
+    async def _serve(self, what: Literal["start", "stop", "renew"], source: ServerTools, server: ServerOf) -> None:
+        grant = await self._grant(source.file) if what != "stop" else None
         if what != "stop" and grant is None:
             return
         if what != "start":
-            await self._servers.stop(shelf.key, server)
+            await self._servers.stop(source.key, server)
         if grant is not None:
-            status = await self._servers.start(shelf.key, server, grant)
+            status = await self._servers.start(source.key, server, grant)
             if status.state == "running":
                 listed = f"{server.server.name} runs: {counted(len(status.tools), 'tool')}"
                 self.announce(listed, "passed", GLYPHS.passed)
@@ -324,9 +400,9 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
     def do_call(self) -> None:
         """Open the form of the selected tool."""
         row = self.state.selected
-        if row is None or row.tool is None or (server := server_of(row.shelf)) is None:
+        if row is None or row.tool is None or (server := server_of(row.source)) is None:
             return
-        key = (row.shelf.file.path, row.tool.name)
+        key = (row.source.file.path, row.tool.name)
         form = self._forms.get(key)
         if form is None or form.tool != row.tool:
             form = self._forms[key] = CallForm(row.tool)
@@ -336,20 +412,20 @@ class ToolsScreen(ListScreen[None, ToolShelves]):
             server,
             runner=self.stage.services.runner,
             secrets=self.stage.program.secrets,
-            grant=partial(self._grant, row.shelf.file),
+            grant=partial(self._grant, row.source.file),
             into_case=self._change_case,
             show_log=partial(show_log, self.stage, server.suite_file, server.server),
         )
-        self.stage.show(screen, lambda _: self._called(row.shelf))
+        self.stage.show(screen, lambda _: self._called(row.source))
 
-    def _called(self, shelf: Shelf) -> None:
+    def _called(self, source: ServerTools) -> None:
         """Update after a call or a variant, which may have started or ended the server or changed the suite."""
         if not self.is_mounted:
             return
-        file = self._file_at(shelf.file.path)
+        file = self._file_at(source.file.path)
         if file is not None:
             self.state.take_file(file)
-        self.run_worker(self._servers.look([shelf]), group="tools")
+        self.run_worker(self._servers.look([source]), group="tools")
 
     def _file_at(self, path: Path) -> SuiteFile | None:
         """Return the current state of a suite."""

@@ -1,0 +1,661 @@
+"""A call by hand: its form, the lines of form, request and answer, and its screen with ways to use the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from workbench.analysis.tool_lint import Parameter, parameters_of
+from workbench.authoring.form.typed import CellError, read_value, shown_value
+from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.proposal import table_without_secrets
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.server_calls import Executed, ServerOf
+from workbench.numerals import counted, duration_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.lazy_lines import DISPLAY_LIMIT, JsonLines, safe_lines
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    cells,
+    cut,
+    cut_line,
+    indented,
+    padded,
+    signed,
+    title_line,
+    wrap,
+)
+from workbench.show.views.server_output import server_output_lines
+from workbench.show.visible import one_line
+from workbench.suite.render import Table
+from workbench.suite.splice import SpliceError
+from workbench.tools.answer import ServerError, ToolsError
+from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
+from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
+from workbench.tui.kit.actions import Action, Situation, action, key_for
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.fields import Leave, LineField
+from workbench.tui.kit.line_search import SearchedScreen
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.stage import Announce
+from workbench.tui.kit.typed_text import value_line
+from workbench.tui.runs.dialogs import HandExecutionScreen
+from workbench.tui.runs.runner import Runner
+
+if TYPE_CHECKING:
+    from workbench.tools.pool import Grant
+    from workbench.tui.shell.workbench import Workbench
+
+
+NULL = "null"
+
+
+class CallForm:
+    """The parameters of a tool and their texts. A parameter without text is not given."""
+
+    def __init__(self, tool: ToolDefinition) -> None:
+        self.tool = tool
+        fields = [field for field in parameters_of(tool.parameters) if field.depth == 0 and not field.item]
+        self.fields: tuple[Parameter, ...] = tuple(sorted(fields, key=lambda field: not field.required))
+        """The parameters, required ones first."""
+        self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
+        self._texts: dict[str, str] = {}
+        for field in self.fields:
+            if field.required and "default" in field.schema:
+                self._texts[field.name] = shown_value(field.schema["default"], self._schemas[field.name])
+        self._read()
+
+    def text(self, name: str) -> str:
+        """Return the text of a parameter, empty if it is not given."""
+        return self._texts.get(name, "")
+
+    def type_of(self, name: str) -> str:
+        """Describe the type of a parameter in a few words."""
+        return type_words(self._schemas[name])
+
+    def choices(self, name: str) -> tuple[str, ...]:
+        """Return the values that the schema lists as texts, empty if it lists none."""
+        schema = self._schemas[name]
+        values = allowed_values(schema)
+        if values is None and types_of(schema) - {"null"} == {"boolean"}:
+            values = (True, False)
+        return tuple(shown_value(value, schema) for value in values or ())
+
+    def set(self, name: str, text: str) -> None:
+        """Set the text of a parameter. Empty text (but not `""`) removes the argument."""
+        if text.strip():
+            self._texts[name] = text
+        else:
+            self._texts.pop(name, None)
+        self._read()
+
+    def choose_next(self, name: str, step: int) -> None:
+        """Select the next choice; after the last one comes none."""
+        choices = ("", *self.choices(name))
+        at = choices.index(self.text(name)) if self.text(name) in choices else 0
+        self.set(name, choices[(at + step) % len(choices)])
+
+    def _read(self) -> None:
+        self.arguments: dict[str, JsonValue] = {}
+        """The arguments that would be sent: all valid ones."""
+        self.problems: dict[str, str] = {}
+        """The problems by parameter. The empty name has those of all arguments together."""
+        for name, text in self._texts.items():
+            try:
+                self.arguments[name] = self._value(name, text)
+            except CellError as error:
+                self.problems[name] = str(error)
+        for field in self.fields:
+            if field.required and field.name not in self._texts:
+                self.problems[field.name] = "must be given"
+        try:
+            found = argument_problems(self.arguments, self.tool.parameters)
+        except BrokenSchemaError as error:
+            self.unchecked: str | None = f"not checked: the tool's schema is broken: {error}"
+            """Why the arguments could not be checked."""
+            return
+        self.unchecked = None
+        for problem in found:
+            place, _, message = problem.partition(": ")
+            name = self._field_at(place)
+            if name or not self.problems:
+                self.problems.setdefault(name, message if name else problem)
+
+    def _value(self, name: str, text: str) -> JsonValue:
+        schema = self._schemas[name]
+        if text.strip() == NULL and "null" in types_of(schema) and NULL not in self.choices(name):
+            return None
+        return cast("JsonValue", read_value(text, schema))
+
+    def _field_at(self, place: str) -> str:
+        """Return the parameter that contains a place such as `args.to[0]`, the longest match. Empty if the place is
+        about all arguments."""
+        inside = place.removeprefix("args.")
+        names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
+        return max(names, key=len, default="") if place != "args" else ""
+
+
+def _is_inside(place: str, name: str) -> bool:
+    return place.startswith((f"{name}.", f"{name}["))
+
+
+def is_read_only(annotations: Mapping[str, JsonValue]) -> bool:
+    """Return whether a server declares a tool as read-only."""
+    return annotations.get("readOnlyHint") is True
+
+
+MAX_NAME_CELLS = 24
+MIN_VALUE_CELLS = 24
+"""The cells of the column of values, where there is room for it and for the types."""
+INDENT = 2
+
+
+@dataclass(frozen=True)
+class CallOutcome:
+    """The state of the last call: none yet, `running`, answered, or an `error` without an answer. `output` is the end
+    of what a server that failed wrote to standard error."""
+
+    running: bool = False
+    executed: Executed | None = None
+    error: str | None = None
+    output: ServerOutput | None = None
+
+
+class CallPicture(NamedTuple):
+    """The lines, and the parameter that each belongs to, if any. Values begin at the cell `value_at` of a parameter's
+    first line. The answer begins at the line `answer`."""
+
+    lines: list[Line]
+    fields: list[str | None]
+    value_at: int
+    answer: int = 0
+
+
+def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secrets) -> CallPicture:
+    """Return all lines of a call at a width."""
+    outcome = secrets.redacted(outcome)
+    lines: list[Line] = []
+    fields: list[str | None] = []
+    names = [field.name for field in form.fields]
+    name_width = min(max((cell_len(one_line(name)) + 2 for name in names), default=0), MAX_NAME_CELLS, width // 3)
+    room = _value_room(form, width - INDENT - name_width - 1)
+    for name in names:
+        rows = _field(form, name, name_width, room, width)
+        lines += rows
+        fields += [name] * len(rows)
+    if not names:
+        lines.append((Span(" " * INDENT), Span("This tool takes no arguments.", "muted")))
+    lines += [EMPTY, *_request(form, width, secrets)]
+    answer = len(lines) + 1
+    lines += [EMPTY, *_answer(outcome, width)]
+    return CallPicture(lines, [*fields, *[None] * (len(lines) - len(fields))], INDENT + name_width + 1, answer)
+
+
+def _kind(form: CallForm, name: str) -> str:
+    choices = f"{GLYPHS.result}{GLYPHS.call} " if form.choices(name) else ""
+    return f"{choices}{one_line(form.type_of(name))}"
+
+
+def _value_room(form: CallForm, room: int) -> int:
+    """Return how many cells of `room` values and types take, so that types stand near the values."""
+    values = [cells(_value(form, field.name, field.schema.get("default"))) for field in form.fields]
+    kinds = [cell_len(_kind(form, field.name)) for field in form.fields]
+    return max(min(max([MIN_VALUE_CELLS, *values]) + 2 + max(kinds, default=0), room), 10)
+
+
+def _field(form: CallForm, name: str, name_width: int, room: int, width: int) -> list[Line]:
+    parameter = next(field for field in form.fields if field.name == name)
+    label = padded(f"{one_line(name)}{'*' if parameter.required else ''}", name_width)
+    line = _value(form, name, parameter.schema.get("default"))
+    kind = _kind(form, name)
+    kind = cut(kind, max(room // 2, room - cells(line) - 2))
+    shown = cut_line(line, max(room - cell_len(kind) - 2, 6))
+    gap = " " * max(room - cells(shown) - cell_len(kind), 1)
+    line = (Span(" " * INDENT), Span(f"{label} ", "key"), *shown, Span(gap), Span(kind, "muted"))
+    lines = [cut_line(line, width)]
+    inner = INDENT + name_width + 1
+    if (problem := form.problems.get(name)) is not None and form.text(name):
+        lines += signed(GLYPHS.failed, problem, "failed", width, inner)
+    elif parameter.description:
+        text = cut(one_line(parameter.description.strip()[: 4 * width]), width - inner)
+        lines.append((Span(" " * inner), Span(text, "comment")))
+    return lines
+
+
+def _value(form: CallForm, name: str, default: JsonValue) -> Line:
+    """Return the value of a parameter: text has quotes if it could be mistaken for something else."""
+    text = form.text(name)
+    if text and name in form.problems:
+        return (Span(one_line(text), "failed"),)
+    if text:
+        value = form.arguments.get(name)
+        return value_line(one_line(shown_value(value) if isinstance(value, str) else text))
+    if name in form.problems:
+        return (Span(f"{GLYPHS.warned} {form.problems[name]}", "warned"),)
+    return (Span("not given" if default is None else f"not given: {one_line(shown_value(default))}", "muted"),)
+
+
+def _request(form: CallForm, width: int, secrets: Secrets) -> list[Line]:
+    lines: list[Line] = [(Span(" Would be sent", "heading"),)]
+    for problem in filter(None, (form.problems.get(""), form.unchecked)):
+        lines += signed(GLYPHS.warned, problem, "warned", width, INDENT)
+    return [*lines, *JsonLines(secrets.redacted(form.arguments), width, INDENT)]
+
+
+def _answer(outcome: CallOutcome, width: int) -> list[Line]:
+    if outcome.running:
+        return [(Span(f" {GLYPHS.running} calling; x stops waiting", "running"),)]
+    if outcome.error is not None:
+        return [
+            (Span(" No answer", "heading"),),
+            *signed(GLYPHS.error, outcome.error, "error", width, INDENT),
+            *(server_output_lines(outcome.output, width, INDENT) if outcome.output is not None else ()),
+        ]
+    if outcome.executed is None:
+        return []
+    answer, took = outcome.executed.answer, duration_text(outcome.executed.duration_ms)
+    text = (
+        Span(f" {GLYPHS.failed} Tool error", "failed")
+        if answer.is_error
+        else Span(f" {GLYPHS.passed} Answer", "passed")
+    )
+    body = _content(answer.content, width, "failed" if answer.is_error else "text")
+    return [(text, Span(f"  {took}", "muted")), *body]
+
+
+def _content(content: str, width: int, role: Role) -> Sequence[Line]:
+    if not content:
+        return [(Span(" " * INDENT), Span("an empty text", "muted"))]
+    if content[:1] in ("{", "[") and len(content) <= DISPLAY_LIMIT:
+        try:
+            return JsonLines(json.loads(content), width, INDENT)
+        except (ValueError, RecursionError):
+            pass  # displayed as text
+    rows = [row for text in safe_lines(content) for row in wrap(text, width - INDENT)]
+    lines = indented([(Span(row, role),) for row in rows], INDENT)
+    if len(content) > DISPLAY_LIMIT:
+        left = f"{GLYPHS.running} {len(content) - DISPLAY_LIMIT:,} more characters; y copies all of them"
+        lines.append((Span(" " * INDENT), Span(left, "comment")))
+    return lines
+
+
+class CallView(LineView):
+    """The lines of a call. The cursor stops only at parameters; a field opens over the value."""
+
+    def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
+        super().__init__(widget_id)
+        self._form = form
+        self._build = build
+        self._picture = CallPicture([], [], 0)
+        self._built_at = -1
+        self._typed: str | None = None
+        """The parameter being typed."""
+        self._before = ""
+
+    def compose(self) -> ComposeResult:
+        yield LineField(self._leave_field, self._line_break)
+
+    def line_count(self) -> int:
+        if self._built_at != self.text_width:
+            self._built_at = self.text_width
+            self._picture = self._build(self.text_width)
+        return len(self._picture.lines)
+
+    def line_at(self, index: int) -> Line:
+        return self._picture.lines[index] if index < self.line_count() else EMPTY
+
+    def moved(self) -> None:
+        self.close_field()
+
+    def chosen(self, index: int) -> None:
+        self.open_field()
+
+    def repaint(self) -> None:
+        super().repaint()
+        self._place_field()
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter under the cursor."""
+        return self._picture.fields[self.cursor] if self.cursor < self.line_count() else None
+
+    def show_anew(self) -> None:
+        """Update the lines. The cursor stays on its parameter."""
+        name = self.parameter
+        self._built_at = -1
+        if self.line_count() and name is not None and self.parameter != name:
+            self.cursor = self._picture.fields.index(name)
+        self.move_cursor(self.cursor)
+
+    def show_answer(self) -> None:
+        """Scroll to the answer."""
+        self.top = max(self._picture.answer - self.size.height // 3, 0)
+        self.repaint()
+
+    def _go(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) parameter, if there is one."""
+        fields, now = self._picture.fields, self.parameter
+        rest = range(self.cursor, len(fields)) if step > 0 else range(self.cursor, -1, -1)
+        other = next((fields[at] for at in rest if fields[at] not in (None, now)), now)
+        if other is not None:
+            self.move_cursor(fields.index(other))
+
+    # Typing
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the field is open."""
+        return self._typed is not None
+
+    def open_field(self) -> None:
+        """Open the field over the value of the selected parameter."""
+        if (name := self.parameter) is None:
+            return
+        self._typed, self._before = name, self._form.text(name)
+        field = self.query_one(LineField)
+        field.value = self._before
+        field.cursor_position = len(self._before)
+        field.add_class("open")
+        self._place_field()
+        self.screen.set_focus(field)
+
+    def close_field(self, *, keep: bool = True) -> None:
+        """Close the field. Without `keep`, the value is restored."""
+        if self._typed is None:
+            return
+        name, self._typed = self._typed, None
+        if not keep:
+            self._form.set(name, self._before)
+        self.query_one(LineField).remove_class("open")
+        self.screen.set_focus(self)
+        self.show_anew()
+
+    @on(Input.Changed)
+    def _text_changed(self, event: Input.Changed) -> None:
+        if self._typed is not None and event.value != self._form.text(self._typed):
+            self._form.set(self._typed, event.value)
+            self.show_anew()
+
+    def _leave_field(self, how: Leave) -> None:
+        self.close_field(keep=how != "back")
+        if how != "back":
+            self._go(-1 if how in ("previous", "up") else 1)
+        if how in ("next", "previous"):
+            self.open_field()
+
+    def _line_break(self, text: str) -> None:
+        r"""Pasted text stays on one line, since a text contains line breaks as `\n` in quotes."""
+        self.query_one(LineField).take_joined(text)
+
+    def _place_field(self) -> None:
+        if self._typed is None or self._typed not in self._picture.fields:
+            return
+        field = self.query_one(LineField)
+        field.styles.offset = (self._picture.value_at, self._picture.fields.index(self._typed) - self.top)
+        field.styles.width = max(self.text_width - self._picture.value_at, 4)
+
+    def choose(self, step: int) -> None:
+        """Select the next value that the schema lists."""
+        name = self.parameter
+        if name is not None and self._form.choices(name):
+            self._form.choose_next(name, step)
+            self.show_anew()
+
+    def clear_argument(self) -> None:
+        """Remove the argument."""
+        if (name := self.parameter) is not None:
+            self._form.set(name, "")
+            self.show_anew()
+
+
+TYPING: tuple[Action, ...] = (
+    Action("call.typing.keep", "Keep the argument", ("enter",), "call", "keep"),
+    Action("call.typing.next", "Keep it, and go on with the next one", ("tab",), "call", "keep and go on"),
+    Action("call.typing.back", "Leave the argument as it was", ("escape",), "call", "as it was"),
+)
+"""The keys shown in the key bar while an argument is typed. The field handles them itself."""
+
+
+@dataclass(frozen=True)
+class CallNow(Situation):
+    """The situation of a call by hand: whether it is under way, and whether there is an answer."""
+
+    running: bool = False
+    answered: bool = False
+
+
+def _make_call(now: CallNow) -> str | None:
+    return f"the tool is being called; {key_for('call.stop')} stops waiting" if now.running else None
+
+
+def _stop_waiting(now: CallNow) -> str | None:
+    return None if now.running else "the tool is not being called"
+
+
+def _answered(now: CallNow) -> str | None:
+    return None if now.answered else "call the tool first"
+
+
+class NotInCaseError(Exception):
+    """Raised when the tree's cursor is not on a case of the suite in question."""
+
+
+IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
+"""Changes the selected case if it belongs to this suite file. The text describes the change. Returns the name of the
+case. Raises NotInCaseError, and whatever changing a case raises."""
+
+
+class CallScreen(SearchedScreen[None]):
+    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started; `show_log`
+    shows the log of the server."""
+
+    NAME = "call"
+    FIRST = ("call",)
+    TITLE_IN_TEXT = "a call by hand"
+    VARIED = (Varied("back", title="Leave the screen; what was typed stays"),)
+    AUTO_FOCUS = "#call-view"
+
+    def __init__(
+        self,
+        stage: Workbench,
+        form: CallForm,
+        server: ServerOf,
+        *,
+        runner: Runner,
+        secrets: Secrets,
+        grant: Callable[[], Awaitable[Grant | None]],
+        into_case: IntoCase,
+        show_log: Callable[[Announce], None],
+    ) -> None:
+        super().__init__(stage)
+        self._form = form
+        self._server = server
+        self._runner = runner
+        self._secrets = secrets
+        self._grant = grant
+        self._into_case = into_case
+        self._show_log = show_log
+        self._outcome = CallOutcome()
+        self._sent: dict[str, JsonValue] = {}
+        self._calling: Future[Executed] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Bar("call-title")
+        yield CallView(self._form, self._picture, "call-view")
+        yield KeyBar("call-keys")
+
+    def on_mount(self) -> None:
+        tool = self._form.tool
+        left: Line = (Span(" Call ", "badge"), Span(f" {one_line(tool.name)}", "tool"))
+        marks: Role = "passed" if is_read_only(tool.annotations) else "warned"
+        text = "read-only " if is_read_only(tool.annotations) else "not read-only: asks first "
+        end: Line = (Span(text, marks),)
+        full: Line = (Span(f"on {one_line(self._server.server.name)} {GLYPHS.dot} ", "muted"), *end)
+        self.query_one("#call-title", Bar).say(lambda width: title_line(left, (full, end), width))
+        self._show_bars()
+
+    def on_unmount(self) -> None:
+        if self._calling is not None:
+            self._calling.cancel()
+
+    @property
+    def _view(self) -> CallView:
+        return self.query_one("#call-view", CallView)
+
+    def _picture(self, width: int) -> CallPicture:
+        return call_picture(self._form, self._outcome, width, self._secrets)
+
+    @property
+    def situation(self) -> CallNow:
+        running, answered = self._outcome.running, self._outcome.executed is not None
+        return CallNow(has_text=True, running=running, answered=answered)
+
+    def _offered(self) -> list[tuple[Action, bool]]:
+        if self._view.is_typing:
+            return [(action, True) for action in TYPING]
+        # Unavailable actions are hidden here, since most are unavailable before the call.
+        offered = [each for each in super()._offered() if each[1]]
+        return [each for each in offered if each[0].id == "call.stop"] if self._outcome.running else offered
+
+    def on_descendant_focus(self) -> None:
+        self._show_bars()
+
+    @action("enter", "Type the argument", label="type", changes=True)
+    def do_type(self) -> None:
+        """Type the argument under the cursor."""
+        self._view.open_field()
+
+    @action("right space", "The next value, of those that the schema lists", changes=True)
+    def do_next(self) -> None:
+        """Select the next value that the schema lists."""
+        self._view.choose(1)
+
+    @action("left", "The value before, of those that the schema lists", changes=True)
+    def do_previous(self) -> None:
+        """Select the previous value that the schema lists."""
+        self._view.choose(-1)
+
+    @action("del backspace", "Remove the argument", changes=True)
+    def do_clear(self) -> None:
+        """Remove the argument."""
+        self._view.clear_argument()
+
+    # Calling
+
+    @action("r", "Run the call with these arguments", label="call", needs=_make_call, changes=True)
+    def do_call(self) -> None:
+        """Call the tool, after confirmation if it may change something."""
+        problems = self._form.problems
+        if problems:
+            first = next(iter(problems))
+            more = f" (and {counted(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
+            place = f"{first}: " if first else ""
+            self.announce(f"Not called: {place}{problems[first]}{more}", "warned", GLYPHS.warned)
+            return
+        self.run_worker(self._call(), group="start")
+
+    async def _call(self) -> None:
+        tool, arguments = self._form.tool, dict(self._form.arguments)
+        grant = await self._grant()
+        if grant is None:
+            self.announce("Not called: the suite is not trusted", "warned", GLYPHS.warned)
+            return
+        if not is_read_only(tool.annotations):
+            question = HandExecutionScreen(tool, arguments, self._secrets)
+            if await self.stage.ask(question) != "yes":
+                self.announce("Not called", "text", GLYPHS.stopped)
+                return
+        serving = await self._runner.open_serving()
+        calling = self._calling = serving.call(self._server, grant, tool.name, arguments)
+        self._sent = dict(arguments)
+        self._show(CallOutcome(running=True))
+        try:
+            executed = await asyncio.wrap_future(calling)
+            self._show(CallOutcome(executed=executed))
+        except ServerError as error:
+            self._show(CallOutcome(error=str(error), output=error.output))
+        except ToolsError as error:
+            self._show(CallOutcome(error=str(error)))
+        except asyncio.CancelledError:
+            if self.is_mounted and calling.cancelled():
+                self._show(CallOutcome(error="you did not wait for the answer; the tool may have been executed"))
+            else:
+                raise
+
+    def _show(self, outcome: CallOutcome) -> None:
+        if self.is_mounted:
+            self._outcome = outcome
+            self._view.show_anew()
+            self._view.show_answer()
+            self._show_bars()
+
+    @action("x", "Stop waiting for the answer", label="stop waiting", needs=_stop_waiting, changes=True)
+    def do_stop(self) -> None:
+        """Stop waiting for the answer."""
+        if self._calling is not None:
+            self._calling.cancel()
+
+    @action("y", "Copy the answer, or the arguments", label="copy")
+    def do_copy(self) -> None:
+        """Copy the answer, otherwise the arguments."""
+        executed = self._outcome.executed
+        if executed is not None:
+            text, what = executed.answer.content, "the answer"
+        else:
+            text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
+        self.stage.copy(text, what, self.announce)
+
+    @action("l", "Log of the server, which follows it", label="log", changes=True)
+    def do_log(self) -> None:
+        """Show the log of the server."""
+        self._show_log(self.announce)
+
+    # Using the answer
+
+    @action("M", "Make the call a mock of the case", label="use as mock", needs=_answered, changes=True)
+    def do_mock(self) -> None:
+        """Add the call and its answer as a mock to the selected case."""
+        tool, executed = self._form.tool.name, self._outcome.executed
+        if executed is not None:
+            answer = executed.answer
+            self._use(lambda case: case_with_mock(case, tool, self._sent, answer), f"Mock of {tool}")
+
+    @action("C", "Make it an expected call of the case", label="expect it", needs=_answered, changes=True)
+    def do_expect(self) -> None:
+        """Add the call as an expected call to the selected case."""
+        tool = self._form.tool.name
+        self._use(lambda case: case_expecting(case, tool, self._sent), f"Expect {tool}")
+
+    def _use(self, change: Callable[[Table], Table], done: str) -> None:
+        suite_file = self._server.suite_file
+
+        def without_secrets(case: Table) -> Table:
+            return table_without_secrets(change(case), case, self._secrets)
+
+        try:
+            name = self._into_case(suite_file, without_secrets, done)
+        except NotInCaseError:
+            text = f"Put the cursor of the tree on a case of {suite_file.name}, then come back"
+            self.announce(text, "warned", GLYPHS.warned)
+        except (SpliceError, ValueError, IndexError) as error:
+            self.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
+        else:
+            self.announce(
+                f"{done}, in {name}; {key_for('edit.undo')} on the main screen takes it back", "passed", GLYPHS.passed
+            )

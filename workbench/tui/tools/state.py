@@ -1,0 +1,418 @@
+"""The state of the screen of tools (servers, their tools, a filter and a cursor), and its lines."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from workbench.analysis.tool_lint import LintFinding, Parameter, ToolName, parameters_of, tokens_of
+from workbench.dataclasses import dataclass
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.lazy_lines import JoinedLines, JsonLines
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
+from workbench.show.views.server_output import last_said, server_output_lines
+from workbench.show.views.tools import lint_text, listed_text, marks_text, not_offered, source_title
+from workbench.show.visible import one_line, visible
+from workbench.suite.model import Server
+from workbench.suite.suite_file import SuiteFile
+from workbench.tools.connection import ServerState, ServerStatus
+from workbench.tools.listings import Listing, definition_of
+from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
+from workbench.trajectory.json_schema import Schema, type_text
+from workbench.tui.kit.actions import unless_read_only
+from workbench.tui.kit.rows import ListState
+
+RowKind = Literal["suite", "source", "tool", "note"]
+
+
+ServerToolsKey = tuple[Path, str | None, str | None]
+"""Identifies a source: the suite, the server's name, and the case's id."""
+
+
+@dataclass(frozen=True)
+class ServerTools:
+    """The tools of one server of a suite or, if `server` is `None`, those defined in the suite or in the case with the
+    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down, `output` is the
+    end of what it wrote, and `starting_since`, on the monotonic clock, is set while it starts."""
+
+    file: SuiteFile
+    server: Server | None
+    tools: tuple[ToolDefinition, ...] = ()
+    state: ServerState = "not started"
+    reason: str = ""
+    output: ServerOutput | None = None
+    listed_at: datetime | None = None
+    starting_since: float | None = None
+    case: str | None = None
+    task_tools: tuple[str, ...] = ()
+    """Tools that models are not offered, because only tasks of MCP may call them."""
+
+    @property
+    def key(self) -> ServerToolsKey:
+        return self.file.path, self.server.name if self.server is not None else None, self.case
+
+    @cached_property
+    def tokens(self) -> int:
+        """The estimated number of tokens of its tools."""
+        return tokens_of(self.tools)
+
+
+class ToolRow(NamedTuple):
+    """One row: a suite, a source, a tool, or a note that there are no tools."""
+
+    kind: RowKind
+    source: ServerTools
+    tool: ToolDefinition | None = None
+
+    @property
+    def key(self) -> tuple[RowKind, ServerToolsKey, str]:
+        """Identifies the row across changes."""
+        return self.kind, self.source.key, self.tool.name if self.tool is not None else ""
+
+
+class ToolList(ListState[ToolRow]):
+    """All sources of some suites as rows."""
+
+    def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
+        super().__init__()
+        self._sources = [source for file in files for source in _sources_of(file, remembered.get(file.path, {}))]
+        self._findings: dict[Path, tuple[LintFinding, ...]] = {}
+        self._about: dict[tuple[Path, ToolName | None], list[LintFinding]] = {}
+        self._named = len(files) > 1
+        self._rebuild()
+        self.cursor = next((at for at, row in enumerate(self.rows) if row.kind != "suite"), 0)
+
+    @property
+    def sources(self) -> Sequence[ServerTools]:
+        return self._sources
+
+    def set_filter(self, text: str) -> None:
+        """Show only tools with every word of `text` in their name, description, server or suite."""
+        super().set_filter(text)
+        row = self.selected
+        if text and (row is None or row.kind != "tool"):
+            self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
+
+    def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
+        """Take over the state of a server. Returns whether its tools changed. When it stops running, its tools count as
+        listed at `now`."""
+        at = next((at for at, source in enumerate(self._sources) if source.key == key), None)
+        if at is None:
+            return False
+        source = self._sources[at]
+        tools, listed_at = source.tools, source.listed_at
+        if status.state == "running":
+            tools, listed_at = status.tools, None
+        elif source.state == "running":
+            listed_at = now
+        self._texts.clear()
+        self._sources[at] = replace(
+            source,
+            state=status.state,
+            reason=status.reason,
+            output=status.output,
+            tools=tools,
+            task_tools=status.task_tools if status.state == "running" else source.task_tools,
+            listed_at=listed_at,
+            starting_since=time.monotonic() - status.starting_s if status.state == "starting" else None,
+        )
+        self._rebuild()
+        return tools != source.tools
+
+    def take_file(self, file: SuiteFile) -> None:
+        """Take over a changed suite."""
+        self._sources = [
+            replace(source, file=file) if source.file.path == file.path else source for source in self._sources
+        ]
+        self._rebuild()
+
+    def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
+        """Return all known tools of a suite that are offered together. Those of single cases are excluded."""
+        sources = [source for source in self._sources if source.file.path == path and source.case is None]
+        return tuple(tool for source in sources for tool in source.tools)
+
+    def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
+        """Set the lint findings of a suite."""
+        self._findings[path] = tuple(findings)
+        self._about = {}
+        for of, found in self._findings.items():
+            for finding in found:
+                for name in finding.tools or (None,):
+                    self._about.setdefault((of, name), []).append(finding)
+
+    def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
+        """Return the findings about a tool or, for a suite or source, those about all tools of its suite together."""
+        name = ToolName(row.tool.name, row.tool.server, row.source.case) if row.tool is not None else None
+        return tuple(self._about.get((row.source.file.path, name), ()))
+
+    @property
+    def findings(self) -> list[LintFinding]:
+        return [finding for found in self._findings.values() for finding in found]
+
+    @property
+    def finding_count(self) -> int:
+        return sum(map(len, self._findings.values()))
+
+    @property
+    def tool_count(self) -> int:
+        return sum(len(source.tools) for source in self._sources)
+
+    def _key(self, row: ToolRow) -> tuple[RowKind, ServerToolsKey, str]:
+        return row.key
+
+    def _found(self) -> list[ToolRow]:
+        found: list[ToolRow] = []
+        last: Path | None = None
+        for source in self._sources:
+            tools = [
+                tool for tool in source.tools if self._fits((source.key, tool.name), partial(_text_of, source, tool))
+            ]
+            if self._words and not tools:
+                continue
+            if self._named and source.file.path != last:
+                found.append(ToolRow("suite", source))
+            last = source.file.path
+            found.append(ToolRow("source", source))
+            found += [ToolRow("tool", source, tool) for tool in tools] or [ToolRow("note", source)]
+        return found
+
+
+def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
+    """Return the names of the cases that expect a tool, each with whether the tool is only forbidden there."""
+    found: list[tuple[str, bool]] = []
+    for case in file.suite.cases if file.suite is not None else ():
+        places = [place[0] for place, call in case.written_calls() if call.tool == tool]
+        if places:
+            found.append((case.name, all(place == "disallowed" for place in places)))
+    return tuple(found)
+
+
+def _sources_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[ServerTools]:
+    if file.suite is None:
+        return []
+    sources = [ServerTools(file, None, tuple(map(definition_of, file.suite.tools)))] if file.suite.tools else []
+    for server in file.suite.servers:
+        listing = remembered.get(server.name)
+        if listing is None:
+            sources.append(ServerTools(file, server))
+        else:
+            sources.append(ServerTools(file, server, listing.tools, listed_at=listing.listed_at))
+    for case in file.suite.cases:
+        if case.tools:
+            sources.append(ServerTools(file, None, tuple(map(definition_of, case.tools)), case=case.id))
+    return sources
+
+
+def _text_of(source: ServerTools, tool: ToolDefinition) -> str:
+    suite = source.file.suite.name if source.file.suite is not None else ""
+    return f"{tool.name} {tool.description} {tool.server or ''} {suite} {source.file.path.stem}"
+
+
+INDENT = 2
+MAX_DESCRIPTION_CHARS = 20_000
+"""The characters of a description that are shown."""
+
+_STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
+    "not started": (GLYPHS.never, "muted"),
+    "starting": (GLYPHS.running, "running"),
+    "running": (GLYPHS.passed, "passed"),
+    "down": (GLYPHS.error, "error"),
+}
+
+_NO_TOOLS: Mapping[str, str] = {
+    "running": "It lists no tools.",
+    "starting": "Its tools are known as soon as it has listed them; x stops it.",
+}
+
+_FACTS = (
+    "default",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "format",
+    "pattern",
+)
+"""Further keywords of a schema, in display order."""
+
+
+def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
+    """Return one row of the list."""
+    source = row.source
+    if row.kind == "suite":
+        name = source.file.suite.name if source.file.suite is not None else source.file.path.name
+        return cut_line((Span(one_line(name), "heading"),), width)
+    if row.kind == "note":
+        text = "no tools" if source.server is None or source.state == "running" else "unknown until it runs"
+        return cut_line((Span(f"    {text}", "muted"),), width)
+    if row.tool is None:
+        return _source_line(source, width)
+    findings = state.findings_on(row)
+    sign, role = finding_sign(findings)
+    mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
+    size: Line = (Span(f"{tokens_of([row.tool]):,}", "muted"),)
+    return spread((Span("    "), Span(one_line(row.tool.name), "tool")), (*(mark if findings else EMPTY), *size), width)
+
+
+def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
+    """Return the sign of the worst finding."""
+    bad = any(finding.severity == "error" for finding in findings)
+    return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
+
+
+def _source_line(source: ServerTools, width: int) -> Line:
+    if source.server is None:
+        name: Line = (Span(f"{GLYPHS.dot} ", "muted"), Span(source_title(None, source.case), "strong"))
+        return spread(name, _size(source), width)
+    sign, role = _STATE_SIGNS[source.state]
+    said = last_said(source.output) if source.state == "down" else ""
+    state = f"{_state(source)}{f': {said}' if said else ''}"
+    name = (Span(f"{sign} ", role), Span(one_line(source.server.name), "strong"), Span(f"  {state}", role))
+    return spread(name, _size(source), width)
+
+
+def _state(source: ServerTools) -> str:
+    if source.starting_since is None:
+        return source.state
+    return f"{source.state} {int(time.monotonic() - source.starting_since)} s"
+
+
+def _size(source: ServerTools) -> Line:
+    if not source.tools:
+        return EMPTY
+    return (Span(f"{counted(len(source.tools), 'tool')} {GLYPHS.dot} {source.tokens:,} tok", "muted"),)
+
+
+def list_message(state: ToolList) -> Message:
+    """Return the message of an empty list."""
+    if state.filter:
+        return (("No tool fits the filter.", "strong"), ("", "text"), ("Esc shows all tools again.", "muted"))
+    return (
+        ("No tools here.", "strong"),
+        ("", "text"),
+        ("A suite names servers ([[servers]]), or writes tools out ([[tools]]).", "muted"),
+        ("A suite with errors shows none: correct it first.", "muted"),
+    )
+
+
+def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
+    """Return everything about the tool, server or suite of a row."""
+    if row.tool is not None:
+        return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
+    source = row.source
+    lines: list[Line] = []
+    if row.kind == "suite" or source.server is None:
+        lines += paragraph(str(source.file.path), width, "strong")
+        if row.kind != "suite":
+            lines += paragraph("Tools written out in the suite: nothing is started for them.", width, "muted")
+    else:
+        lines += _server_lines(source, source.server, width, now)
+    findings = state.findings_on(row)
+    if findings:
+        lines += [EMPTY, heading("About all tools of the suite"), *_finding_lines(findings, width)]
+    return lines
+
+
+def _server_lines(source: ServerTools, server: Server, width: int, now: datetime) -> list[Line]:
+    sign, role = _STATE_SIGNS[source.state]
+    lines: list[Line] = [cut_line((Span(" "), Span(one_line(server.name), "strong")), width)]
+    lines.append((Span(f" {sign} {_state(source)}", role),))
+    if source.reason:
+        lines += paragraph(source.reason, width, "error")
+    if source.output is not None:
+        lines += server_output_lines(source.output, width, 1)
+    lines += paragraph(reached(server), width, "muted")
+    if server.prefix:
+        lines += paragraph(f"prefix {server.prefix}", width, "muted")
+    if source.task_tools:
+        lines += paragraph(not_offered(source.task_tools), width, "warned")
+    if source.listed_at is not None:
+        lines += paragraph(f"Its tools {listed_text(source.listed_at, now)}.", width, "warned")
+    elif not source.tools:
+        text = _NO_TOOLS.get(source.state, f"Its tools are unknown until it runs{unless_read_only('; r starts it')}.")
+        lines += paragraph(text, width, "muted")
+    return lines
+
+
+def reached(server: Server) -> str:
+    """Describe how a server is reached, in the suite's terms."""
+    if server.command is not None:
+        return f"command: {shlex.join(server.command)}"
+    if server.url is not None:
+        return f"url: {server.url}"
+    return f"module: {server.module}:{server.object or 'mcp'}"
+
+
+def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int, now: datetime) -> list[Line]:
+    server = "written out" if tool.server is None else f"on {one_line(tool.server)}"
+    tokens = f"about {tokens_of([tool]):,} tokens"
+    lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
+    description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
+    for text in description.split("\n") if description else ["It has no description."]:
+        lines += paragraph(text, width, "text" if description else "warned")
+    lines += paragraph(f" {GLYPHS.dot} ".join(filter(None, (marks_text(tool), tokens))), width, "muted")
+    if row.source.listed_at is not None:
+        lines += paragraph(listed_text(row.source.listed_at, now), width, "warned")
+    findings = state.findings_on(row)
+    if findings:
+        lines += [EMPTY, heading("Lint"), *_finding_lines(findings, width)]
+    lines += [EMPTY, heading("Parameters"), *parameter_lines(tool.parameters, width)]
+    cases = expecting(row.source.file, tool.name)
+    lines += [EMPTY, heading("Expected by")]
+    for name, forbidden in cases:
+        lines.append(
+            cut_line((Span(f"   {one_line(name)}"), Span("  forbidden" if forbidden else "", "warned")), width)
+        )
+    return [*lines, *([] if cases else [(Span("   no case", "muted"),)])]
+
+
+def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
+    return JoinedLines([[EMPTY, heading("Schema")], JsonLines(dict(tool.parameters), width, INDENT + 1)])
+
+
+def parameter_lines(schema: Schema, width: int) -> list[Line]:
+    """Return the parameters as a tree: name, type, whether required, constraints and description."""
+    parameters = [parameter for parameter in parameters_of(schema) if not parameter.item]
+    if not parameters:
+        return [(Span("   none", "muted"),)]
+    return [line for parameter in parameters for line in _parameter(parameter, width)]
+
+
+def _parameter(parameter: Parameter, width: int) -> list[Line]:
+    indent = INDENT + 1 + 2 * parameter.depth
+    room = max(width - indent - 2, 10)
+    message = one_line(type_text(parameter.schema)) or "of no type"
+    facts = [one_line(f"{key} {_json(parameter.schema[key])}") for key in _FACTS if key in parameter.schema]
+    about = f" {GLYPHS.dot} ".join((message, *(["required"] if parameter.required else []), *facts))
+    name = one_line(parameter.name)
+    first, *rest = wrap(f"{name}  {about}", room)
+    lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
+    lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]
+    description = visible(parameter.description[:MAX_DESCRIPTION_CHARS].replace("\t", " ").strip())
+    rows = [row for text in description.split("\n") for row in wrap(text, room)] if description else []
+    return [*lines, *((Span(" " * (indent + 2)), Span(row, "muted")) for row in rows)]
+
+
+def _finding_lines(findings: Sequence[LintFinding], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for finding in findings:
+        sign, role = finding_sign([finding])
+        lines += signed(sign, lint_text(finding), role, width, INDENT + 1)
+    return lines
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
