@@ -26,7 +26,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
     """Yield how much of the tools the cases cover, then what of each kind they do not; nothing without tools."""
     if coverage.tools.total:
-        yield f"covered: {', '.join(f'{share.covered} of {share.total} {what}' for what, share in coverage.shares)}"
+        yield f"{', '.join(f'{share.covered} of {share.total} {what}' for what, share in coverage.shares)} covered"
         for what, share in coverage.shares:
             if share.missing:
                 yield one_line(f"no case covers these {what}: {'; '.join(share.missing)}")
