@@ -13,7 +13,7 @@ from typing import Final, cast
 from workbench.dataclasses import dataclass
 from workbench.numerals import score_text
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.offline.arguments import ACCEPTED, Filled, fill
+from workbench.providers.offline.arguments import ACCEPTED, Filled, ToolResult, fill
 from workbench.providers.offline.language import (
     CALL_THRESHOLD,
     Clause,
@@ -25,7 +25,6 @@ from workbench.providers.offline.language import (
     stems_of,
     word_set,
 )
-from workbench.providers.offline.results import ToolResult
 from workbench.providers.offline.schemas import parameters_of
 from workbench.startup import late_pattern
 from workbench.trajectory.events import (
