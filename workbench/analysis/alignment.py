@@ -249,7 +249,8 @@ def _answer(result: ResultReceived | None) -> tuple[str, bool] | None:
 def _answered(result: tuple[str, bool] | None, other: tuple[str, bool] | None) -> str:
     if result is None:
         return "nothing"
-    return ("by the error " if result[1] else "") + _quoted(result[0], other[0] if other is not None else "")
+    differing_from = other[0] if other is not None else ""
+    return ("by the error " if result[1] else "") + _quoted(result[0], differing_from)
 
 
 def _divergence_call(record: CallRecord) -> str:
@@ -347,7 +348,8 @@ def _first_prompt(run: Trajectory) -> list[str]:
 
 
 def _first_texts(run: Trajectory) -> list[str]:
-    return [message.content for message in run.start.messages] if run.start is not None else []
+    messages = run.start.messages if run.start is not None else ()
+    return [message.content for message in messages]
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
@@ -361,7 +363,9 @@ def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequ
 
 
 def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
-    return Row(left, right, "left" if right is None else "right" if left is None else "same" if same else "differs")
+    if left is None or right is None:
+        return Row(left, right, "left" if right is None else "right")
+    return Row(left, right, "same" if same else "differs")
 
 
 # Rounds
@@ -431,15 +435,18 @@ class _Sketch:
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
     """Returns how well two rounds correspond; 0 where nothing suggests that they do."""
-    if left.tools == right.tools:
-        likeness = (4 if left.identity == right.identity else 3) if left.tools else 2
+    if left.tools and left.tools == right.tools:
+        likeness = 4 if left.identity == right.identity else 3
     else:
-        likeness = 2 if not set(left.tools).isdisjoint(right.tools) else 0
+        related = left.tools == right.tools or not set(left.tools).isdisjoint(right.tools)
+        likeness = 2 if related else 0
     return likeness + (5 if left.step is not None and left.step == right.step else 0)
 
 
 def _likeness_of_calls(left: _Sketch, right: _Sketch) -> int:
-    return 0 if left.tools != right.tools else 2 if left.identity == right.identity else 1
+    if left.tools != right.tools:
+        return 0
+    return 2 if left.identity == right.identity else 1
 
 
 def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
@@ -450,7 +457,8 @@ def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
     texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
     identity = (texts, *((identity_of_call(call), identity_of_answer(call)) for call in of.calls))
     number = known.setdefault(identity, len(known))
-    return _Sketch(number, tuple(call.tool for call in of.calls), of.step.step if of.step is not None else None)
+    tools = tuple(call.tool for call in of.calls)
+    return _Sketch(number, tools, of.step.step if of.step is not None else None)
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:

@@ -8,7 +8,7 @@ order, only arguments change. Checks that hold are kept. The calls of a chain go
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.authoring.document import Document
@@ -137,7 +137,9 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     met = {index: pair.place[1] for index, pair in paired.items() if pair.place[0] == "ordered"}
     before = [int(position) for index, position in met.items() if index < call]
     after = [int(position) for index, position in met.items() if index > call]
-    return max(before) + 1 if before else min(after) if after else count
+    if before:
+        return max(before) + 1
+    return min(after) if after else count
 
 
 # Accepts what several runs of a case have in common as its expectation: the loosest calls that all of them meet. A
@@ -197,7 +199,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
         return proposals[0]
     if case.steps:
         return _of_chain(case, table, runs, proposals, lists_all=lists_all)
-    _check_tools([frozenset(call.tool for call in proposal.calls) for proposal in proposals])
+    _check_tools([_tools_of(proposal.calls) for proposal in proposals])
     rows = sorted(_rows([proposal.calls for proposal in proposals]))
     rows_of_calls = [[run.calls[at] for run, at in zip(proposals, row, strict=True)] for row in rows]
     parts = [*_parts(rows_of_calls)]
@@ -267,11 +269,16 @@ def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
     for at in range(len(rows)):
         if at:
             before, after = zip(*rows[:at], strict=True), zip(*rows[at:], strict=True)
-            part += all(
-                max(call.answer for call in earlier) < min(call.answer for call in later)
-                for earlier, later in zip(before, after, strict=True)
-            )
+            part += all(_answered_before(*columns) for columns in zip(before, after, strict=True))
         yield part
+
+
+def _answered_before(earlier: Iterable[AcceptedCall], later: Iterable[AcceptedCall]) -> bool:
+    return max(call.answer for call in earlier) < min(call.answer for call in later)
+
+
+def _tools_of(calls: Iterable[AcceptedCall]) -> frozenset[str]:
+    return frozenset(call.tool for call in calls)
 
 
 def _of_chain(
@@ -302,7 +309,8 @@ def _of_chain(
 def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
     """Return what tells of a tool, and then of an argument, whether the tool's schema lists its possible values."""
     start = runs[0].trajectory.start
-    schemas = {tool.name: tool.parameters.get("properties") for tool in (start.tools if start is not None else ())}
+    tools = start.tools if start is not None else ()
+    schemas = {tool.name: tool.parameters.get("properties") for tool in tools}
 
     def of_tool(tool: str) -> Callable[[str], bool]:
         properties = schemas.get(tool)

@@ -119,11 +119,9 @@ def news(before: SuiteText, after: SuiteText) -> str:
         return "reloaded"
     kept = [key for key in new if key in old]
     changed = [key for key in kept if new[key].text != old[key].text]
-    counts = (
-        (sum(map(_is_case, changed)), "changed"),
-        (sum(_is_case(key) for key in new if key not in old), "added"),
-        (sum(_is_case(key) for key in old if key not in new), "deleted"),
-    )
+    added = sum(_is_case(key) for key in new if key not in old)
+    deleted = sum(_is_case(key) for key in old if key not in new)
+    counts = ((sum(map(_is_case, changed)), "changed"), (added, "added"), (deleted, "deleted"))
     said = [(count, what) for count, what in counts if count]
     parts = [f"{counted(count, 'case') if not at else count} {what}" for at, (count, what) in enumerate(said)]
     if not parts and [key for key in old if key in new] != kept:
@@ -302,7 +300,8 @@ def _with(head: str, values: Table, keys: Iterable[str]) -> str:
 
 
 def _is_moved(before: _Units, after: _Units) -> bool:
-    return [key for key in before if key in after] != [key for key in after if key in before]
+    kept = [key for key in before if key in after]
+    return kept != [key for key in after if key in before]
 
 
 def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:

@@ -78,13 +78,10 @@ class CallCritics(NamedTuple):
 def _weighted(critics: Sequence[Critic]) -> CallCritics:
     weights = resolve_weights([critic.check.weight for critic in critics])
     optional = any(critic.check.optional for critic in critics)
-    return CallCritics(
-        tuple([Critic(*critic[:-1], weight) for critic, weight in zip(critics, weights, strict=True)]),
-        sum(weights),
-        frozenset(critic.argument for critic in critics if critic.judged and not critic.expects_null),
-        optional,
-        not optional and not any(critic.expects_null for critic in critics),
-    )
+    weighted = tuple([Critic(*critic[:-1], weight) for critic, weight in zip(critics, weights, strict=True)])
+    needed = frozenset(critic.argument for critic in critics if critic.judged and not critic.expects_null)
+    all_needed = not optional and not any(critic.expects_null for critic in critics)
+    return CallCritics(weighted, sum(weights), needed, optional, all_needed)
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
@@ -467,7 +464,8 @@ class CriticPairing:
                     required=critic.required,
                 )
             )
-        outcome = "right" if right else "not all arguments right" if same_tool else "wrong tool"
+        wrong = "not all arguments right" if same_tool else "wrong tool"
+        outcome = "right" if right else wrong
         return CallPairing(row, column, same_tool, tool_score, self._tool_weight, tuple(shown), credit, outcome)
 
     def _missing(self, row: int) -> CallPairing:
@@ -582,7 +580,8 @@ def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
     """Returns the first names that differ when both lists are sorted, up to the length of the shorter one."""
-    if [call.tool for call in expected] == [record.tool for record in calls]:
+    called = [record.tool for record in calls]
+    if [call.tool for call in expected] == called:
         return None
     order = None if options.arcade_compatible else normalised_name
     wanted = sorted((call.tool for call in expected), key=order)
