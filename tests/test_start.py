@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from workbench.cli.main import COMMANDS, WORDS
+
 ROOT = Path(__file__).parent.parent
 
 SUITE = """format = 1
@@ -71,8 +73,8 @@ print(*sys.modules, sep="\\n")
     [
         (["--version"], set[str](), 15),
         (["--help"], set[str](), 15),
-        (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 110),
-        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 270),
+        (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 95),
+        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz", "uvloop"}, 215),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -83,6 +85,25 @@ def test_a_command_imports_what_it_needs(words: list[str], packages: set[str], m
     assert {name for name in others if not name.startswith(("_", "sitecustomize"))} <= packages
     assert len([name for name in loaded if name.startswith("workbench")]) <= most
     assert not NOT_FOR_A_RUN.intersection(loaded)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *WORDS])
+def test_the_help_of_a_command_imports_nothing_of_what_it_executes(name: str, tmp_path: Path) -> None:
+    loaded = modules_of([*name.split(), "--help"], tmp_path)
+    others = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - NOT_PACKAGES
+    assert {name for name in others if not name.startswith(("_", "sitecustomize"))} == set()
+    assert len([name for name in loaded if name.startswith("workbench")]) <= 26
+    assert not {"asyncio", "sqlite3", "tomllib", "logging"}.intersection(loaded)
+
+
+def test_a_module_that_was_loaded_for_its_options_is_loaded_anew_to_be_executed(tmp_path: Path) -> None:
+    program = """
+from workbench.cli.main import COMMANDS, parser_of
+for name in COMMANDS:
+    parser_of(name)
+from workbench.cli.run import begin_program
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
 
 
 def test_no_group_is_possessive() -> None:

@@ -1,10 +1,9 @@
-"""`workbench attach`: its options. What it does is in `workbench.cli.attach`, imported when it is done."""
+"""`workbench attach`: show a batch of another process as `workbench run` would, and end as that would."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import queue
 import sys
 import threading
 import time
@@ -13,29 +12,34 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from workbench.cli.batch_command import show_of, way_to_go_on
-from workbench.cli.compare import pieces_of_comparison
-from workbench.cli.live import ProgressBar, StepPrinter
 from workbench.cli.parser import add_history_options, add_report_option, history_to_read
-from workbench.cli.redaction import begin_program, printing_to, warn
-from workbench.cli.report_output import Output
-from workbench.cli.run import pieces_of_runs
-from workbench.config.folders import history_option
-from workbench.config.program import Program
-from workbench.engine.events import JudgeAsked, RequestPutOff, RunDone, RunEvent, StartUp
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
-from workbench.evaluation.model_comparison import ModelComparison
-from workbench.evaluation.plan import Plan
-from workbench.evaluation.progress import BatchProgress
-from workbench.evaluation.resume import CompleteBatch
-from workbench.evaluation.stored_runs import result_of_row, stored_report
-from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, RunRow
-from workbench.numerals import counted
-from workbench.remote.records import AttachError, Detached, Found, found, is_running, record_of
-from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
 from workbench.show.forms import forms_of
-from workbench.show.views.batch_list import called
+from workbench.startup import executes
+
+if executes(__name__):
+    import queue
+
+    from workbench.cli.batch_command import show_of, way_to_go_on
+    from workbench.cli.compare import pieces_of_comparison
+    from workbench.cli.live import ProgressBar, StepPrinter
+    from workbench.cli.redaction import begin_program, printing_to, warn
+    from workbench.cli.report_output import Output
+    from workbench.cli.run import pieces_of_runs
+    from workbench.config.folders import history_option
+    from workbench.config.program import Program
+    from workbench.engine.events import JudgeAsked, RequestPutOff, RunDone, RunEvent, StartUp
+    from workbench.evaluation.model_comparison import ModelComparison
+    from workbench.evaluation.plan import Plan
+    from workbench.evaluation.progress import BatchProgress
+    from workbench.evaluation.resume import CompleteBatch
+    from workbench.evaluation.stored_runs import result_of_row, stored_report
+    from workbench.history.history import History
+    from workbench.history.records import BatchRow, HistoryError, RunRow
+    from workbench.numerals import counted
+    from workbench.remote.records import AttachError, Detached, Found, found, is_running, record_of
+    from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
+    from workbench.show.views.batch_list import called
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,8 +80,6 @@ def execute(arguments: argparse.Namespace) -> int:
         return attach_in_app(arguments.batch, history)
     return attach(arguments.batch, history, output, from_start=arguments.from_start)
 
-
-# What `workbench attach` does: show a batch of another process as `workbench run` would, and end as that would.
 
 SHOWN_BEFORE = 20
 """Of how many runs that were over before the steps are shown, the last ones."""

@@ -1,4 +1,4 @@
-"""`workbench batches`: its options. What it does is in `workbench.cli.batches`, imported when it is done."""
+"""`workbench batches`: list the batches that run, or stop one of them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from workbench.cli.batch_command import way_to_go_on
 from workbench.cli.parser import add_history_options, history_to_read
-from workbench.cli.redaction import begin_program, warn, write, write_json
-from workbench.cli.report_output import report_width
-from workbench.config.folders import history_option
-from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError
-from workbench.numerals import counted
-from workbench.remote.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
-from workbench.remote.viewer import Connection, GoneError
-from workbench.show.text import paint_for, table_lines
-from workbench.show.views.batch_list import batch_table, called, facts_of
-from workbench.show.visible import one_line
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.cli.batch_command import way_to_go_on
+    from workbench.cli.redaction import begin_program, warn, write, write_json
+    from workbench.cli.report_output import report_width
+    from workbench.config.folders import history_option
+    from workbench.config.program import Program
+    from workbench.history.history import History
+    from workbench.history.records import BatchRow, HistoryError
+    from workbench.numerals import counted
+    from workbench.remote.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
+    from workbench.remote.viewer import Connection, GoneError
+    from workbench.show.text import paint_for, table_lines
+    from workbench.show.views.batch_list import batch_table, called, facts_of
+    from workbench.show.visible import one_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +51,6 @@ def execute(arguments: argparse.Namespace) -> int:
         return stop(arguments.stop, history)
     return list_running(history, arguments.format)
 
-
-# What `workbench batches` does: list the batches that run, or stop one of them.
 
 _AGAIN_S = 0.05
 

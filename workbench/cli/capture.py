@@ -1,4 +1,4 @@
-"""`workbench capture`: its options. What it does is in `workbench.cli.capture`, imported when it is done."""
+"""`workbench capture`: run cases, propose expectations from what their runs share, show them, write them."""
 
 from __future__ import annotations
 
@@ -8,30 +8,41 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.authoring.accept import CaseToCapture, RunToAccept, captured_suite, case_table, left_out, why_left_out
-from workbench.authoring.document import expects_something
-from workbench.cli.batch_command import make_runs, planned, show_of
-from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
-from workbench.cli.report_output import Output
 from workbench.cli.run_options import add_experiment_options, add_history_and_quiet, add_way_options, run_options
-from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import Plan, trust_store
-from workbench.grading.grade import RunResult
-from workbench.numerals import counted
-from workbench.show.text import paint_for
-from workbench.show.views.capture import (
-    CapturedSuite,
-    json_of_capture,
-    markdown_of_capture,
-    text_of_capture,
-    toml_of_capture,
-)
-from workbench.suite.files import FileState, SavingError, save
-from workbench.suite.model import Case
-from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.authoring.accept import (
+        CaseToCapture,
+        RunToAccept,
+        captured_suite,
+        case_table,
+        left_out,
+        why_left_out,
+    )
+    from workbench.authoring.document import expects_something
+    from workbench.cli.batch_command import make_runs, planned, show_of
+    from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
+    from workbench.cli.report_output import Output
+    from workbench.config.secrets import Secrets
+    from workbench.evaluation.options import RunOptions
+    from workbench.evaluation.plan import Plan, trust_store
+    from workbench.grading.grade import RunResult
+    from workbench.numerals import counted
+    from workbench.show.text import paint_for
+    from workbench.show.views.capture import (
+        CapturedSuite,
+        json_of_capture,
+        markdown_of_capture,
+        text_of_capture,
+        toml_of_capture,
+    )
+    from workbench.suite.files import FileState, SavingError, save
+    from workbench.suite.model import Case
+    from workbench.suite.suite_file import SuiteFile, parse_suite
+
 
 DEFAULT_REPEATS = 3
 
@@ -59,9 +70,6 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     asked = CaptureOptions(arguments.only_empty, arguments.write, arguments.format, arguments.quiet)
     return capture(options, asked, trust=arguments.trust)
-
-
-# What `workbench capture` does: run cases, propose expectations from what their runs share, show them, write them.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`workbench compare`: its options. What it does is in `workbench.cli.compare`, imported when it is done."""
+"""`workbench compare`: open the app on the comparison, or run all cases and report; or complete a stored batch."""
 
 from __future__ import annotations
 
@@ -11,22 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.analysis.side_by_side import Comparison
 from workbench.cli.app import AppOptions, show_app
-from workbench.cli.batch_command import (
-    BaselineOptions,
-    Record,
-    baseline_for,
-    make_runs,
-    planned,
-    show_notices,
-    way_to_go_on,
-)
-from workbench.cli.live import Live, Show
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
-from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
-from workbench.cli.report_output import Output, report_width
 from workbench.cli.run_options import (
     add_by_option,
     add_case_options,
@@ -42,21 +29,38 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.config.folders import history_option
-from workbench.config.program import Program
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
-from workbench.evaluation.model_comparison import ModelComparison
-from workbench.evaluation.options import Begin, RunOptions
-from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
-from workbench.evaluation.resume import complete_batch
-from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError
-from workbench.numerals import counted
 from workbench.show.forms import endings_of, forms_of, pieces_of
-from workbench.show.markdown import cut_markdown
-from workbench.show.text import Paint, block_lines, paint_for
-from workbench.show.views.batch_list import called
-from workbench.show.views.comparison import summary_view
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.analysis.side_by_side import Comparison
+    from workbench.cli.batch_command import (
+        BaselineOptions,
+        Record,
+        baseline_for,
+        make_runs,
+        planned,
+        show_notices,
+        way_to_go_on,
+    )
+    from workbench.cli.live import Live, Show
+    from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
+    from workbench.cli.report_output import Output, report_width
+    from workbench.config.folders import history_option
+    from workbench.config.program import Program
+    from workbench.evaluation.model_comparison import ModelComparison
+    from workbench.evaluation.options import Begin, RunOptions
+    from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
+    from workbench.evaluation.resume import complete_batch
+    from workbench.history.history import History
+    from workbench.history.records import BatchRow, HistoryError
+    from workbench.numerals import counted
+    from workbench.show.markdown import cut_markdown
+    from workbench.show.text import Paint, block_lines, paint_for
+    from workbench.show.views.batch_list import called
+    from workbench.show.views.comparison import summary_view
+
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -153,10 +157,6 @@ _NOT_AGAINST = (
     ),
 )
 """Options that do not go with --against, and why."""
-
-
-# What `workbench compare` does: in a terminal open the app on the comparison, else run all cases and report; or
-# report on a batch of the history, after what is missing in it was run.
 
 
 def compare(

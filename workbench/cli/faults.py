@@ -1,4 +1,4 @@
-"""`workbench faults`: its options. What it does is in `workbench.cli.faults`, imported when it is done."""
+"""`workbench faults`: run cases, fork them at results made faulty, and report what came of it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.cli.batch_command import experiment
 from workbench.cli.parser import add_report_option
-from workbench.cli.redaction import begin_program, json_report, redacted, warn
-from workbench.cli.report_output import Output
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -18,12 +15,19 @@ from workbench.cli.run_options import (
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.options import RunOptions
-from workbench.grading.status import Status
-from workbench.lab.faults import FaultMatrix, FaultOptions, faults_view, json_of_faults, plan_faults
-from workbench.numerals import counted
 from workbench.show.forms import endings_of, forms_of
-from workbench.show.text import block_lines
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.cli.batch_command import experiment
+    from workbench.cli.redaction import begin_program, json_report, redacted, warn
+    from workbench.cli.report_output import Output
+    from workbench.evaluation.options import RunOptions
+    from workbench.grading.status import Status
+    from workbench.lab.faults import FaultMatrix, FaultOptions, faults_view, json_of_faults, plan_faults
+    from workbench.numerals import counted
+    from workbench.show.text import block_lines
+
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
 """Every fault by name. They are not asked themselves: `--help` answers at once."""
@@ -69,9 +73,6 @@ def execute(arguments: argparse.Namespace) -> int:
     lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
     faults = FaultOptions(meant, frozenset(arguments.tool), lasts)
     return try_faults(options, faults, output, trust=arguments.trust)
-
-
-# What `workbench faults` does: run cases, fork them at results made faulty, and report what came of it.
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:

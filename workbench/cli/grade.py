@@ -1,4 +1,4 @@
-"""`workbench grade`: its options. What it does is in `workbench.cli.grade`, imported when it is done."""
+"""`workbench grade`: grade recorded runs again without asking a model, and say what moved."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from workbench.cli.batch_command import approved, judge_is_known
 from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import add_report_option, add_summary_option
-from workbench.cli.redaction import begin_program, know_suites, printing_to, warn
-from workbench.cli.report_output import Output
-from workbench.cli.run import pieces_of_runs, tell_github
 from workbench.cli.run_options import add_by_option, add_min_score_option, add_repeat_rule_option
-from workbench.config.model_book import ModelOptions
-from workbench.config.models import ConfigError
 from workbench.evaluation.exit_codes import USAGE
-from workbench.evaluation.regrade import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
 from workbench.show.forms import endings_of, forms_of
-from workbench.trajectory.recording import RecordingError
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.cli.batch_command import approved, judge_is_known
+    from workbench.cli.redaction import begin_program, know_suites, printing_to, warn
+    from workbench.cli.report_output import Output
+    from workbench.cli.run import pieces_of_runs, tell_github
+    from workbench.config.model_book import ModelOptions
+    from workbench.config.models import ConfigError
+    from workbench.evaluation.regrade import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
+    from workbench.trajectory.recording import RecordingError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,9 +91,6 @@ def execute(arguments: argparse.Namespace) -> int:
         judge=arguments.judge,
     )
     return regrade_and_report(options, output, trust=arguments.trust)
-
-
-# What `workbench grade` does: grade recorded runs again without asking a model, and say what moved.
 
 
 def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) -> int:

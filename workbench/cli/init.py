@@ -1,70 +1,75 @@
-"""`workbench init`: its options. What it does is in `workbench.cli.init`, imported when it is done."""
+"""`workbench init`: list the tools of servers and write a first suite for them, or copy a sample."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import unified_diff
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
-from workbench.authoring.case_list import with_new_cases
-from workbench.authoring.document import Document
-from workbench.cli.batch_command import approved, make_runs, show_notices, show_of
 from workbench.cli.parser import options_as
-from workbench.cli.redaction import ask, begin_program, know_suites, printing_to, warn, warn_of_problems, write
-from workbench.cli.report_output import Output
 from workbench.cli.run_options import GRADERS, repeats_of
-from workbench.cli.tools import until_signalled
-from workbench.config.folders import SETTINGS_NAME, bundled, project_file
-from workbench.config.models import ConfigError
-from workbench.config.program import Program
 from workbench.dataclasses import dataclass, json_text
-from workbench.evaluation.approval import Approval, Needs
-from workbench.evaluation.case_drafts import (
-    Draft,
-    DraftOptions,
-    asking_suite,
-    checked,
-    checking_suite,
-    draftable,
-    drafts_in,
-    expected_use,
-    plan_of_asking,
-    plan_of_checking,
-    told,
-    use_text,
-)
-from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.first_suite import (
-    CI_FILES,
-    SCHEMA_NAME,
-    SETTINGS,
-    CiSystem,
-    ci_file,
-    servers_to_ask,
-    with_prefixes,
-)
-from workbench.evaluation.plan import Plan, PlanError, trust_store
-from workbench.evaluation.tool_list import tools_of
-from workbench.grading.grade import RunResult
-from workbench.numerals import counted
-from workbench.show.text import Paint
-from workbench.show.views.server_output import output_lines
-from workbench.show.visible import one_line, visible
-from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
-from workbench.suite.model import GraderName, Suite
-from workbench.suite.problems import did_you_mean
-from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError
-from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
-from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import ToolDefinition
+from workbench.startup import executes
+
+if executes(__name__):
+    import asyncio
+    from difflib import unified_diff
+
+    from workbench.authoring.case_list import with_new_cases
+    from workbench.authoring.document import Document
+    from workbench.cli.batch_command import approved, make_runs, show_notices, show_of
+    from workbench.cli.redaction import ask, begin_program, know_suites, printing_to, warn, warn_of_problems, write
+    from workbench.cli.report_output import Output
+    from workbench.cli.tools import until_signalled
+    from workbench.config.folders import SETTINGS_NAME, bundled, project_file
+    from workbench.config.models import ConfigError
+    from workbench.config.program import Program
+    from workbench.evaluation.approval import Approval, Needs
+    from workbench.evaluation.case_drafts import (
+        Draft,
+        DraftOptions,
+        asking_suite,
+        checked,
+        checking_suite,
+        draftable,
+        drafts_in,
+        expected_use,
+        plan_of_asking,
+        plan_of_checking,
+        told,
+        use_text,
+    )
+    from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
+    from workbench.evaluation.first_suite import (
+        CI_FILES,
+        SCHEMA_NAME,
+        SETTINGS,
+        CiSystem,
+        ci_file,
+        servers_to_ask,
+        with_prefixes,
+    )
+    from workbench.evaluation.plan import Plan, PlanError, trust_store
+    from workbench.evaluation.tool_list import tools_of
+    from workbench.grading.grade import RunResult
+    from workbench.numerals import counted
+    from workbench.show.text import Paint
+    from workbench.show.views.server_output import output_lines
+    from workbench.show.visible import one_line, visible
+    from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
+    from workbench.suite.model import GraderName, Suite
+    from workbench.suite.problems import did_you_mean
+    from workbench.suite.render import Table
+    from workbench.suite.splice import SpliceError
+    from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+    from workbench.tools.pool import ServerPool
+    from workbench.trajectory.events import ToolDefinition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,8 +132,6 @@ def execute(arguments: argparse.Namespace) -> int:
     return start_suite(options_as(StartOptions, arguments))
 
 
-# What `workbench init` does: list the tools of servers and write a first suite for them, or copy a sample.
-
 _USUAL_SAMPLE = "generic_tool"
 
 
@@ -178,11 +181,12 @@ def start_suite(options: StartOptions) -> int:
     except (RefusedError, ClientConfigError, ConfigError, SavingError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    write(_WHAT_FOR, sys.stderr)
+    write(_what_for(), sys.stderr)
     return USAGE
 
 
-_WHAT_FOR = f"""\
+def _what_for() -> str:
+    return f"""\
 nothing was written: say what the suite is for
   workbench init --command "uvx mcp-server-time"  a suite with a case for each tool of this MCP server
   workbench init --example                        a copy of the sample {_USUAL_SAMPLE}.toml
@@ -570,7 +574,7 @@ def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
 
 # What `workbench init --draft --add-to` does: put the cases that a model drafts for a suite's tools at its end.
 
-Choose = Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinition]]
+Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinition]]"
 
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:

@@ -10,13 +10,12 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from types import ModuleType
 
 from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.standard_streams import dispensable, open_closed_streams
-from workbench.startup import InterruptsRaised, collect_rarely, leave_out_pydantic_plugins
+from workbench.startup import InterruptsRaised, collect_rarely, leave_out_pydantic_plugins, options_module
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -126,10 +125,10 @@ def _run_command(name: str, words: list[str]) -> int:
         seconds = [word.removeprefix(f"{name} ") for word in WORDS if word.startswith(f"{name} ")]
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
-    leave_out_pydantic_plugins()  # before the parser: that of some commands imports pydantic
     options = parser_of(name).parse_args(words)
+    leave_out_pydantic_plugins()
     import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
-    module = _module_of(name)
+    module = import_module(_module_of(name))
     with InterruptsRaised():
         code: int = module.execute(options)
     return code
@@ -137,12 +136,12 @@ def _run_command(name: str, words: list[str]) -> int:
 
 def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
     """Give a parser what a command takes, or one with a second word."""
-    _module_of(name).add_arguments(parser)
+    options_module(_module_of(name)).add_arguments(parser)
 
 
-def _module_of(name: str) -> ModuleType:
+def _module_of(name: str) -> str:
     module = "import_file" if name == "import" else re.sub("[ -]", "_", name)  # `import` is a word of Python
-    return import_module(f"workbench.cli.{module}")
+    return f"workbench.cli.{module}"
 
 
 def parser_of(name: str) -> Parser:

@@ -111,3 +111,26 @@ def _param(text: str) -> tuple[str, JsonValue]:
         return name, json.loads(value)
     except (ValueError, RecursionError):
         return name, value
+
+
+def add_list_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of listing models and of checking them."""
+    parser.add_argument(
+        "--tools",
+        action="store_true",
+        help="check too how each endpoint handles tools: send one small request of each kind, which costs tokens",
+    )
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
+    )
+    add_model_options(
+        parser,
+        "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; several with commas "
+        "between them, or by repeating the option",
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let a check ask the endpoints named by suites and their workbench.toml"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"
+    )

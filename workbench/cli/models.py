@@ -1,62 +1,43 @@
-"""`workbench models`: its options. What it does is in `workbench.cli.models`, imported when it is done."""
+"""`workbench models`: finds the models, shows how each is reached, and asks whether they answer."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from workbench.cli.model_options import add_model_options, model_options
-from workbench.cli.redaction import ask, know_suites, shown_search, warn, write, write_json
-from workbench.config.program import Program
+from workbench.cli.model_options import add_list_arguments, model_options
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
-from workbench.evaluation.model_list import (
-    FoundModels,
-    ListedModel,
-    ProbeResult,
-    advice_of,
-    check_models,
-    chosen_models,
-    named_models,
-    untrusted,
-)
-from workbench.providers.built_in import built_in_models
-from workbench.show.spans import Role
-from workbench.show.text import Paint, paint_for
-from workbench.show.visible import one_line
+from workbench.startup import executes
+
+if executes(__name__):
+    import asyncio
+
+    from workbench.cli.redaction import ask, know_suites, shown_search, warn, write, write_json
+    from workbench.config.program import Program
+    from workbench.evaluation.model_list import (
+        FoundModels,
+        ListedModel,
+        ProbeResult,
+        advice_of,
+        check_models,
+        chosen_models,
+        named_models,
+        untrusted,
+    )
+    from workbench.providers.built_in import built_in_models
+    from workbench.show.spans import Role
+    from workbench.show.text import Paint, paint_for
+    from workbench.show.visible import one_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_list_arguments(parser)
     parser.add_argument(
         "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"
-    )
-
-
-def add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of listing and of checking."""
-    parser.add_argument(
-        "--tools",
-        action="store_true",
-        help="check too how each endpoint handles tools: send one small request of each kind, which costs tokens",
-    )
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
-    )
-    add_model_options(
-        parser,
-        "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; several with commas "
-        "between them, or by repeating the option",
-    )
-    parser.add_argument(
-        "--trust", action="store_true", help="let a check ask the endpoints named by suites and their workbench.toml"
-    )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"
     )
 
 
@@ -71,8 +52,6 @@ def execute(arguments: argparse.Namespace) -> int:
     wanted = ModelList(arguments.paths, arguments.model, check, arguments.tools, arguments.trust, arguments.format)
     return list_models(wanted, begin_program(models))
 
-
-# What `workbench models` does: find the models, show how each is reached, and ask whether they answer.
 
 _NOT_USED = {
     "OPENAI_BASE_URL": "write base_url in workbench.toml, or give --base-url",

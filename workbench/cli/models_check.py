@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.models import add_list_arguments
-from workbench.cli.models import execute as execute
+from workbench.cli.model_options import add_list_arguments
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.cli.models import execute as execute
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

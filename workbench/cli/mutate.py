@@ -1,4 +1,4 @@
-"""`workbench mutate`: its options. What it does is in `workbench.cli.mutate`, imported when it is done."""
+"""`workbench mutate`: run cases, run them again with changed tools, and report what nobody noticed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import argparse
 import os
 import sys
 
-from workbench.cli.batch_command import experiment
-from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
-from workbench.cli.report_output import Output
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -17,10 +14,17 @@ from workbench.cli.run_options import (
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.options import RunOptions
-from workbench.grading.status import Status
-from workbench.lab.mutation import Mutation, MutationOptions, json_of_mutation, text_of_mutation
-from workbench.show.text import paint_for
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.cli.batch_command import experiment
+    from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
+    from workbench.cli.report_output import Output
+    from workbench.evaluation.options import RunOptions
+    from workbench.grading.status import Status
+    from workbench.lab.mutation import Mutation, MutationOptions, json_of_mutation, text_of_mutation
+    from workbench.show.text import paint_for
+
 
 KINDS = (
     "no description",
@@ -55,9 +59,6 @@ def execute(arguments: argparse.Namespace) -> int:
     kinds = tuple(kind for kind in MUTANT_KINDS if kind in arguments.kind) or MUTANT_KINDS
     asked = MutationOptions(kinds, tuple(arguments.tool), arguments.all_cases)
     return mutate(options, asked, form=arguments.format, quiet=arguments.quiet, trust=arguments.trust)
-
-
-# What `workbench mutate` does: run cases, run them again with changed tools, and report what nobody noticed.
 
 
 def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:

@@ -1,4 +1,4 @@
-"""`workbench run`: its options. What it does is in `workbench.cli.run`, imported when it is done."""
+"""`workbench run`: run the cases of suites, stream the steps, report, and answer with an exit code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
-from workbench.cli.batch_command import BaselineOptions, Record, allowed, baseline_for, make_allowed, planned, show_of
-from workbench.cli.live import Live, Show, run_live, signals_interrupt
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
-from workbench.cli.redaction import begin_program, redacted, warn
-from workbench.cli.report_output import Output
 from workbench.cli.run_options import (
     add_baseline_options,
     add_by_option,
@@ -37,18 +33,34 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.config.folders import history_option
-from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, doubt_about
-from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
-from workbench.evaluation.options import Begin, RunOptions
-from workbench.evaluation.plan import Plan
-from workbench.history.records import HistoryError
 from workbench.show.forms import endings_of, forms_of
-from workbench.suite.suite_file import SuiteFile
-from workbench.tools.listings import Listings, definition_of
-from workbench.trajectory.events import ToolDefinition
-from workbench.trajectory.recording import RecordingError
+from workbench.startup import executes
+
+if executes(__name__):
+    from workbench.cli.batch_command import (
+        BaselineOptions,
+        Record,
+        allowed,
+        baseline_for,
+        make_allowed,
+        planned,
+        show_of,
+    )
+    from workbench.cli.live import Live, Show, run_live, signals_interrupt
+    from workbench.cli.redaction import begin_program, redacted, warn
+    from workbench.cli.report_output import Output
+    from workbench.config.folders import history_option
+    from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, doubt_about
+    from workbench.evaluation.approval import Approval
+    from workbench.evaluation.options import Begin, RunOptions
+    from workbench.evaluation.plan import Plan
+    from workbench.history.records import HistoryError
+    from workbench.suite.suite_file import SuiteFile
+    from workbench.tools.listings import Listings, definition_of
+    from workbench.trajectory.events import ToolDefinition
+    from workbench.trajectory.recording import RecordingError
+
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
@@ -190,8 +202,6 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
     options = run_options(arguments, compares=False)
     return open_at_breakpoints(options, arguments.breakpoints, app_options(arguments)) if options else USAGE
 
-
-# What `workbench run` does: run the cases of suites, stream the steps, report, and answer with an exit code.
 
 MANY_RUNS = 2_000
 """Reading this many stored runs takes a second."""

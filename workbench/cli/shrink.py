@@ -1,44 +1,48 @@
-"""`workbench shrink`: its options. What it does is in `workbench.cli.shrink`, imported when it is done."""
+"""`workbench shrink`: run a failing case again and again with less in it."""
 
 from __future__ import annotations
 
 import argparse
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from difflib import unified_diff
 from pathlib import Path
 from shlex import quote
 
-from workbench.analysis.estimate import estimate
-from workbench.cli.batch_command import Experiment, experiment
 from workbench.cli.model_options import add_models_option
-from workbench.cli.named_run import NamedRun, named_run
 from workbench.cli.parser import add_history_options, add_named_run, natural
-from workbench.cli.redaction import begin_program, redacted, warn, write
-from workbench.cli.report_output import Output
-from workbench.config.models import ConfigError
-from workbench.config.secrets import Secrets
-from workbench.engine.plan import plan_runs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import Plan
-from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import summary_of
-from workbench.grading.status import Status
-from workbench.history.records import HistoryError
-from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
-from workbench.numerals import counted, figure
-from workbench.providers.built_in import is_built_in
-from workbench.show.report_files import why_not_writable, write_report
-from workbench.show.views.values import estimate_text
-from workbench.show.visible import one_line, visible
-from workbench.suite.model import Case
-from workbench.suite.render import suite_text
-from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.suite.variants import Variants, model_of, variant_name_of
-from workbench.trajectory.recording import RecordingError
+from workbench.startup import executes
+
+if executes(__name__):
+    import tomllib
+    from difflib import unified_diff
+
+    from workbench.analysis.estimate import estimate
+    from workbench.cli.batch_command import Experiment, experiment
+    from workbench.cli.named_run import NamedRun, named_run
+    from workbench.cli.redaction import begin_program, redacted, warn, write
+    from workbench.cli.report_output import Output
+    from workbench.config.models import ConfigError
+    from workbench.config.secrets import Secrets
+    from workbench.engine.plan import plan_runs
+    from workbench.evaluation.options import RunOptions
+    from workbench.evaluation.plan import Plan
+    from workbench.grading.grade import RunResult
+    from workbench.grading.run_summary import summary_of
+    from workbench.grading.status import Status
+    from workbench.history.records import HistoryError
+    from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
+    from workbench.numerals import counted, figure
+    from workbench.providers.built_in import is_built_in
+    from workbench.show.report_files import why_not_writable, write_report
+    from workbench.show.views.values import estimate_text
+    from workbench.show.visible import one_line, visible
+    from workbench.suite.model import Case
+    from workbench.suite.render import suite_text
+    from workbench.suite.suite_file import SuiteFile, parse_suite
+    from workbench.suite.variants import Variants, model_of, variant_name_of
+    from workbench.trajectory.recording import RecordingError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,8 +94,6 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     return shrink_run(arguments)
 
-
-# What `workbench shrink` does: runs a failing case again and again with less in it.
 
 OFTEN_ENOUGH = 0.8
 """What share of the first runs has to fail in one way: otherwise attempts would say little."""

@@ -1,10 +1,8 @@
-"""`workbench tools`: its options. What it does is in `workbench.cli.tools` and `workbench.cli.tools`, imported
-when it is done."""
+"""`workbench tools`: start the servers of suites, list their tools, lint them, or call one by hand."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import signal
@@ -13,41 +11,47 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from workbench.checks.schemas import BrokenSchemaError, argument_problems
-from workbench.cli.batch_command import approved
 from workbench.cli.parser import add_report_option, options_as
-from workbench.cli.redaction import (
-    begin_program,
-    json_report,
-    know_suites,
-    printing_to,
-    redacted,
-    shown_search,
-    warn,
-    warn_of_problems,
-    write,
-    write_json,
-    write_json_text,
-    write_redacted,
-)
-from workbench.cli.report_output import Output, annotate, report_width
-from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.server_calls import CALL_ID, execute_by_hand
-from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.plan import NoSuitesError, load_suites
-from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
 from workbench.show.forms import forms_of, pieces_of
-from workbench.show.text import Paint, paint_for
-from workbench.show.views.server_output import output_lines
-from workbench.show.views.tools import SuiteTools, finding_lines, tool_lines, tools_json
-from workbench.show.views.values import progress_text
-from workbench.show.visible import visible
-from workbench.suite.suite_file import SuiteFile
-from workbench.tools.answer import OnProgress, ServerError, ToolsError
-from workbench.tools.pool import ServerPool
-from workbench.trajectory.events import ExecutionProgress, JsonValue, ServerOutput, ToolDefinition
+from workbench.startup import executes
+
+if executes(__name__):
+    import asyncio
+
+    from workbench.checks.schemas import BrokenSchemaError, argument_problems
+    from workbench.cli.batch_command import approved
+    from workbench.cli.redaction import (
+        begin_program,
+        json_report,
+        know_suites,
+        printing_to,
+        redacted,
+        shown_search,
+        warn,
+        warn_of_problems,
+        write,
+        write_json,
+        write_json_text,
+        write_redacted,
+    )
+    from workbench.cli.report_output import Output, annotate, report_width
+    from workbench.config.program import Program
+    from workbench.engine.server_calls import CALL_ID, execute_by_hand
+    from workbench.evaluation.approval import Approval, Needs
+    from workbench.evaluation.plan import NoSuitesError, load_suites
+    from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
+    from workbench.show.text import Paint, paint_for
+    from workbench.show.views.server_output import output_lines
+    from workbench.show.views.tools import SuiteTools, finding_lines, tool_lines, tools_json
+    from workbench.show.views.values import progress_text
+    from workbench.show.visible import visible
+    from workbench.suite.suite_file import SuiteFile
+    from workbench.tools.answer import OnProgress, ServerError, ToolsError
+    from workbench.tools.pool import ServerPool
+    from workbench.trajectory.events import ExecutionProgress, JsonValue, ServerOutput, ToolDefinition
+
 
 if TYPE_CHECKING:
     from workbench.show.views.findings import StaticFinding
@@ -195,9 +199,6 @@ def _told(tool: str, program: Program, clock: Callable[[], float] = time.monoton
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
 
     return tell
-
-
-# What `workbench tools` does: start the servers of suites, list their tools, lint them, or call one by hand.
 
 
 class RefusedError(Exception):
