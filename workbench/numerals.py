@@ -123,13 +123,25 @@ def _signed(number: float, digits: int, full: float) -> str:
     return f"{float(decimals(number, digits, full=full)) + 0.0:+.{digits}f}"
 
 
-def reached_text(reached: float, demanded: float) -> str:
-    """Return a value that was compared with a threshold, with two decimals, or as many as tell them apart."""
-    for digits in range(2, 10):
-        text = decimals(reached, digits)
+def reached_text(reached: float, demanded: float, *, is_rate: bool = False) -> str:
+    """Return a value that was compared with a threshold as a score, or as a rate, with as many decimals as tell them
+    apart: `0.67`, `66.7%`."""
+    if is_rate:
+        return f"{_apart(100 * reached, 100 * demanded, 1, 100)}%"
+    return _apart(reached, demanded, 2, 1)
+
+
+def _apart(reached: float, demanded: float, digits: int, full: float) -> str:
+    for more in range(digits, 10):
+        text = decimals(reached, more, full=full)
         if (float(text) < demanded, float(text) > demanded) == (reached < demanded, reached > demanded):
             return text
-    return decimals(reached)
+    return decimals(reached, digits, full=full)
+
+
+def demanded_text(threshold: float, *, is_rate: bool = False) -> str:
+    """Return a threshold as the user wrote it, that of a rate in percent: `0.85`, `85%`."""
+    return f"{setting_text(100 * threshold)}%" if is_rate else setting_text(threshold)
 
 
 def p_text(p: float, level: float) -> str:

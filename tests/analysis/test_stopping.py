@@ -193,7 +193,7 @@ def test_a_gate_that_stays_open_has_a_rate_with_its_interval() -> None:
     assert found.rate == pytest.approx(0.96)
     assert found.interval == pytest.approx((0.818, 0.993), abs=5e-4)
     said = watched_text(found)
-    assert said.startswith("not decided against 0.85 after 20 cases, 100 runs: 96.0% (95%: 81.8% to 99.3%); ")
+    assert said.startswith("not decided against 85% after 20 cases, 100 runs: 96.0% (95%: 81.8% to 99.3%); ")
 
 
 def test_a_cluster_is_one_unit_that_counts_by_its_cases() -> None:

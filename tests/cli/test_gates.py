@@ -36,7 +36,7 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
         lines = missed.stdout.splitlines()
         assert "gate of Weather with right: mean score 1.00, 0.6 required: met" in lines
         assert "gate of Weather with lazy: mean score 0.50, 0.6 required: missed" in lines
-        assert "All of Weather with lazy: score, 2 runs: mean 0.5" in lines
+        assert "All of Weather with lazy: score, 2 runs: mean 0.50" in lines
         assert program.run(*BOTH, "--min-score", "0.6").returncode == 1
         assert program.run(*BOTH, "--min-score", "0.5").returncode == 0
         again = program.run("grade", "runs", "--format", "json")

@@ -88,7 +88,7 @@ def test_aggregates_are_told_and_their_gates_decide(program: Program) -> None:
     program.write("weather.toml", suite.replace("LIMIT", "0.4"))
     done = program.run("run", "weather.toml")
     assert done.returncode == 0, done.stdout
-    assert "Strict of Weather: trajectory, 2 runs: mean 0.5\n  mean 0.50, above 0.4 required: met\n" in done.stdout
+    assert "Strict of Weather: trajectory, 2 runs: mean 0.50\n  mean 0.50, above 0.4 required: met\n" in done.stdout
     program.write("weather.toml", suite.replace("LIMIT", "0.5"))
     done = program.run("run", "weather.toml", "--format", "json")
     assert done.returncode == 1

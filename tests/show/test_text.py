@@ -171,7 +171,7 @@ def test_infrastructure_errors_and_skip_reasons_are_said_in_words() -> None:
 def test_gates_say_what_was_demanded_and_reached() -> None:
     lines = lines_of([failed()], gate=Gate(min_score=0.85, min_pass_rate=0.5))
     assert "gate of Weather: mean score 0.25, 0.85 required: missed" in lines
-    assert "gate of Weather: pass rate 0.00 of 1 graded run, 0.5 required: missed" in lines
+    assert "gate of Weather: pass rate 0.0% of 1 graded run, 50% required: missed" in lines
 
 
 def test_several_models_have_totals_of_their_own() -> None:
@@ -269,7 +269,7 @@ def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_dema
         result(Status.FAILED, 1.0, case="c"),
     ]
     lines = lines_of(runs, gate=Gate(min_pass_rate=0.667))
-    assert "gate of Weather: pass rate 0.6667 of 3 graded runs, 0.667 required: missed" in lines
+    assert "gate of Weather: pass rate 66.67% of 3 graded runs, 66.7% required: missed" in lines
 
 
 def test_a_rate_that_counts_warned_runs_says_so() -> None:

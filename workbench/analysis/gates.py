@@ -393,5 +393,5 @@ class GateFold:
             for measure in GATE_MEASURES.values():
                 if (minimum := measure.demanded(gate)) is not None:
                     reached = measure.reached(own.scores, own.good, own.graded)
-                    zeros = 0 if measure.rests_on_runs else own.zeros
+                    zeros = 0 if measure.is_rate else own.zeros
                     yield GateResult(self._suite, measure.name, minimum, reached, model, zeros, own.graded)

@@ -124,14 +124,14 @@ GateMeasureName = Literal["mean score", "pass rate"]
 @dataclass(frozen=True)
 class GateMeasure:
     """What a suite's gate can demand of the runs of a model. `option` is what demands it on the command line; a
-    pass rate rests on the number of graded runs, which reports then say."""
+    rate is shown in percent, with the number of graded runs that it is a share of."""
 
     name: GateMeasureName
     option: str
     demanded: Callable[[Gate], float | None]
     reached: Callable[[Sequence[float], int, int], float | None]
     """From the scores that count, the number of good runs and that of graded ones."""
-    rests_on_runs: bool = False
+    is_rate: bool = False
 
 
 GATE_MEASURES: Final = {
@@ -148,7 +148,7 @@ GATE_MEASURES: Final = {
             "--gate",
             lambda gate: gate.min_pass_rate,
             lambda scores, good, graded: good / graded if graded else None,
-            rests_on_runs=True,
+            is_rate=True,
         ),
     )
 }

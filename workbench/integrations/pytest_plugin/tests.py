@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple
 import pytest
 
 import workbench
+from workbench.analysis.measures import GATE_MEASURES
 from workbench.api.suites import holds_packages
 from workbench.dataclasses import dataclass
 from workbench.integrations.pytest_plugin.fixtures import Settings
-from workbench.numerals import reached_text, setting_text
+from workbench.numerals import demanded_text, reached_text, setting_text
 
 # The suite tests of a session as one evaluation, and the verdict on each test. With pytest-xdist the evaluation is
 # in the controller, which all workers ask: one writer of history and reports, one start of each server, one limit
@@ -242,7 +243,8 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
     lines, met = [], True
     for gate in report.gates:
         if gate.suite == str(suite):
-            lines.append(_line(gate.model, gate.measure, gate.reached, gate.minimum, met=gate.met))
+            is_rate = GATE_MEASURES[gate.measure].is_rate
+            lines.append(_line(gate.model, gate.measure, gate.reached, gate.minimum, met=gate.met, is_rate=is_rate))
             met = met and gate.met
     for aggregate in report.aggregates:
         for each in aggregate.gates if aggregate.suite == str(suite) else ():
@@ -254,11 +256,19 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
 
 
 def _line(
-    model: str | None, measure: str, reached: float | None, wanted: float, *, met: bool, demand: str = "at least"
+    model: str | None,
+    measure: str,
+    reached: float | None,
+    wanted: float,
+    *,
+    met: bool,
+    demand: str = "at least",
+    is_rate: bool = False,
 ) -> str:
-    value = "nothing graded" if reached is None else reached_text(reached, wanted)
+    value = "nothing graded" if reached is None else reached_text(reached, wanted, is_rate=is_rate)
     whose = f" of {model}" if model else ""
-    return f"{'met' if met else 'missed'}: {measure}{whose} is {value}, demanded is {demand} {setting_text(wanted)}"
+    verdict = "met" if met else "missed"
+    return f"{verdict}: {measure}{whose} is {value}, demanded is {demand} {demanded_text(wanted, is_rate=is_rate)}"
 
 
 class Desk:

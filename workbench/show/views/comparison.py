@@ -13,7 +13,7 @@ from workbench.analysis.batch_diff import CaseSide
 from workbench.analysis.comparison import Cell, ModelTotals
 from workbench.analysis.failures import BASELINE
 from workbench.analysis.gates import GateResult
-from workbench.analysis.measures import AGAINST_SCORE
+from workbench.analysis.measures import AGAINST_SCORE, GATE_MEASURES
 from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points
 from workbench.analysis.totals import Latency
 from workbench.dataclasses import dataclass
@@ -22,6 +22,7 @@ from workbench.numerals import (
     NOTHING,
     cost_text,
     counted,
+    demanded_text,
     duration_text,
     mean_text,
     pace_text,
@@ -408,13 +409,15 @@ def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Ite
         whose = f" of {shortened(one_line(suite_names.get(suite or '', '')), _SUITE_MAX)}" if several else ""
         found = (gates.get((suite, measure)) for gates in of_models)
         yield (
-            f"gate{whose}: {measure} {demand.minimum:.12g}",
+            f"gate{whose}: {measure} {demanded_text(demand.minimum, is_rate=GATE_MEASURES[measure].is_rate)}",
             [NOTHING if each is None else _met(each) for each in found],
         )
 
 
 def _met(gate: GateResult) -> str:
-    reached = NOTHING if gate.reached is None else reached_text(gate.reached, gate.minimum)
+    reached = NOTHING
+    if gate.reached is not None:
+        reached = reached_text(gate.reached, gate.minimum, is_rate=GATE_MEASURES[gate.measure].is_rate)
     return f"{reached} {'met' if gate.met else 'missed'}"
 
 

@@ -11,7 +11,9 @@ from workbench.numerals import (
     NOTHING,
     cost_text,
     counted,
+    demanded_text,
     figure,
+    mean_text,
     rate_text,
     rates_text,
     reached_text,
@@ -32,13 +34,14 @@ def gate_lines(
         measure = GATE_MEASURES[gate.measure]
         demanded = measure.option if gate.suite is None else f"gate of {suite_names.get(gate.suite, gate.suite)}"
         subject = one_line(demanded + (_whose(gate.model) if with_model else ""))
-        reached = (
-            "unknown, because nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
-        )
-        rests = f" of {counted(gate.graded, 'graded run')}" if measure.rests_on_runs and gate.graded else ""
+        reached = "unknown, because nothing was graded"
+        if gate.reached is not None:
+            reached = reached_text(gate.reached, gate.minimum, is_rate=measure.is_rate)
+        rests = f" of {counted(gate.graded, 'graded run')}" if measure.is_rate and gate.graded else ""
+        demand = demanded_text(gate.minimum, is_rate=measure.is_rate)
         zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
         verdict = paint("met", "passed") if gate.met else paint("missed", "failed")
-        yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {setting_text(gate.minimum)} required: {verdict}"
+        yield f"{subject}: {gate.measure} {reached}{rests}{zeros}, {demand} required: {verdict}"
         if gate.watched is not None:
             yield f"  {watched_text(gate.watched)}"
 
@@ -47,11 +50,12 @@ def watched_text(gate: GateWatched) -> str:
     """Returns what is known of a pass rate in a batch that may stop early."""
     clusters = f" in {counted(gate.clusters, 'cluster')}" if gate.clusters is not None else ""
     runs = f", {counted(gate.runs, 'run')}" if gate.runs != gate.cases else ""
+    worse = demanded_text(gate.worse, is_rate=True)
     if gate.verdict is None:
-        after = f"not decided against {setting_text(gate.worse)} after {counted(gate.cases, 'case')}{clusters}{runs}"
+        after = f"not decided against {worse} after {counted(gate.cases, 'case')}{clusters}{runs}"
         return f"{after}: {_rate_text(gate)}; the rate itself counts, without a bound on errors"
     of = f"{gate.cases:,} of {counted(gate.of_cases, 'case')}{clusters}{runs}"
-    why = "at least the gate" if gate.verdict == "reached" else f"no better than {setting_text(gate.worse)}"
+    why = "at least the gate" if gate.verdict == "reached" else f"no better than {worse}"
     biased = "; the rate of runs that were stopped is biased" if gate.saved else ""
     return f"decided after {of}: {why} (errors of 5% either way); {counted(gate.saved, 'run')} saved{biased}"
 
@@ -95,4 +99,8 @@ def _zeros_text(runs: int) -> str:
 
 
 def _number(value: float | None, unit: Unit) -> str:
-    return cost_text(value) if unit == "usd" and value is not None else NOTHING if value is None else figure(value)
+    if value is None:
+        return NOTHING
+    if unit == "usd":
+        return cost_text(value)
+    return mean_text(value) if unit == "share" else figure(value)
