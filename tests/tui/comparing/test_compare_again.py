@@ -91,7 +91,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         assert "  3 ✓  3 stopped  " in app.screen
         assert "#1  ■   #2  ■   #1 before  ✓ 1.00" in app.screen
         await app.press("down", "up")
-        assert "✓ passed  1.00" in app.screen
+        assert "✓ passed 1.00" in app.screen
         told: list[ModelTotals] = []
         compared = Compared(app.app, Begin(RunOptions(suites=(".",)), opens="compare"))
         compared.tell(lambda found, _: told.extend(found.totals))

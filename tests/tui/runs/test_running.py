@@ -27,7 +27,7 @@ async def test_running_a_case_shows_it_and_then_its_grade(tmp_path: Path) -> Non
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         app.session.end_batch()
         await app.settle()
-        assert "✗ failed  0.00" in app.screen
+        assert "✗ failed 0.00" in app.screen
         assert "✗ expected 5..40" in app.screen
         assert "set_tv  expected, never called" in app.screen
         assert "✗ Movie night     0.00" in app.screen

@@ -113,7 +113,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
     with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
         terminal.wait_for("✗ Kitchen")  # its last run, before it was corrected
         terminal.send("r3")
-        terminal.wait_for("✓ passed  1.00")
+        terminal.wait_for("✓ passed 1.00")
         quit_from(terminal)
 
 
@@ -191,7 +191,7 @@ def test_a_broken_file_is_mended_where_it_stands_and_runs(tmp_path: Path) -> Non
         terminal.send(CTRL_S)
         terminal.wait_for("Saved in lights.toml")
         terminal.send(f"1{DOWN}r3")
-        terminal.wait_for("✓ passed  1.00")
+        terminal.wait_for("✓ passed 1.00")
         quit_from(terminal)
     assert (folder / "lights.toml").read_text() == whole
 

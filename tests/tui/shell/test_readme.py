@@ -30,7 +30,7 @@ def test_the_start_command_opens_the_samples_and_its_key_runs_one_that_passes(tm
         Block("sh", START.text.removeprefix(INSTALLS)),
         Block("screen", "▾ sample_suites\n· Exact id"),
         Block("keys", "r"),
-        Block("screen", "✓ passed  1.00  critics"),
+        Block("screen", "✓ passed 1.00  critics"),
         Block("keys", "R"),
         Block("screen", "✓ Exact id"),
         Block("keys", "q"),

@@ -37,7 +37,7 @@ def test_from_the_start_to_a_graded_run_and_out_again(tmp_path: Path) -> None:
     with Terminal([str(samples / "weather.toml")], tmp_path, columns=80, rows=24) as terminal:
         terminal.wait_for("ordered")
         terminal.send("r")
-        terminal.wait_for("✓ passed  1.00")
+        terminal.wait_for("✓ passed 1.00")
         assert "offline (baseline)" in terminal.screen
         terminal.send("q")
         assert terminal.end() == 0
