@@ -148,7 +148,7 @@ def test_a_page_of_two_batches_has_the_runs_of_both(program: Program) -> None:
     assert done.returncode == 0, done.stderr
     page = Page((program.folder / "d.html").read_text(encoding="utf-8"))
     assert "0 broke · 1 fixed · 0 moved · 1 as before#1 (" in page.said
-    assert "What changedfixed: 1Wrong offline " in page.said
+    assert "What changedwhatcasehowfixedWeather › Wrong" in page.said
     assert "#run=4&beside=2" in [attributes.get("href") for attributes, _ in page.of("a")]
     assert page.head["models"] == ["offline (#1)", "offline"]
     cells = [[cell["status"] for cell in case["cells"]] for case in page.records("cases")]

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from workbench.grading.status import Status
 from workbench.numerals import counted
+from workbench.show.doc import Block, Heading, Items, Matrix, Paragraph, Section, Table
+from workbench.show.spans import Line
 from workbench.show.visible import visible
 
 MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
@@ -118,6 +120,52 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[Node]], class_: str | N
 def _row(cells: Iterable[Node]) -> Element:
     first, *others = cells
     return el("tr", el("th", first, scope="row"), (el("td", cell) for cell in others))
+
+
+def spans(line: Line) -> Iterator[Node]:
+    """Yield a line with its roles. The blanks that align its parts in a terminal have no effect."""
+    for text, role in line:
+        yield text if role == "text" else el("span", text, class_=f"role {role}")
+
+
+def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row: None) -> Iterator[Element]:
+    """Yield the blocks of a view. `link` returns the address that the case of a row leads to."""
+    for block in view:
+        match block:
+            case Heading(line, level):
+                yield el(f"h{level + 1}", spans(line))
+            case Paragraph(line):
+                yield el("p", spans(line))
+            case Items(lines, noun, most):
+                rest = [spans(line) for line in lines[most:]]
+                yield items(spans(line) for line in lines[:most])
+                if rest:
+                    yield el("details", el("summary", counted(len(rest), noun)), items(rest))
+            case Section(title, inside):
+                yield el("div", el("h3", spans(title)), blocks(inside, link))
+            case Table():
+                yield scrolled("Table", _table(block, link))
+            case Matrix():
+                heads = (block.first.name, *block.heads)
+                columns = range(len(block.heads))
+                rows = [
+                    [spans(block.first.cell(row).spans), *(spans(block.cell(row, at).spans) for at in columns)]
+                    for row in block.rows
+                ]
+                yield scrolled(f"Table of {block.first.name}", table(heads, rows, "totals"))
+
+
+def _table(shown: Table[Any], link: Callable[[Any], str | None]) -> Element:
+    columns = [column for column in shown.columns if not column.passing]
+    rows = []
+    for row in shown.rows:
+        cells: list[Node] = [[*spans(column.cell(row).spans)] for column in columns]
+        address = link(row)
+        for at, column in enumerate(columns):
+            if column.name == "case" and address is not None:
+                cells[at] = el("a", cells[at], href=address)
+        rows.append(cells)
+    return table([column.name for column in columns], rows)
 
 
 def scrolled(label: str, *children: Node) -> Element:

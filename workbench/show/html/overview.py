@@ -4,21 +4,24 @@ causes of failures and the models. It needs no script; its links choose cases fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
+from workbench.analysis.batch_diff import CaseChange
 from workbench.analysis.failures import CauseNumbers
 from workbench.analysis.side_by_side import Comparison
 from workbench.grading.status import GOOD_WORDS, Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, pace_text, rate_text
+from workbench.show.doc import Paragraph, line_of
+from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
-from workbench.show.html.elements import Element, Node, el, items, scrolled, section, sign, table
-from workbench.show.spans import plain
+from workbench.show.html.elements import Element, Node, blocks, el, scrolled, section, sign, table
 from workbench.show.text import Paint
 from workbench.show.views.agreement import agreement_lines
-from workbench.show.views.baseline import AgainstBaseline, baseline_notes, confirmation_lines
-from workbench.show.views.batch_diff import TONES, counts_line
-from workbench.show.views.comparison import errors_of, rule_line, totals_rows
+from workbench.show.views.baseline import baseline_notes, baseline_view
+from workbench.show.views.batch_diff import changes_blocks
+from workbench.show.views.comparison import error_items, errors_of, tests_view, totals_matrix
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grade_moves import moves_text
@@ -34,7 +37,7 @@ from workbench.suite.files import from_here
 PageKind = Literal["runs", "comparison", "changes"]
 
 _PLAIN = Paint(False)
-_SUITES_MAX, _ERRORS_MAX, _CHANGES_MAX = 6, 12, 12
+_SUITES_MAX = 6
 
 
 class Verdict(NamedTuple):
@@ -216,48 +219,30 @@ def _since_baseline(shown: Overview) -> Element | None:
     against = shown.report.against
     if against is None:
         return None
-    is_only = shown.kind == "changes"
-    told = [line for _, line in confirmation_lines(against)]
-    notes = (el("p", note, class_="quiet") for note in (*told, *against.suite_changes, *baseline_notes(against)))
-    verdict = None if is_only else _baseline_verdict(against)
-    title = "What changed" if is_only else "Since the baseline"
-    return section("baseline", title, el("div", verdict, _changes(shown, against), notes, class_="card"))
 
+    def link(change: CaseChange) -> str | None:
+        key = from_here(str(against.suites[change.suite].file)), change.case_id, change.model
+        return shown.links.get(key) if change.after is not None else None
 
-def _baseline_verdict(against: AgainstBaseline) -> Iterator[Element]:
-    status = Status.WARNED if against.is_empty else passed_if(not against.regressed)
-    yield el("p", el("strong", f"{status.sign} {against.verdict}"), class_=status.role)
-    yield el("p", plain(counts_line(against.diff)))
-
-
-def _changes(shown: Overview, against: AgainstBaseline) -> Iterator[Element]:
-    for kind in dict.fromkeys(change.kind for change in against.diff.changes):
-        changes = against.diff.of(kind)
-        lines: list[Node] = []
-        for change in changes:
-            key = from_here(str(against.suites[change.suite].file)), change.case_id, change.model
-            link = shown.links.get(key) if change.after is not None else None
-            title = el("a", change.case_name, href=link) if link is not None else change.case_name
-            lines.append([title, " ", el("span", change.model, class_="quiet"), f" {change.sentence}"])
-        more = len(lines) - _CHANGES_MAX
-        rest = el("details", el("summary", f"{more:,} more"), items(lines[_CHANGES_MAX:])) if more > 0 else None
-        heading = el("h3", f"{kind}: {len(changes):,}", class_=TONES[kind])
-        yield el("div", heading, items(lines[:_CHANGES_MAX]), rest)
+    if shown.kind == "changes":
+        title = "What changed"
+        view = [
+            *changes_blocks(against.diff.changes, against.suites, with_model=len(against.diff.models) > 1),
+            *(Paragraph(line_of(note, "muted")) for note in baseline_notes(against)),
+        ]
+    else:
+        title = "Since the baseline"
+        view = [*baseline_view(against, as_document=True, most=LINES_MAX)]
+    return section("baseline", title, el("div", blocks(view, link), class_="card"))
 
 
 def _errors(shown: Overview) -> Element | None:
     """Return why runs ended in an error, equal reasons together."""
-    found = sorted(errors_of(shown.comparison).items(), key=lambda each: -each[1])
+    found = errors_of(shown.comparison)
     if not found:
         return None
-    lines: list[Node] = []
-    for (model, why), runs in found[:_ERRORS_MAX]:
-        whose = el("span", f"{model}, {counted(runs, 'run')}: ", class_="quiet")
-        lines.append([el("strong", f"{Status.ERROR.sign} "), whose, why])
-    if len(found) > _ERRORS_MAX:
-        lines.append(f"and {counted(len(found) - _ERRORS_MAX, 'other error')}")
-    lines.append(el("a", "show their cases", href=f"#{urlencode({'status': Status.ERROR.value})}"))
-    return section("errors", "Errors", items(lines, "card demands"))
+    link = el("a", "show their cases", href=f"#{urlencode({'status': Status.ERROR.value})}")
+    return section("errors", "Errors", el("div", blocks([error_items(found)]), el("p", link), class_="card demands"))
 
 
 def _causes(shown: Overview) -> Element | None:
@@ -289,12 +274,8 @@ def _cause(group: CauseNumbers) -> Element:
 
 def _models(shown: Overview) -> Element:
     comparison = shown.comparison
-    same = comparison.on_same_cases if shown.kind != "changes" else None
-    rows = totals_rows(comparison.totals, comparison.suite_names, len(comparison.rows), same)
-    totals = table(("totals", *comparison.models), ([name, *values] for name, values in rows), "totals")
-    pairs = comparison.pairs if shown.kind != "changes" else ()
-    tests = [sentence for pair in pairs for sentence in pair.found.sentences(pair.first, pair.second)]
-    if rule := rule_line(comparison.repeat_rules):
-        tests.insert(0, rule)
+    if shown.kind == "changes":
+        comparison = replace(comparison, pairs=())  # each model is tested against itself, above
     title = "Models" if len(comparison.models) > 1 else "Model"
-    return section("models", title, scrolled("Totals of each model", totals), items(tests, "tests") if tests else None)
+    tests = el("div", blocks(tests_view(comparison)), class_="tests")
+    return section("models", title, blocks([totals_matrix(comparison)]), tests)

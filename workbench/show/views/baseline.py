@@ -27,7 +27,7 @@ Confirm = Literal["reruns", "repeats", "none"]
 """How it is made sure that a case broke: it is made again, its repeats decide, or it is not."""
 
 _MAX_DOCUMENT_CHANGES = 100
-"""So many changes are listed in Markdown."""
+"""Changes that are listed in Markdown, which a comment has to hold."""
 
 BATCH_NAMES = "the baseline", "this batch"
 """The names of the two batches in sentences."""
@@ -131,16 +131,18 @@ class AgainstBaseline:
             yield counted(self.confirmed.reruns, "extra run")
 
 
-def baseline_view(against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False) -> Iterator[Block]:
-    """Yield the changes and the verdict: last for a terminal, which shows the end, and first in a document, which lists
-    fewer changes. With `only_worse`, single cases are shown only if they broke, are gone or in error."""
+def baseline_view(
+    against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False, most: int | None = None
+) -> Iterator[Block]:
+    """Yield the changes, `most` of them, and the verdict: last for a terminal, which shows the end, and first in a
+    document, which lists fewer. With `only_worse`, single cases are shown only if they broke, are gone or in error."""
     if as_document:
         yield Heading(verdict_line(against), level=2)
     again = f", as regraded on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
     title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}{again}"
     diff = against.diff
     changes = [change for change in diff.changes if not only_worse or change.kind in _WORSE]
-    most = _MAX_DOCUMENT_CHANGES if as_document else LINES_MAX
+    most = most or (_MAX_DOCUMENT_CHANGES if as_document else LINES_MAX)
     blocks: list[Block] = [Paragraph(counts_line(diff))]
     blocks += (Paragraph(line_of(note)) for note in baseline_notes(against))
     blocks += changes_blocks(changes, against.suites, with_model=len(diff.models) > 1, most=most)

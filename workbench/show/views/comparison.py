@@ -93,18 +93,20 @@ Titles = Mapping[tuple[str, str], Title]
 
 def summary_view(comparison: Comparison, *, interrupted: bool = False, titles: Titles | None = None) -> Iterator[Block]:
     """Yield a comparison without its cells: totals, errors, and the tests between models."""
-    yield _totals(comparison)
+    yield totals_matrix(comparison)
     if interrupted:
         runs = (run for row in comparison.rows for cell in row.cells if cell is not None for run in cell.runs)
         stopped = counted(sum(run.status == Status.STOPPED for run in runs), "run")
         yield Paragraph(line_of(f"interrupted: {stopped} stopped", "strong"))
+    if errors := errors_of(comparison):
+        yield Section(line_of("errors, which are in no rate, mean or latency"), [error_items(errors)])
+    yield from tests_view(comparison, titles)
+
+
+def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator[Block]:
+    """Yield the tests between models, and what there is to know of them."""
     if rule := rule_line(comparison.repeat_rules):
         yield Paragraph(line_of(rule, "muted"))
-    if errors := errors_of(comparison):
-        yield Section(
-            line_of("errors, which are in no rate, mean or latency"),
-            [Items([_error_line(*key, runs) for key, runs in errors.items()], "other error")],
-        )
     titles = titles if titles is not None or not comparison.pairs else _titles(comparison)
     yield from (_pair(pair, titles or {}) for pair in comparison.pairs)
     if BASELINE in comparison.models:
@@ -231,6 +233,11 @@ def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
     return {key: counts[key] for key in sorted(counts, key=lambda key: order[key[0]])}
 
 
+def error_items(errors: Mapping[tuple[str, str], int]) -> Items:
+    """Return errors as a list, `errors` as from `errors_of`."""
+    return Items([_error_line(*key, runs) for key, runs in errors.items()], "other error")
+
+
 def _error_line(model: str, why: str, runs: int) -> Line:
     sign = Span(f"{Status.ERROR.sign} ", Status.ERROR.role)
     return sign, Span(f"{one_line(model)}, {counted(runs, 'run')}: {shortened(one_line(why), _REASON_MAX)}")
@@ -269,7 +276,7 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
 # Totals
 
 
-def _totals(comparison: Comparison) -> Matrix[tuple[str, list[str]]]:
+def totals_matrix(comparison: Comparison) -> Matrix[tuple[str, list[str]]]:
     suite_names, cases = comparison.suite_names, len(comparison.rows)
     rows = list(totals_rows(comparison.totals, suite_names, cases, comparison.on_same_cases))
     first = Column[tuple[str, list[str]]]("totals", lambda row: words(row[0]), least=max(len(name) for name, _ in rows))
