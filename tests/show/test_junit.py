@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -221,3 +223,10 @@ def test_the_steps_are_left_out_of_a_report_that_gitlab_would_not_take(monkeypat
     root = written(*(hostile_run("x", case=f"case-{number}") for number in range(3)))
     steps = [case.findtext("system-out") for case in root.iter("testcase")]
     assert [text == "the steps are left out: the report would be too large" for text in steps] == [False, True, True]
+
+
+def test_the_writer_loads_few_modules() -> None:
+    count = "print(sum(name.startswith('workbench') for name in sys.modules))"
+    code = f"import sys, workbench.show.junit; {count}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 30

@@ -25,10 +25,10 @@ from workbench.show.views.comparison import error_items, errors_of, tests_view, 
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import aggregate_lines, gate_lines
 from workbench.show.views.grade_moves import moves_text
-from workbench.show.views.grades import checked_text, judging_text, unchecked_lines
+from workbench.show.views.grades import judging_text
 from workbench.show.views.runs_report import RunsReport
 from workbench.show.views.timing import timing_line
-from workbench.show.views.totals import endpoint_text, not_made_text
+from workbench.show.views.totals import checked_text, endpoint_text, not_made_text, unchecked_lines
 from workbench.show.views.trajectory import repaired_line
 from workbench.show.views.values import percentiles_text, usage_text
 from workbench.show.when import utc_time

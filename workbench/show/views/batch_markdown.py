@@ -16,18 +16,10 @@ from workbench.show.views.baseline import baseline_view
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.failures import causes_table
 from workbench.show.views.gates import aggregate_lines, gate_lines
-from workbench.show.views.grades import (
-    checked_text,
-    cut,
-    doubts,
-    expected_lines,
-    issue_lines,
-    metric_text,
-    unchecked_lines,
-)
+from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
-from workbench.show.views.totals import endpoint_text, models_table, not_made_text
+from workbench.show.views.totals import checked_text, endpoint_text, models_table, not_made_text, unchecked_lines
 from workbench.show.views.trajectory import made_lines, repaired_line, trajectory_lines
 from workbench.show.visible import one_line
 from workbench.suite.files import from_repository

@@ -34,11 +34,10 @@ from workbench.show.views.grades import (
     metric_text,
     parts_line,
     step_lines,
-    unchecked_lines,
     why_passed,
 )
 from workbench.show.views.server_output import ServerOutputs
-from workbench.show.views.totals import models_table, run_totals
+from workbench.show.views.totals import models_table, run_totals, unchecked_lines
 from workbench.show.views.trajectory import EDITED, repaired_line, unread_text
 from workbench.show.visible import one_line, shortened
 

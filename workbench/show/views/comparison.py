@@ -36,7 +36,7 @@ from workbench.show.doc import Block, Column, Items, Matrix, Paragraph, Section,
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.views.cases import Title
-from workbench.show.views.grades import checked_text
+from workbench.show.views.totals import checked_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import RepeatRule
 

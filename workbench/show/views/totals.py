@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from workbench.grading.status import Status
+from workbench.grading.valid_arguments import why_unchecked
 from workbench.numerals import (
     NOTHING,
     cost_text,
@@ -20,13 +21,15 @@ from workbench.numerals import (
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.spans import Line, Span
 from workbench.show.views.agreement import agreement_lines
-from workbench.show.views.grades import checked_text, judging_text, valid_arguments_text
+from workbench.show.views.grades import judging_text
 from workbench.show.views.values import percentiles_text, usage_text
-from workbench.show.visible import one_line
+from workbench.show.visible import one_line, shortened
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import ModelTotals
     from workbench.analysis.totals import Latency, Totals
+    from workbench.grading.argument_counts import ValidArguments
+    from workbench.grading.grade import RunResult
 
     AnyTotals = Totals | ModelTotals
 
@@ -168,3 +171,49 @@ def _valid_arguments(row: OfModel) -> Value:
 def _median(row: OfModel) -> Value:
     latency = row[1].latency
     return words(duration_text(latency.p50_ms if latency is not None else None))
+
+
+_WHY_MAX = 300
+
+
+def checked_text(valid: int, checked: int) -> str:
+    """Return a rate with the number of calls that it rests on: `97.5% of 40`; less than all is never shown as all."""
+    return f"{rate_text(valid / checked)} of {checked:,}" if checked else "unknown"
+
+
+def valid_arguments_text(found: ValidArguments) -> str:
+    """Return the rate of all calls, with the tools that were called with invalid arguments; empty where nothing is
+    known of any call."""
+    if not found.tools:
+        return ""
+    if not found.checked:
+        return "valid arguments unknown"
+    bad = [tool for tool in found.tools if tool.valid < tool.checked]
+    of_tools = ", ".join(f"{one_line(tool.tool)} {tool.valid:,} of {tool.checked:,}" for tool in bad)
+    rate = f"valid arguments {rate_text(found.valid / found.checked)}"
+    return f"{rate} of {counted(found.checked, 'call')} ({of_tools})" if bad else rate
+
+
+def unchecked_lines(
+    results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
+) -> Iterator[str]:
+    """Yield for each tool of a suite whose calls no schema could check why not, once, but for names that an issue says
+    are no tool's. `shown_as` returns a run as its lines may show it."""
+    told: set[tuple[str, str]] = set()
+    for result in results:
+        if None not in result.valid_arguments:
+            continue
+        unknown = {
+            (result.suite, tool)
+            for tool, valid in zip(result.called, result.valid_arguments, strict=False)
+            if valid is None
+        }
+        if unknown <= told:
+            continue
+        told |= unknown
+        shown = shown_as(result)
+        issues = shown.grade.issues if shown.grade is not None else ()
+        named = {issue.tool for issue in issues if issue.kind in ("unknown tool", "endpoint fault")}
+        for tool, why in why_unchecked(shown.trajectory).items():
+            if tool not in named:
+                yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"
