@@ -13,7 +13,7 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = re.compile(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
 """What GitHub turns into a link or a picture even where it is escaped, except in code."""
 _BAR = r"\|"
-_LIST = re.compile(r"^(\d*)([-+=.)])")
+_LIST = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
 """What makes a list or a title of a line that begins with it."""
 _WORDS = re.compile(r"\S+")
 _TICKS = re.compile(r"`+")
