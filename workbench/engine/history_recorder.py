@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -84,6 +83,8 @@ class HistoryRecorder:
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_AT_ONCE:
+            import asyncio  # where runs are made, it is there; commands that only read a history need none
+
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.wrap_future(self._given[0]), STORED_TIMEOUT_S)
 
