@@ -33,7 +33,7 @@ from workbench.show.visible import one_line
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Found
+from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.tree.state import TreeState
 
@@ -79,7 +79,7 @@ def file_excerpt(suite: OpenSuite) -> Excerpt:
 
 
 def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Excerpt:
-    lines = text.replace("\r\n", "\n").split("\n")[:LONGEST_SHOWN]
+    lines = text.replace("\r\n", "\n").split("\n")[:MAX_SHOWN_LINES]
     while lines and not lines[-1].strip():
         lines.pop()
     problems = suite.file.problems if index is None else suite.problems_of(index)

@@ -17,7 +17,7 @@ from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_named_by
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS
+from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES
 from workbench.tui.models.choices import model_choices
 from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
@@ -154,7 +154,7 @@ class ForkScreen(Dialog[bool]):
     def _edit(self, name: TextName) -> None:
         text = self._draft.text(name)
         lines = text.split("\n")
-        if len(lines) > LONGEST_SHOWN or max(map(len, lines)) > MAX_LINE_CHARS:
+        if len(lines) > MAX_SHOWN_LINES or max(map(len, lines)) > MAX_LINE_CHARS:
             self._announce(f"{counted(len(text), 'character')} are too many to type here", "warned", GLYPHS.warned)
             return
         self._typing = name

@@ -28,7 +28,7 @@ from workbench.tui.kit.actions import ANSWERS, HeldKind
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.suggestions import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Place, marks
+from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Place, marks
 from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class HeldText:
         """Why the text is too large to be edited here, if it is."""
         lines = self.original.split("\n")
         longest = max(map(len, lines))
-        if len(lines) > LONGEST_SHOWN:
+        if len(lines) > MAX_SHOWN_LINES:
             return f"{len(lines):,} lines are too many to type here"
         return f"a line of {longest:,} characters is too long to type here" if longest > MAX_LINE_CHARS else None
 

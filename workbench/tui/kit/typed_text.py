@@ -314,7 +314,7 @@ def _role(problem: Problem) -> Role:
     return "error" if problem.severity == "error" else "warned"
 
 
-LONGEST_SHOWN = 5_000
+MAX_SHOWN_LINES = 5_000
 """Lines of a file that are shown if no single case is."""
 
 MAX_LINE_CHARS = 20_000

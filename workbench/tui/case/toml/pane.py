@@ -26,7 +26,7 @@ from workbench.tui.kit.actions import Action, MainActions, MainSituation, action
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.suggestions import CompletionList, ProblemList
 from workbench.tui.kit.text_editor import TomlEditor
-from workbench.tui.kit.typed_text import LONGEST_SHOWN, MAX_LINE_CHARS, Found, Place, line_within, marks
+from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found, Place, line_within, marks
 from workbench.tui.tree.state import Row
 
 
@@ -79,7 +79,7 @@ class TomlPart:
         """Why the part is too large to be edited here, if it is."""
         lines = self.text.split("\n")
         longest = max(map(len, lines))
-        if len(lines) > LONGEST_SHOWN:
+        if len(lines) > MAX_SHOWN_LINES:
             return f"{self.name} has {len(lines):,} lines: F4 opens it in your editor"
         if longest > MAX_LINE_CHARS:
             return f"{self.name} has a line of {longest:,} characters: F4 opens it in your editor"
