@@ -15,7 +15,7 @@ OTHER_WORDS = {
     "grading/status.py": "the statuses themselves",
     "show/spans.py": "roles",
     "show/text.py": "roles, and the colours of a terminal",
-    "tui/terminal/theming.py": "roles, and the colours of a theme",
+    "tui/terminal/theme.py": "roles, and the colours of a theme",
     "trajectory/events.py": "reasons why runs end, and sources of results",
     "integrations/pytest_plugin/tests.py": "the outcomes of pytest",
 }

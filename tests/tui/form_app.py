@@ -25,8 +25,8 @@ from workbench.tools.listings import Listings
 from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormActions, FormView
 from workbench.tui.kit.actions import actions_of
-from workbench.tui.kit.painting import PaintedApp
-from workbench.tui.terminal.theming import Palette, load_themes, textual_theme
+from workbench.tui.kit.strips import PaintedApp
+from workbench.tui.terminal.theme import Palette, load_themes, textual_theme
 
 KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
 

@@ -17,7 +17,7 @@ from tests.cli.suites import WEATHER, WRONG
 from tests.show.browser import CHROMIUM, LONGEST_WAIT_S, Browser
 from tests.web.served import Served, served
 from workbench.config.folders import bundled
-from workbench.tui.terminal.theming import load_themes
+from workbench.tui.terminal.theme import load_themes
 
 PAPER = load_themes(bundled("themes"), Path()).by_name["paper"].colours["background"].removeprefix("#")
 

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.show.visible import one_line, visible
-from workbench.tui.kit.painting import safe_strip
+from workbench.tui.kit.strips import safe_strip
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.terminal.output_filters import Guard
 

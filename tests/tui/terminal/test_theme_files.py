@@ -14,7 +14,7 @@ from workbench.config.folders import bundled
 from workbench.show.spans import Role
 from workbench.tui.terminal.cells import look_of
 from workbench.tui.terminal.colour_depth import FIXED, GROUNDS, contrast, fitted_to_256
-from workbench.tui.terminal.theming import COLOURS, Palette, ThemeFile, Themes, load_themes, stamp_of, textual_theme
+from workbench.tui.terminal.theme import COLOURS, Palette, ThemeFile, Themes, load_themes, stamp_of, textual_theme
 
 THEMES = load_themes(bundled("themes"), Path("none")).by_name
 

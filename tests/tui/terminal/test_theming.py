@@ -11,7 +11,7 @@ from workbench.config.folders import Folders, bundled
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.environment import terminal_environment
 from workbench.tui.terminal.served_driver import own_colours
-from workbench.tui.terminal.theming import load_themes, textual_theme
+from workbench.tui.terminal.theme import load_themes, textual_theme
 from workbench.tui.themes.appearance import Appearance
 
 

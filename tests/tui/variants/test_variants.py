@@ -12,7 +12,7 @@ from workbench.evaluation.options import AddedVariants, Begin, RunOptions
 from workbench.suite.variants import Variants
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.holds.fork_screen import ForkScreen
-from workbench.tui.kit.asking import NameScreen
+from workbench.tui.kit.questions import NameScreen
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.models.dialog import ModelsScreen
 from workbench.tui.variants.maker import VariantScreen, VariantTextScreen

@@ -30,7 +30,7 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -28,8 +28,8 @@ from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
 from workbench.tui.acceptance.accept import pairings_of
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option, PreviewScreen
+from workbench.tui.kit.questions import AskScreen
 from workbench.tui.kit.stage import in_background
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

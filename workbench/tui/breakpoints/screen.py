@@ -32,9 +32,9 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_search import SearchedScreen
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import RowsView
 from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.suggestions import CompletionList
 
 if TYPE_CHECKING:

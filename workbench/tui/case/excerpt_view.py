@@ -34,7 +34,7 @@ from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 from workbench.tui.tree.state import TreeState
 
 

@@ -24,8 +24,8 @@ from workbench.tui.comparison.sources import to_look_at
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import names_of
 from workbench.tui.kit.actions import action
-from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
+from workbench.tui.kit.questions import AskScreen
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import in_background
 from workbench.tui.models.chooser import ModelChooser

@@ -19,8 +19,8 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, ListState, RowsView
+from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

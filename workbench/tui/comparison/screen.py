@@ -26,9 +26,9 @@ from workbench.tui.comparison.table import Columns, ComparedTotals, CompareHead,
 from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import in_background
+from workbench.tui.kit.strips import Bar
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from workbench.suite.model import Gate
 from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState, Row
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.kit.strips import Bar
+from workbench.tui.terminal.theme import Ground
 
 NAMES_HEAD = "  case"
 """The heading of the first column."""

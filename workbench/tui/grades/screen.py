@@ -20,9 +20,9 @@ from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView, Motion
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import ColumnsScreen, Varied
+from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult

@@ -20,9 +20,9 @@ from workbench.tui.history.batches import HistoryList, detail_lines, list_messag
 from workbench.tui.history.changes import changes_screen
 from workbench.tui.history.stored_screens import batch_screen, show_stored
 from workbench.tui.kit.actions import action
-from workbench.tui.kit.asking import AskScreen, NameScreen
 from workbench.tui.kit.dialogs import BuildLines, Option
 from workbench.tui.kit.list_screen import MarkingScreen
+from workbench.tui.kit.questions import AskScreen, NameScreen
 from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 

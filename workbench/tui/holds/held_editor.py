@@ -25,7 +25,7 @@ from workbench.suite.problems import Problem
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
 from workbench.tui.kit.actions import ANSWERS, HeldKind
-from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.suggestions import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Place, marks

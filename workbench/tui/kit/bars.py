@@ -13,7 +13,7 @@ from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut_m
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Pane, key_name
 from workbench.tui.kit.keymap import Keymap
-from workbench.tui.kit.painting import Bar, keymap_of, palette_of, strip_of
+from workbench.tui.kit.strips import Bar, keymap_of, palette_of, strip_of
 
 NOTICE_ROWS = 3
 """The maximum rows of a notice. On a low screen it is a third of the height."""

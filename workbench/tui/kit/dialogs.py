@@ -21,9 +21,9 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import ClosesOnce
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.kit.strips import Bar
+from workbench.tui.terminal.theme import Ground
 
 _Answer = TypeVar("_Answer")
 

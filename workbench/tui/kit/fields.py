@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input
 
-from workbench.tui.kit.painting import safe_strip
+from workbench.tui.kit.strips import safe_strip
 from workbench.tui.terminal.key_queue import act_at_once, taken
 
 ONE_LINE = "this field takes one line"

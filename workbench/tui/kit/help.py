@@ -19,8 +19,8 @@ from workbench.tui.kit.actions import Action, Situation, key_for, why_unavailabl
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.keymap import Keymap
-from workbench.tui.kit.painting import keymap_of
 from workbench.tui.kit.stage import in_background
+from workbench.tui.kit.strips import keymap_of
 
 KEY_COLUMN = 13
 KEYS_CELLS = len("Tab Shift+Tab")

@@ -20,9 +20,9 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.search import Found, found_in, marked
 from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.tui.kit.actions import MOVING, bindings_for
-from workbench.tui.kit.painting import palette_of, segments_of
+from workbench.tui.kit.strips import palette_of, segments_of
 from workbench.tui.terminal.plain_lines import PlainLinesWidget
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]
 

@@ -13,10 +13,10 @@ from workbench.show.spans import Line, Message, natural_cells, title_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import Detail, Head, ListState, MarkedState, RowsView
 from workbench.tui.kit.side_screen import ColumnsScreen, FilterScreen
 from workbench.tui.kit.stage import Answer
+from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -11,7 +11,7 @@ from workbench.show.spans import Line, message_lines
 from workbench.show.spans import Message as Text
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 
 Row = TypeVar("Row")
 

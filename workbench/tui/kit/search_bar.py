@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from workbench.show.spans import Line, Span
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.strips import Bar
 
 COUNT_CELLS = 17
 

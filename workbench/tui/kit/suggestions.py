@@ -15,7 +15,7 @@ from workbench.show.spans import EMPTY, Line, Span, cut, padded
 from workbench.suite.problems import Problem
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.typed_text import problem_lines
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 
 MAX_ROWS = 6
 MIN_WIDTH_CELLS = 16

@@ -7,7 +7,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from workbench.tui.kit.fields import BREAK_KEYS, Leave, OnLeave
-from workbench.tui.kit.painting import safe_strip
+from workbench.tui.kit.strips import safe_strip
 from workbench.tui.terminal.key_queue import act_at_once, taken
 
 _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "next", "shift+tab": "previous"}

@@ -22,10 +22,10 @@ from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.strips import Bar
 from workbench.tui.models.choices import ModelChoices
 from workbench.tui.models.form import Added
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 
 MAX_UNFOLDED = 12
 """The models of a local server are shown at once up to this number."""

@@ -39,9 +39,9 @@ from workbench.show.spans import EMPTY, Line, Role, Span, behind
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.stage import in_background
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.kit.strips import Bar
+from workbench.tui.terminal.theme import Ground
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.asking import AskScreen, NameScreen, _Naming
 from workbench.tui.kit.dialogs import Option, PreviewScreen, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.questions import AskScreen, NameScreen, _Naming
 from workbench.tui.kit.stage import Announce, in_background
 from workbench.tui.observed.live import Seen
 from workbench.tui.tree.new_suites import NewSuites, WhichSuiteScreen

@@ -19,8 +19,8 @@ from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar, palette_of, strip_of
 from workbench.tui.kit.stage import in_background
+from workbench.tui.kit.strips import Bar, palette_of, strip_of
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_pair.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
 from workbench.tui.run_pair.state import PairState, Snapshot, under_way

@@ -23,10 +23,10 @@ from workbench.show.views.values import hints_in_words
 from workbench.show.visible import model_label, one_line, visible
 from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.events import JsonValue, ToolDefinition
-from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.strips import Bar
 from workbench.tui.run_book.record import Question
 
 ExecutionAnswer = Literal["call", "run", "batch", "no", "stop"]

@@ -25,7 +25,7 @@ from workbench.tui.kit.actions import (
     why_unavailable,
 )
 from workbench.tui.kit.bars import KeyBar, PaneTitle
-from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.strips import Bar
 from workbench.tui.runs.status_line import models_label, status_line, variants_label
 from workbench.tui.shell.actions import MAIN_ACTIONS, ProgramActions, ViewActions, places_of
 from workbench.tui.shell.panes import PanesScreen

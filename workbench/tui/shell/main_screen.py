@@ -20,7 +20,7 @@ from workbench.show.spans import Role
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle
-from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.strips import Bar
 from workbench.tui.shell.actions import MAIN_ACTIONS, main_action
 from workbench.tui.shell.bars import MainBars
 from workbench.tui.shell.panes import PanesScreen, Splitter, run_message

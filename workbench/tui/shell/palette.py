@@ -22,12 +22,12 @@ from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.memory import Memory
-from workbench.tui.kit.painting import Bar, PaintedApp
 from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.strips import Bar, PaintedApp
 from workbench.tui.shell.actions import offered_actions
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 
 Groups = Sequence[tuple[str, Sequence[Action]]]
 """The actions of each area of the app, with its title."""

@@ -43,8 +43,8 @@ from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.outside_editor import OutsideEditing
-from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
+from workbench.tui.kit.strips import PaintedApp
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.actions import (

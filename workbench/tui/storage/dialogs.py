@@ -17,9 +17,9 @@ from workbench.show.difference import Difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, with_margin, wrap
 from workbench.show.visible import one_line
-from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.questions import AskScreen
 
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]

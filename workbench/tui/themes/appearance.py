@@ -10,7 +10,7 @@ from workbench.config.folders import bundled
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.colour_depth import fitted_to_256
-from workbench.tui.terminal.theming import Palette, Stamp, ThemeFile, Themes, load_themes, stamp_of, textual_theme
+from workbench.tui.terminal.theme import Palette, Stamp, ThemeFile, Themes, load_themes, stamp_of, textual_theme
 
 if TYPE_CHECKING:
     from workbench.config.folders import Folders

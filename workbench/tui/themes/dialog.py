@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
-from workbench.tui.terminal.theming import ThemeFile
+from workbench.tui.terminal.theme import ThemeFile
 
 
 class ThemesScreen(Dialog[str]):

@@ -51,9 +51,9 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import Varied
 from workbench.tui.kit.stage import Announce
+from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.typed_text import value_line
 from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner

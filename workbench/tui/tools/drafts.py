@@ -21,8 +21,8 @@ from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.visible import model_label, one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
+from workbench.tui.kit.questions import AskScreen
 from workbench.tui.kit.stage import Announce
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from workbench.show.visible import model_label, one_line
 from workbench.tui.holds.actions import OF_TYPED_TEXT
 from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.bars import PaneTitle
-from workbench.tui.kit.painting import Bar, keymap_of
+from workbench.tui.kit.strips import Bar, keymap_of
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.run_book.forks import branch_number, branch_text
 from workbench.tui.run_book.record import RunRecord, waiting_message
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 from workbench.tui.trajectory.headline import unfinished
 from workbench.tui.trajectory.view import RunList, SearchedRun
 

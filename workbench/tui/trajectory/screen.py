@@ -18,8 +18,8 @@ from workbench.show.views.run_lines import copied_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import MOVING, Shown, Situation, action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.strips import Bar
 from workbench.tui.run_book.record import RunRecord, waiting_message
 from workbench.tui.trajectory.headline import headline, run_name
 from workbench.tui.trajectory.view import RunList, SearchedRun

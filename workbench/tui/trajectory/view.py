@@ -20,7 +20,7 @@ from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.typed_text import with_breakpoint
-from workbench.tui.terminal.theming import Ground
+from workbench.tui.terminal.theme import Ground
 from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.run_lines import Place, RunLines
 

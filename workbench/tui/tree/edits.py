@@ -31,8 +31,8 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.asking import NameScreen
 from workbench.tui.kit.dialogs import Option
+from workbench.tui.kit.questions import NameScreen
 from workbench.tui.tree.new_suites import DeleteSuiteScreen, NewCase, NewCaseScreen, NewSuites, WhichSuiteScreen
 
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.asking import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, PreviewScreen, ReadLines, keys_line
+from workbench.tui.kit.questions import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.stage import in_background
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.asking import AskScreen, NameScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.questions import AskScreen, NameScreen
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.text_editor import TextEditor
 

@@ -15,7 +15,7 @@ from workbench.show.spans import EMPTY, Line, Span, cells, cut_line, with_blanks
 from workbench.show.visible import one_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.terminal.staged_app import StagedApp
-from workbench.tui.terminal.theming import Ground, Palette
+from workbench.tui.terminal.theme import Ground, Palette
 
 LineFor = Callable[[int], Line]
 """Returns a line for a width in cells."""
