@@ -1,6 +1,7 @@
 """What is done at a start because a command measurably needs it, before what takes long is imported.
 
-Shares of the processor time of a command that each saves, medians of interleaved runs:
+Shares of the processor time of a command that each saves, medians of interleaved runs; of patterns, shares of the
+instructions that valgrind counts:
 
 | what | `run` | `validate` | `history` |
 |---|---|---|---|
@@ -10,7 +11,7 @@ Shares of the processor time of a command that each saves, medians of interleave
 | pydantic without plugins (`leave_out_pydantic_plugins`) | 8 % | 8 % | 1 % |
 | few collections of garbage (`collect_rarely`) | 7 % | 1 % | 4 % |
 | modules of commands without what they execute (`options_module`), of `--help` 85 % | 0 % | 0 % | 0 % |
-| patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 5 % |
+| patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 
 The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of
 `--version`. Nothing is imported here before Ctrl+C is taken care of, not even `signal`: while it is imported, nothing
