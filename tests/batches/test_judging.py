@@ -44,7 +44,7 @@ from workbench.engine.recordings import (
     suite_of_recording,
 )
 from workbench.evaluation.approval import Needs, needs_of
-from workbench.evaluation.plan import judge_for
+from workbench.evaluation.judges import judge_for
 from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import Judgement, JudgeUse, RunResult

@@ -23,6 +23,7 @@ from workbench.dataclasses import compact_json, dataclass
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
+from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import (
     ClusterError,
@@ -32,7 +33,6 @@ from workbench.evaluation.plan import (
     Plan,
     PlanError,
     trust_store,
-    unknown_judge,
 )
 from workbench.evaluation.planner import plan
 from workbench.evaluation.tool_list import tools_of

@@ -40,7 +40,7 @@ if executes(__name__):
     from workbench.config.program import Program
     from workbench.engine.server_calls import CALL_ID, execute_by_hand
     from workbench.evaluation.approval import Approval, Needs
-    from workbench.evaluation.plan import NoSuitesError, load_suites
+    from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
     from workbench.show.text import Paint, paint_for
     from workbench.show.views.server_output import output_lines

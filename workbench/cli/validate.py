@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     # Imported here, so that `--help` answers at once.
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
-    from workbench.evaluation.plan import NoSuitesError, load_suites
+    from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.numerals import counted
     from workbench.show.forms import pieces_of
     from workbench.suite.project import is_settings
@@ -146,7 +146,7 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
     """Why checks of the sound suites would not be judged."""
-    from workbench.evaluation.plan import unjudged_checks
+    from workbench.evaluation.judges import unjudged_checks
 
     sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]
     return tuple(unjudged_checks(sound, program.models))

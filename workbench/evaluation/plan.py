@@ -10,13 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from workbench.checks.combined_kinds import Judged
 from workbench.config.folders import Folders, MissingResourceError, bundled
-from workbench.config.model_book import ModelBook
-from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.model_specs import Specs, judge_of
+from workbench.engine.model_specs import Specs
 from workbench.engine.plan import AS_CASES_SAY, Execution, PlannedRun
 from workbench.engine.recordings import judging_of_recording, result_of_recording
 from workbench.engine.resume import Resumption
@@ -27,13 +25,10 @@ from workbench.grading.run_summary import RunSummary
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import RunRow, SuiteRef, Tally
-from workbench.providers.built_in import is_built_in
 from workbench.suite.model import Case
-from workbench.suite.project import Search, find_suites, is_settings
-from workbench.suite.settings import judged_checks
-from workbench.suite.suite_file import SuiteFile, load_suite
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import TrustStore
-from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
+from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import Until
@@ -42,86 +37,6 @@ if TYPE_CHECKING:
     from workbench.evaluation.reruns import Reruns
     from workbench.history.records import BatchRow, ShardRef
     from workbench.history.writer import BatchHandle
-
-
-class NoSuitesError(Exception):
-    """There is nothing to work on; the message says where was looked."""
-
-
-def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Load every suite at or below the paths, those that are loaded left as they are. Raises NoSuitesError when there
-    is none."""
-    if "" in suites:
-        # Path("") is the current folder, and an unset variable in a script does not mean that.
-        raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
-    paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
-    found = find_suites(paths, search)
-    for path in found:
-        if path.suffix != ".toml" and _is_recording(path):
-            raise NoSuitesError(
-                f"{path} is a recording, not a suite: 'workbench grade {path}' regrades it, and the model "
-                f"'replay:{path}' plays it"
-            )
-    loaded = [suite for suite in suites if isinstance(suite, SuiteFile)]
-    if not found and not loaded:
-        names = ", ".join(map(str, suites))
-        if any(map(is_settings, paths)):
-            raise NoSuitesError(f"no suite at {names}: a workbench.toml holds settings; name suites, or their folder")
-        recorded = [path for path in paths if any(path.glob(f"*{SUFFIX}"))]
-        if recorded:
-            raise NoSuitesError(
-                f"no suite at {names}: there are recordings, which 'workbench grade {recorded[0]}' "
-                f"regrades and the model 'replay:{recorded[0]}' plays"
-            )
-        raise NoSuitesError(f"no suite at {names}: a suite is a TOML file with 'format = 1'")
-    return (*loaded, *(load_suite(path) for path in found))
-
-
-def _is_recording(path: Path) -> bool:
-    try:
-        read_header(path)
-    except RecordingError:
-        return False
-    return True
-
-
-def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """How the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of` does."""
-    return judge_of(
-        check,
-        lambda: models.judge(folder),
-        lambda name, by_suite: models.resolve(name, folder, by_suite=by_suite, judges=True),
-    )
-
-
-def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Say why judged checks of cases of valid suites cannot be judged, each reason once for each suite, unless loading
-    the suite has said so. Cases that are skipped ask nobody."""
-
-    messages: dict[str, None] = {}
-    for file, case in cases:
-        assert file.suite is not None
-        if case.skip is not None:
-            continue
-        for check in judged_checks(file.suite, case):
-            if check.model is not None and is_built_in(check.model):
-                continue
-            try:
-                judge_for(check, file.path.parent, models)
-            except ConfigError as error:
-                messages[f"{file.path}: warning: not all of its checks can be judged: {error}"] = None
-    yield from messages
-
-
-def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Why the chosen judge cannot be reached from the suites."""
-    problems: dict[str, None] = {}
-    for folder in {file.path.parent for file in files} if judge is not None else ():
-        try:
-            program.models.resolve(judge or "", folder, by_suite=False, judges=True)
-        except ConfigError as error:
-            problems |= dict.fromkeys(error.problems)
-    yield from problems
 
 
 NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"

@@ -13,18 +13,10 @@ from workbench.config.program import Program
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_cost, places_in_turn, plan_runs
 from workbench.engine.redaction import learn_secrets_of_runs
+from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions, Shard
-from workbench.evaluation.plan import (
-    NOT_IN_A_CLUSTER,
-    NoSuitesError,
-    Notice,
-    Plan,
-    PlanError,
-    execution_of,
-    load_suites,
-    unjudged_checks,
-    unknown_judge,
-)
+from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, execution_of
+from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
 from workbench.providers.built_in import BuiltInModels, is_built_in

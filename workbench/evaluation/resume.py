@@ -19,10 +19,10 @@ from workbench.engine.model_specs import Specs
 from workbench.engine.plan import Execution
 from workbench.engine.resume import Resumption, claim_and_read, learn_secrets_of_models, suite_of
 from workbench.evaluation.cost_limit import CostLimitError, cost_limit
+from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
 from workbench.evaluation.plan import (
     NOT_IN_A_CLUSTER,
-    NoSuitesError,
     Notice,
     Plan,
     PlanError,
@@ -31,9 +31,8 @@ from workbench.evaluation.plan import (
     figures_of,
     runs_before,
     trust_store,
-    unjudged_checks,
-    unknown_judge,
 )
+from workbench.evaluation.suites import NoSuitesError
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import mean
 from workbench.history.claims import claimed

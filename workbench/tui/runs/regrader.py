@@ -176,7 +176,7 @@ class Regrader:
     def _judge_of(self, due: Due) -> RunJudge:
         """Return a judge that repeats recorded and cached judgements."""
         from workbench.engine.judges import JudgementCache, RunJudge
-        from workbench.evaluation.plan import judge_for
+        from workbench.evaluation.judges import judge_for
 
         program, folder = self._program, due.now.file.path.parent
         if self._remembered is None:

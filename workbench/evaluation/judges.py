@@ -1,0 +1,55 @@
+"""The models that judge answers: whether each check that needs one has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from workbench.checks.combined_kinds import Judged
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.program import Program
+from workbench.engine.model_specs import judge_of
+from workbench.providers.built_in import is_built_in
+from workbench.suite.model import Case
+from workbench.suite.settings import judged_checks
+from workbench.suite.suite_file import SuiteFile
+
+
+def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
+    """How the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of` does."""
+    return judge_of(
+        check,
+        lambda: models.judge(folder),
+        lambda name, by_suite: models.resolve(name, folder, by_suite=by_suite, judges=True),
+    )
+
+
+def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
+    """Say why judged checks of cases of valid suites cannot be judged, each reason once for each suite, unless loading
+    the suite has said so. Cases that are skipped ask nobody."""
+
+    messages: dict[str, None] = {}
+    for file, case in cases:
+        assert file.suite is not None
+        if case.skip is not None:
+            continue
+        for check in judged_checks(file.suite, case):
+            if check.model is not None and is_built_in(check.model):
+                continue
+            try:
+                judge_for(check, file.path.parent, models)
+            except ConfigError as error:
+                messages[f"{file.path}: warning: not all of its checks can be judged: {error}"] = None
+    yield from messages
+
+
+def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
+    """Why the chosen judge cannot be reached from the suites."""
+    problems: dict[str, None] = {}
+    for folder in {file.path.parent for file in files} if judge is not None else ():
+        try:
+            program.models.resolve(judge or "", folder, by_suite=False, judges=True)
+        except ConfigError as error:
+            problems |= dict.fromkeys(error.problems)
+    yield from problems

@@ -1,0 +1,51 @@
+"""Finds and loads the suites that a caller names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.suite.project import Search, find_suites, is_settings
+from workbench.suite.suite_file import SuiteFile, load_suite
+from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
+
+
+class NoSuitesError(Exception):
+    """There is nothing to work on; the message says where was looked."""
+
+
+def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
+    """Load every suite at or below the paths, those that are loaded left as they are. Raises NoSuitesError when there
+    is none."""
+    if "" in suites:
+        # Path("") is the current folder, and an unset variable in a script does not mean that.
+        raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
+    paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
+    found = find_suites(paths, search)
+    for path in found:
+        if path.suffix != ".toml" and _is_recording(path):
+            raise NoSuitesError(
+                f"{path} is a recording, not a suite: 'workbench grade {path}' regrades it, and the model "
+                f"'replay:{path}' plays it"
+            )
+    loaded = [suite for suite in suites if isinstance(suite, SuiteFile)]
+    if not found and not loaded:
+        names = ", ".join(map(str, suites))
+        if any(map(is_settings, paths)):
+            raise NoSuitesError(f"no suite at {names}: a workbench.toml holds settings; name suites, or their folder")
+        recorded = [path for path in paths if any(path.glob(f"*{SUFFIX}"))]
+        if recorded:
+            raise NoSuitesError(
+                f"no suite at {names}: there are recordings, which 'workbench grade {recorded[0]}' "
+                f"regrades and the model 'replay:{recorded[0]}' plays"
+            )
+        raise NoSuitesError(f"no suite at {names}: a suite is a TOML file with 'format = 1'")
+    return (*loaded, *(load_suite(path) for path in found))
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        read_header(path)
+    except RecordingError:
+        return False
+    return True
