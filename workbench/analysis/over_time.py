@@ -8,9 +8,8 @@ from contextlib import closing
 from functools import cached_property
 from itertools import groupby, islice, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from workbench.analysis.comparison import Cell, cells_of
-from workbench.analysis.statistics import Interval, share_interval
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.history.database import Say
@@ -18,6 +17,10 @@ from workbench.history.history import History
 from workbench.history.records import BatchPart, BatchRow, RunRow, SuiteRef
 from workbench.suite.model import derived_id
 from workbench.suite.suite_file import SuiteFile
+
+if TYPE_CHECKING:
+    from workbench.analysis.comparison import Cell
+    from workbench.analysis.statistics import Interval
 
 MAX_TREND = 16
 """The number of latest values that a trend shows."""
@@ -137,6 +140,8 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     first = next(
         index for index, (_, good, _) in enumerate(course) if mixed[index] or (good == 0) != (course[0][1] == 0)
     )
+    from workbench.analysis.statistics import share_interval  # the list of batches needs no statistics
+
     good, of = sum(good for _, good, _ in course), len(same)
     return FlakyCase(
         suite=latest.suite,
@@ -167,6 +172,8 @@ class LastResult:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The case on each model."""
+        from workbench.analysis.comparison import cells_of
+
         return tuple(cells_of(run.figures for run in self.runs if run.figures is not None).values())
 
     @property

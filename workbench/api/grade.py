@@ -21,7 +21,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.external_run import ToldError, started_elsewhere, told, told_payloads
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
-from workbench.engine.redaction import learn_secrets
+from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun

@@ -10,7 +10,7 @@ from workbench.cli.redaction import warn, write
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.redaction import learn_secrets
+from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.report import Report
 from workbench.exchange.exporters.export import write_runs, write_table
 from workbench.exchange.exporters.exported import ExportedRun, exported_run, suite_in

@@ -15,7 +15,7 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.redaction import learn_secrets
+from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History

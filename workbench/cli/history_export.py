@@ -13,7 +13,7 @@ from workbench.cli.report_output import can_record_in
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.engine.recordings import export_recording
-from workbench.engine.redaction import keep_stored
+from workbench.engine.suite_secrets import keep_stored
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.stored_runs import result_of_row, stored_report
 from workbench.exchange.exporters.exported import exported_run

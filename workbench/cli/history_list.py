@@ -18,7 +18,6 @@ from workbench.history.database import bytes_on_disk
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, SuiteRef
 from workbench.numerals import bytes_text, counted
-from workbench.show.csv import table_rows
 from workbench.show.markdown import document_table
 from workbench.show.text import table_lines
 from workbench.show.views.batch_list import BatchFacts, batch_table, facts_of, trend_table
@@ -62,6 +61,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         case "text":
             command.write(_lines(listed, command))
         case "csv":
+            from workbench.show.csv import table_rows
+
             command.write(["".join(table_rows(batch_table([*listed.runs, *listed.forks]))).rstrip()])
         case _:
             command.write([document_table(batch_table([*listed.runs, *listed.forks]))])

@@ -12,7 +12,7 @@ from workbench.cli.report_output import Output
 from workbench.cli.run import deliver_report
 from workbench.config.folders import history_option, project_folder
 from workbench.dataclasses import dataclass
-from workbench.engine.redaction import keep_stored
+from workbench.engine.suite_secrets import keep_stored
 from workbench.evaluation.baseline import baseline_of_batch
 from workbench.evaluation.confirmation import confirming
 from workbench.evaluation.exit_codes import OK, USAGE

@@ -14,7 +14,8 @@ from workbench.cli.report_output import Output
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.engine.recordings import result_of_recording
-from workbench.engine.redaction import EventDoor, SuiteParts, keep_stored, shown_result
+from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
+from workbench.engine.suite_secrets import keep_stored
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade

@@ -5,45 +5,27 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
-from typing import TypeAlias
 
 from workbench.cli.parser import options_as
 from workbench.cli.run_options import GRADERS, repeats_of
 from workbench.dataclasses import dataclass, json_text
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
 from workbench.startup import executes
 
 if executes(__name__):
     import asyncio
-    from difflib import unified_diff
 
-    from workbench.authoring.case_list import with_new_cases
-    from workbench.authoring.document import Document
-    from workbench.cli.batch_command import approved, make_runs, show_notices, show_of
-    from workbench.cli.redaction import ask, begin_program, know_suites, printing_to, warn, warn_of_problems, write
-    from workbench.cli.report_output import Output
-    from workbench.cli.tools import until_signalled
+    from workbench.cli.redaction import begin_program, know_suites, printing_to, warn, warn_of_problems, write
     from workbench.config.folders import SETTINGS_NAME, bundled, project_file
     from workbench.config.models import ConfigError
     from workbench.config.program import Program
-    from workbench.evaluation.approval import Approval, Needs
+    from workbench.evaluation.approval import Approval
     from workbench.evaluation.case_drafts import (
         Draft,
         DraftOptions,
-        asking_suite,
-        checked,
-        checking_suite,
-        draftable,
-        drafts_in,
-        expected_use,
-        plan_of_asking,
-        plan_of_checking,
-        told,
-        use_text,
     )
     from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
     from workbench.evaluation.first_suite import (
@@ -55,19 +37,16 @@ if executes(__name__):
         servers_to_ask,
         with_prefixes,
     )
-    from workbench.evaluation.plan import Plan, PlanError, trust_store
     from workbench.evaluation.tool_list import tools_of
-    from workbench.grading.grade import RunResult
     from workbench.numerals import counted
     from workbench.show.text import Paint
     from workbench.show.views.server_output import output_lines
     from workbench.show.visible import one_line, visible
-    from workbench.suite.files import FileState, SavingError, repository_of, resolved, save, state_of
-    from workbench.suite.model import GraderName, Suite
+    from workbench.suite.files import SavingError, repository_of, resolved, save, state_of
+    from workbench.suite.model import GraderName
     from workbench.suite.problems import did_you_mean
     from workbench.suite.render import Table
-    from workbench.suite.splice import SpliceError
-    from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+    from workbench.suite.suite_file import SuiteFile, load_suite
     from workbench.tools.pool import ServerPool
     from workbench.trajectory.events import ToolDefinition
 
@@ -224,6 +203,10 @@ def _check(options: StartOptions) -> None:
 
 
 def _of_servers(options: StartOptions, program: Program) -> int:
+    from workbench.cli.batch_command import approved  # what runs cases is not needed for a sample
+    from workbench.cli.tools import until_signalled
+    from workbench.evaluation.approval import Needs
+
     folder = resolved(options.output.parent if options.output is not None else Path())
     found = _found(options, folder)
     names = [str(server["name"]) for server in found.tables]
@@ -255,6 +238,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: what the servers listed cannot be a suite")
     if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
+        from workbench.cli.init_drafts import keep
+
         keep(made.text, path, program)
         return code if code == INTERRUPTED else USAGE
     written = _write(path, folder, made.text, options, program, found.variables)
@@ -274,6 +259,7 @@ def _drafted(
     where there is nothing to write."""
     if options.draft is None:
         return (), OK
+    from workbench.cli.init_drafts import drafted
 
     made = drafted(
         tools,
@@ -294,6 +280,7 @@ def _draft_options(model: str, options: StartOptions) -> DraftOptions:
 
 
 def _add_to(path: Path, options: StartOptions, program: Program) -> int:
+    from workbench.cli.init_drafts import add_drafts
 
     assert options.draft is not None
     asked = _draft_options(options.draft, options)
@@ -303,6 +290,7 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
 
 def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
     """Show what is to be written; returns whether it may be."""
+    from workbench.cli.init_drafts import confirmed
 
     write("".join(f"{visible(line)}\n" for line in text.splitlines()))
     return confirmed(f"Write {one_line(path.name)}?", yes=options.yes)
@@ -435,196 +423,3 @@ def _tell(path: Path, what: str, written: Sequence[Path], missing: Sequence[str]
 
 
 # What `workbench init --draft` does beside writing: ask a model for cases, run them, and say what came of each.
-
-
-class _StopError(Exception):
-    """There are no drafts, which has been reported; `code` is the exit code."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-@dataclass(frozen=True)
-class DraftsToWrite:
-    """The drafts that hold, and the exit code once they are written. After an interruption they are not written, but
-    kept (`keep`)."""
-
-    drafts: tuple[Draft, ...]
-    code: int
-
-    @property
-    def is_interrupted(self) -> bool:
-        return self.code == INTERRUPTED
-
-
-def keep(text: str, path: Path, program: Program) -> None:
-    """Keep a suite that is not written to `path`, since its drafts were paid for, and say where. Raises SavingError."""
-    folder = program.folders.drafts
-    folder.mkdir(parents=True, exist_ok=True)
-    names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
-    kept = next(name for name in names if not name.exists())
-    save(kept, text, None)
-    warn(f"nothing was written to {path}; the suite with its drafts is in {kept}", program.secrets)
-
-
-def confirmed(question: str, *, yes: bool) -> bool:
-    """Whether a person on the terminal agrees; with `yes`, nobody is asked."""
-    if yes:
-        return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    ask(f"{question} [yes/no]")
-    return sys.stdin.readline().strip().lower() in ("yes", "y")
-
-
-def drafted(
-    tools: Sequence[ToolDefinition],
-    path: Path,
-    options: DraftOptions,
-    program: Program,
-    *,
-    by: GraderName | None = None,
-    about: Sequence[ToolDefinition] | None = None,
-    like: Suite | None = None,
-    trust: bool,
-    yes: bool,
-) -> DraftsToWrite | int:
-    """Have a model draft cases `about` tools, about all of them without. `path` is the suite's, `like` the suite itself
-    where there is one. Returns an exit code where there are none, which has been reported."""
-    try:
-        wanted = tools if about is None else about
-        return _drafting_drafted(tools, path, options, program, by=by, about=wanted, like=like, trust=trust, yes=yes)
-    except _StopError as error:
-        return error.code
-
-
-def _drafting_drafted(
-    tools: Sequence[ToolDefinition],
-    path: Path,
-    options: DraftOptions,
-    program: Program,
-    *,
-    by: GraderName | None,
-    about: Sequence[ToolDefinition],
-    like: Suite | None,
-    trust: bool,
-    yes: bool,
-) -> DraftsToWrite:
-    by_name = draftable(tools)
-    names = [tool.name for tool in about if tool.name in by_name]
-    for tool in about:
-        if tool.name not in by_name:
-            warn(f"not drafted: {tool.name}: a suite cannot hold its definition", program.secrets)
-    system = like.system if like is not None else None
-    if not names:
-        raise _StopError(QUALITY_MISSED)
-    try:
-        asking = plan_of_asking(asking_suite(names, by_name, path, system=system), options, program)
-        use = expected_use(asking, by_name, options)
-    except PlanError as error:
-        show_notices(error.notices, program, quiet=False)
-        raise _StopError(USAGE) from error
-    except ConfigError as error:
-        warn(f"nothing was asked: {error}", program.secrets)
-        raise _StopError(USAGE) from error
-    warn(use_text(options, len(names), use), program.secrets)
-    if not confirmed("Ask?", yes=yes):
-        warn("nothing was asked and nothing was written: answer 'yes' on a terminal, or give --yes")
-        raise _StopError(USAGE)
-    before = [case.user for case in like.cases if case.user] if like is not None else ()
-    results, is_interrupted = _results(asking, trust=trust)
-    found = drafts_in(results, names, by_name, before, program.secrets)
-    for line in told(found):
-        warn(line, program.secrets)
-    code = INFRASTRUCTURE if found.failed else OK
-    if not found.kept:
-        warn("nothing was written: there is no draft")
-        raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
-    if is_interrupted:
-        return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
-    warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
-    checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
-    results, is_interrupted = _results(checking, trust=trust)
-    held = checked(found.kept, results, options.repeats)
-    for line in told(held):
-        warn(line, program.secrets)
-    if not held.kept:
-        warn("nothing was written: no draft is left")
-        raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
-    if is_interrupted:
-        return DraftsToWrite(held.kept, INTERRUPTED)
-    if unchecked := [draft for draft in held.kept if draft.unchecked is not None]:
-        code = INFRASTRUCTURE
-        warn(f"{counted(len(unchecked), 'draft')} could not be checked, and will be skipped: {unchecked[0].unchecked}")
-    return DraftsToWrite(held.kept, code)
-
-
-def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Make the runs of a plan; returns their results and whether somebody interrupted. There are none where they may
-    not be made, which has been reported."""
-    quiet = Output(None, quiet=True)
-    live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")
-    if isinstance(live, int):
-        return (), False
-    if live.outcome.interrupted:
-        warn("interrupted")
-    return live.outcome.results, live.outcome.interrupted
-
-
-# What `workbench init --draft --add-to` does: put the cases that a model drafts for a suite's tools at its end.
-
-Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinition]]"
-
-
-def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
-    """Draft cases for the tools of a suite that `choose` leaves, show what changes, and write it; returns an exit code.
-    Raises SavingError."""
-    file = load_suite(path)
-    if file.suite is None:
-        warn_of_problems(file.errors, program.secrets)
-        return USAGE
-    if trust_store(program.folders).is_exempt(file):
-        warn(f"nothing was asked: {path} came with Workbench and is not written; add to a copy of it")
-        return USAGE
-    know_suites(program, [file])
-    approval = approved(Needs.of_servers([file], program), program, all_of_them=trust)
-    if approval is None:
-        return USAGE
-    pool, listed = ServerPool(program), list[ToolDefinition]()
-    with printing_to(sys.stderr):
-        code = asyncio.run(until_signalled(pool, _adding_drafts_list(file, approval, pool, program, listed)))
-    if code != OK:
-        return code
-    made = drafted(listed, file.path, options, program, about=choose(listed), like=file.suite, trust=trust, yes=yes)
-    if isinstance(made, int):
-        return made
-    try:
-        document = with_new_cases(Document.of(file.text), [draft.table() for draft in made.drafts], "").document
-    except SpliceError as error:
-        warn(f"nothing was written: {error}", program.secrets)
-        return USAGE
-    name = one_line(path.name)
-    lines = unified_diff(file.text.splitlines(), document.text.splitlines(), name, name, lineterm="")
-    write("".join(f"{visible(line)}\n" for line in lines))
-    if made.is_interrupted or not confirmed(f"Write {name}?", yes=yes):
-        keep(document.text, path, program)
-        return made.code if made.is_interrupted else USAGE
-    if broken := parse_suite(document.text, path).errors:
-        warn(f"{path} was not written: {broken[0]}", program.secrets)
-        return USAGE
-    save(file.path, document.text, FileState(file.hash))
-    write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
-    return made.code
-
-
-async def _adding_drafts_list(
-    file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
-) -> int:
-    """Add the tools that are offered in all cases of a suite; returns an exit code."""
-    sources = [source for source in (await tools_of(file, None, pool, approval)).sources if source.case is None]
-    failed = [source.error for source in sources if source.error is not None]
-    for error in failed:
-        warn(error, program.secrets)
-    listed += [program.secrets.redacted(tool) for source in sources for tool in source.tools]
-    return INFRASTRUCTURE if failed else OK

@@ -65,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
     # Imported here, so that `--help` answers at once.
     from workbench.cli.redaction import begin_program, warn
     from workbench.config.models import ConfigError
-    from workbench.engine.redaction import learn_secrets
+    from workbench.engine.suite_secrets import learn_secrets
 
     if (why := _misused(arguments)) is not None:
         warn(why)

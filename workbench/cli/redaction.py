@@ -48,7 +48,7 @@ def go_on_as(program: Program) -> None:
 def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
     """Know what is secret for some suites too. What is wrong with their settings is said elsewhere."""
     from workbench.config.models import ConfigError
-    from workbench.engine.redaction import learn_secrets
+    from workbench.engine.suite_secrets import learn_secrets
 
     for file in files:
         with suppress(ConfigError):

@@ -137,7 +137,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.config.folders import user_folders
     from workbench.config.models import ConfigError
     from workbench.config.program import program_in
-    from workbench.engine.redaction import learn_secrets, written_out
+    from workbench.engine.suite_secrets import learn_secrets, written_out
     from workbench.history.records import HistoryError
     from workbench.numerals import counted
     from workbench.remote.records import AttachError

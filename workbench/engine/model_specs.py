@@ -8,17 +8,19 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from workbench.checks.combined_kinds import Judged
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
 from workbench.config.program import Environment
-from workbench.engine.plan import PlannedRun
 from workbench.providers.built_in import is_built_in
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from workbench.engine.plan import PlannedRun
 
 FREE = Price(0.0, 0.0)
 """The price of what is asked over no network."""

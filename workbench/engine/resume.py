@@ -22,7 +22,7 @@ from workbench.engine.plan import (
     run_id_at,
     with_grader,
 )
-from workbench.engine.redaction import learn_secrets_of_runs
+from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef

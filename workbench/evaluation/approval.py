@@ -17,7 +17,7 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
-from workbench.engine.redaction import learn_secrets_of_runs
+from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.evaluation.plan import Plan
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by

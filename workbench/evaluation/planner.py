@@ -12,7 +12,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_cost, places_in_turn, plan_runs
-from workbench.engine.redaction import learn_secrets_of_runs
+from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions, Shard
 from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, execution_of

@@ -26,7 +26,8 @@ from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
 from workbench.engine.plan import PlannedRun, grader_named, rule_named, same_question, with_grader
 from workbench.engine.planned_run import graded
 from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
-from workbench.engine.redaction import learn_secrets, shown_result, why_not_regraded
+from workbench.engine.redaction import shown_result, why_not_regraded
+from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice
 from workbench.evaluation.report import Report

@@ -27,7 +27,7 @@ from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.show.views.timing import Timing, timing_of
 from workbench.suite.suite_file import lines_of
-from workbench.tools.python_code import in_thread
+from workbench.threads import in_thread
 
 if TYPE_CHECKING:
     from workbench.analysis.early_stop import Watch

@@ -7,8 +7,6 @@ with `from . import`.
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import copy
 import hashlib
 import importlib
@@ -22,6 +20,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TypeVar
 
+from workbench import threads
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.suite.trust import CodeFile
@@ -311,23 +310,15 @@ class PythonFunctions:
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
-    """Call a function that may block, in a thread that cannot keep the program from ending."""
-    outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
-    outcome.set_running_or_notify_cancel()
+    """Call a suite's function as `workbench.threads` does. Raises PythonReferenceError where it would end the
+    program."""
 
-    def run() -> None:
+    def call() -> _Result:
         try:
-            outcome.set_result(function())
-        except Exception as error:  # noqa: BLE001 (raised again where it is awaited)
-            outcome.set_exception(error)
-        except BaseException as error:  # noqa: BLE001 (KeyboardInterrupt and the like would end the engine's loop)
-            message = f"Python code of the suite raised {type(error).__name__}: {error}"
-            outcome.set_exception(PythonReferenceError(message))
+            return function()
+        except Exception:
+            raise
+        except BaseException as error:
+            raise PythonReferenceError(f"Python code of the suite raised {type(error).__name__}: {error}") from error
 
-    thread = threading.Thread(target=run, name=name, daemon=True)
-    thread.start()
-    try:
-        return await asyncio.wrap_future(outcome)
-    finally:
-        if outcome.done():
-            thread.join()  # it has nothing left to do
+    return await threads.in_thread(call, name=name)

@@ -20,7 +20,7 @@ from workbench.engine.events import BatchDone, BatchStarted, ClusterSaid, RunDon
 from workbench.engine.history_recorder import door_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
-from workbench.engine.redaction import written_out
+from workbench.engine.suite_secrets import written_out
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster.dask import (
     CLOSE_TIMEOUT_S,

@@ -191,7 +191,7 @@ class BatchWork:
         damaged: list[str] = []
 
         def save() -> str:
-            from workbench.engine.redaction import keep_stored, learn_secrets
+            from workbench.engine.suite_secrets import keep_stored, learn_secrets
 
             program = self._program
             for place in {suite.file.parent for suite in batch.suites}:

@@ -9,7 +9,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
 from workbench.show.spans import Role
-from workbench.tools.python_code import in_thread
+from workbench.threads import in_thread
 
 Answer = TypeVar("Answer")
 

@@ -1,0 +1,125 @@
+"""What is secret for suites, learnt before anything of them is kept or shown.
+
+A run learns its secrets only when it reaches its model and starts its servers, which would be too late for reports.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.checks.values import environment_names
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.config.secrets import Secrets
+from workbench.suite.model import started_by
+from workbench.suite.problems import Place, written
+from workbench.suite.settings import judged_checks
+from workbench.tools.connection import learn_written
+
+if TYPE_CHECKING:
+    from workbench.engine.model_specs import Specs
+    from workbench.engine.plan import PlannedRun
+    from workbench.history.history import History
+    from workbench.history.records import BatchRow
+    from workbench.suite.model import Suite
+    from workbench.suite.suite_file import SuiteFile
+
+
+_NAMED = re.compile(r"\$([\w-]+)")
+
+
+def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
+    """Have the program know what is secret for the suites in a folder: in its `.env`, the keys of the models that are
+    named there, and what the servers of `suite` are given; and that a token in the suite's `text` is the user's own.
+    Raises ConfigError."""
+    program.secrets.keep(text)
+    environment = program.environment.of(folder)
+    names = {spec.api_key_env for spec in program.models.named(folder)}
+    for server in started_by(suite) if suite is not None else ():
+        learn_written(server, program.secrets)
+        for text in (*server.env.values(), *server.headers.values()):
+            names.update(environment_names(text))
+    for name in names:
+        _learn(program, name, environment)
+
+
+def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
+    """Keep the tokens in the suites of a stored batch as they stand there. A suite that cannot be read has none."""
+    from workbench.history.records import HistoryError  # on use: who asks has a history open
+
+    for suite in batch.suites:
+        with suppress(HistoryError):
+            program.secrets.keep(history.suite_text(suite))
+
+
+def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
+    """Have the program know what is secret for some runs: what `learn_secrets` finds for their suites, and the keys of
+    all models that they ask and have judge, whoever names these. What is wrong with the settings, the runs will say."""
+    runs = tuple(runs)
+    for run in {run.file.path: run for run in runs}.values():
+        with suppress(ConfigError):
+            learn_secrets(program, run.file.path.parent, run.suite, run.file.text)
+    for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
+        with suppress(ConfigError):
+            if (spec := specs.of(run)) is not None:
+                _learn(program, spec.api_key_env, _environment(program, run, specs))
+    for run in {(run.file.path, run.case.id): run for run in runs}.values():
+        for check in judged_checks(run.suite, run.case):
+            with suppress(ConfigError):
+                _learn(program, specs.judge_of(run.file.path, check).api_key_env, _environment(program, run, specs))
+
+
+def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
+    """Say where a suite holds values of secrets, whose variables it should name: each value, else each line (a comment,
+    a text that is no TOML). Quotes no secret."""
+    text, found = file.text, False
+    if secrets.redact(text) is text and "\\" not in text:  # what is written with escapes is seen in values alone
+        return
+    with suppress(ValueError, RecursionError):
+        for place, value in _leaves(tomllib.loads(text)):
+            if (without := secrets.redacted(value)) is not value:
+                found = True
+                where = f"{file.path}:{file.positions.line(place)} ({written(place)})"
+                if place[-1] == "url":  # in which no variable is filled in
+                    yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
+                else:
+                    yield _way_out(where, str(value), str(without))
+    for number, line in enumerate(() if found else text.splitlines(), start=1):
+        if (shown := secrets.redact(line)) is not line:
+            found = True
+            yield _way_out(f"{file.path}:{number}", line, shown)
+    if not found and (shown := secrets.redact(text)) is not text:  # one over several lines
+        yield _way_out(f"{file.path}", text, shown)
+
+
+def _way_out(where: str, before: str, shown: str) -> str:
+    names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
+    return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or leave it out"
+
+
+def _leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, (*place, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _leaves(each, (*place, index))
+    else:
+        yield place, value
+
+
+def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str, str]:
+    try:
+        return specs.environment_at(run.file.path)
+    except ConfigError:
+        return program.environment.own  # a `.env` overrides nothing of it
+
+
+def _learn(program: Program, name: str | None, environment: Mapping[str, str]) -> None:
+    if name is not None and name in environment:
+        program.secrets.add(name, environment[name].strip())
