@@ -34,6 +34,7 @@ NOT_FOR_SHOWING = {
     "grading/scoring.py": "a share of an argument, which is never shown as all or nothing",
     "exchange/observed/tee.py": "microseconds in recordings",
     "providers/http/endpoints.py": "microseconds in recordings",
+    "providers/model.py": "microseconds in recordings",
     "show/html/charts.py": "coordinates of a drawing",
     "show/junit.py": "seconds of the format",
     "show/views/timing.py": "microseconds in JSON",

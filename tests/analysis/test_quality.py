@@ -148,7 +148,7 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
     [each] = aggregates_of([good, bad], {SUITE: suite})
     assert (each.statistics, each.counted_zero, each.met) == ({"mean": 0.5}, 1, False)
     assert next(aggregate_lines([each], {SUITE: "Files"}, Paint(False), with_model=False)) == (
-        "All of Files: score, 2 runs (1 failed run counts 0): mean 0.5"
+        "All of Files: score, 2 runs (1 failed run counts 0): mean 0.50"
     )
 
 

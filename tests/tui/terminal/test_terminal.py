@@ -103,9 +103,9 @@ HelpScreen.compose = lambda self: Path({str(folder / "asked")!r}).touch() or com
 
 @pytest.mark.parametrize("hang", HANGS)
 def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tmp_path: Path, hang: str) -> None:
-    limits = "leaving.MAX_ENDING_SECONDS, shutdown.ENDING_S, shutdown.ANSWER_S = 3, 1, 1"
+    limits = "shutdown.MAX_ENDING_SECONDS, shutdown.ENDING_S, shutdown.ANSWER_S = 3, 1, 1"
     plant = "import asyncio, time\nfrom contextlib import suppress\nfrom workbench.tui.kit.help import HelpScreen\n"
-    plant += f"from workbench.tui.shell import leaving\n{limits}\n{HANGS[hang]}\n{asked(tmp_path)}"
+    plant += f"from workbench.tui.shell import shutdown\n{limits}\n{HANGS[hang]}\n{asked(tmp_path)}"
     planted = tmp_path / "planted.py"
     planted.write_text(plant)
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, first=planted) as terminal:

@@ -101,7 +101,12 @@ def names_set_in(tree: ast.Module) -> Iterator[str]:
             yield node.id
 
 
-OURS = {name for where in (True, False) for _, tree in files(terminal=where) for name in names_set_in(tree)}
+OURS = {
+    name
+    for room in ("tui", "show")
+    for path in Path(workbench.__file__).parent.joinpath(room).rglob("*.py")
+    for name in names_set_in(ast.parse(path.read_text(encoding="utf-8")))
+}
 THEIRS = {
     name
     for path in TEXTUAL.rglob("*.py")
