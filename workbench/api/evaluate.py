@@ -26,10 +26,11 @@ from workbench.engine.recordings import Recordings, recording_lines
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval, Needs, Request, Trust, needs, needs_asking
 from workbench.evaluation.options import AddedVariants, OptionsError, OwnModel, Resume, RunOptions
-from workbench.evaluation.plan import ClusterError, FinishedRun, Plan, PlanError, trust_store
+from workbench.evaluation.plan import ClusterError, FinishedRun, Plan, PlanError
 from workbench.evaluation.planner import has_subject, plan, unresolved_models
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
+from workbench.evaluation.trust import trust_store
 from workbench.history.records import HistoryError
 from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel

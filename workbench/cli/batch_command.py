@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.approval import approved
 from workbench.cli.live import Live, Show, Watcher, run_live, signals_interrupt
-from workbench.cli.redaction import ask, printing_to, shown_search, warn
+from workbench.cli.redaction import printing_to, shown_search, warn
 from workbench.cli.report_output import Output, can_record_in, report_width
 from workbench.config.folders import history_option
 from workbench.config.model_book import described
@@ -21,28 +22,20 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import compact_json, dataclass
 from workbench.engine.recordings import Recordings, recording_lines
-from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust, needs
+from workbench.evaluation.approval import Approval, needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
 from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import (
-    ClusterError,
-    GivenUpError,
-    Notice,
-    NotInstalledError,
-    Plan,
-    PlanError,
-    trust_store,
-)
+from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, NotInstalledError, Plan, PlanError
 from workbench.evaluation.planner import plan
 from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
-from workbench.numerals import cost_text, counted
+from workbench.numerals import cost_text
 from workbench.show.text import paint_for
 from workbench.show.views.tools import SuiteTools
-from workbench.show.visible import one_line, visible
+from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import model_of
 from workbench.tools.answer import ToolsError
@@ -138,46 +131,12 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
 # Trust on the command line: shows what a suite would start, and asks where someone can answer.
 
 
-def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
-    """What may be used of some needs, after asking where that is necessary and possible. With `together`, one question
-    is about all suites that need the same. Returns `None` when a suite needs trust and did not get it, which has then
-    been reported."""
-    trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
-    decision = Decision(needs, trust, together=together)
-    for question in decision.questions:
-        first, others = question.first, len(question.requests) - 1
-        more = f" and {counted(others, 'other')} like it" if others else ""
-        warn(f"trusting {first.file.path}{more} allows it, on this machine, to:", program.secrets)
-        for line in question.lines:
-            warn(f"  {line}", program.secrets)
-        answer = _asked(f"{one_line(first.file.path.name)}{more}", mocks=first.mocks)
-        for problem in decision.answer(question, answer):
-            warn(f"{problem}; it holds for this run only", program.secrets)
-    if trust.store.notice is not None:
-        warn(trust.store.notice)
-    if decision.refused:
-        warn("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
-        return None
-    return decision.approval()
-
-
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
     """Whether it is known how to reach the model of `--judge` from the suites; if not, that has been reported."""
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
         warn(problem, program.secrets)
     return not problems
-
-
-def _asked(suite: str, *, mocks: bool) -> Answer:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return "no"
-    choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"
-    ask(f"Trust {suite} and remember it? [{choices}]")
-    answer = sys.stdin.readline().strip().lower()
-    if mocks and answer in ("mocks", "m"):
-        return "mocks"
-    return "always" if answer in ("yes", "y") else "no"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ if executes(__name__):
     from workbench.cli.report_output import Output
     from workbench.config.secrets import Secrets
     from workbench.evaluation.options import RunOptions
-    from workbench.evaluation.plan import Plan, trust_store
+    from workbench.evaluation.plan import Plan
+    from workbench.evaluation.trust import trust_store
     from workbench.grading.grade import RunResult
     from workbench.numerals import counted
     from workbench.show.text import paint_for

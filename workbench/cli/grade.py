@@ -15,7 +15,8 @@ from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
 if executes(__name__):
-    from workbench.cli.batch_command import approved, judge_is_known
+    from workbench.cli.approval import approved
+    from workbench.cli.batch_command import judge_is_known
     from workbench.cli.redaction import begin_program, know_suites, printing_to, warn
     from workbench.cli.report_output import Output
     from workbench.cli.run import pieces_of_runs, tell_github

@@ -9,7 +9,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from workbench.cli.batch_command import approved, judge_is_known
+from workbench.cli.approval import approved
+from workbench.cli.batch_command import judge_is_known
 from workbench.cli.history_command import HistoryCommand
 from workbench.cli.redaction import printing_to, warn_of_problems
 from workbench.dataclasses import dataclass

@@ -8,12 +8,16 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.cli.parser import options_as
 from workbench.cli.run_options import GRADERS, repeats_of
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
 from workbench.startup import executes
+
+if TYPE_CHECKING:
+    from workbench.evaluation.case_drafts import Draft, DraftOptions
 
 if executes(__name__):
     import asyncio
@@ -23,10 +27,6 @@ if executes(__name__):
     from workbench.config.models import ConfigError
     from workbench.config.program import Program
     from workbench.evaluation.approval import Approval
-    from workbench.evaluation.case_drafts import (
-        Draft,
-        DraftOptions,
-    )
     from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
     from workbench.evaluation.first_suite import (
         CI_FILES,
@@ -203,7 +203,7 @@ def _check(options: StartOptions) -> None:
 
 
 def _of_servers(options: StartOptions, program: Program) -> int:
-    from workbench.cli.batch_command import approved  # what runs cases is not needed for a sample
+    from workbench.cli.approval import approved  # a sample needs no question
     from workbench.cli.tools import until_signalled
     from workbench.evaluation.approval import Needs
 

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from workbench.authoring.case_list import with_new_cases
 from workbench.authoring.document import Document
-from workbench.cli.batch_command import approved, make_runs, show_notices, show_of
+from workbench.cli.approval import approved
+from workbench.cli.batch_command import make_runs, show_notices, show_of
 from workbench.cli.redaction import ask, know_suites, printing_to, warn, warn_of_problems, write
 from workbench.cli.report_output import Output
 from workbench.cli.tools import until_signalled
@@ -35,8 +36,9 @@ from workbench.evaluation.case_drafts import (
     use_text,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.evaluation.plan import Plan, PlanError, trust_store
+from workbench.evaluation.plan import Plan, PlanError
 from workbench.evaluation.tool_list import tools_of
+from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
 from workbench.numerals import counted
 from workbench.show.visible import one_line, visible

@@ -13,13 +13,13 @@ from workbench.config.secrets import NO_SECRETS, Pieces, Secrets
 from workbench.config.typed_keys import without_keys
 from workbench.dataclasses import json_text
 from workbench.show.visible import one_line
-from workbench.suite.project import Search
 
 if TYPE_CHECKING:
     from workbench.config.model_book import ModelOptions
     from workbench.config.program import Program
     from workbench.show.json.base import ReportModel
     from workbench.suite.problems import Problem
+    from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
 _known = [NO_SECRETS]
@@ -164,6 +164,8 @@ _REDRAWN_EVERY_S = 0.2
 @contextmanager
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
     """Give a search that is shown while it lasts. Afterwards, unless `quiet`, warn of folders that it skipped."""
+    from workbench.suite.project import Search
+
     search, over = Search(), threading.Event()
     shower = threading.Thread(target=_show, args=(search, over), daemon=True)
     shower.start()

@@ -21,7 +21,7 @@ if executes(__name__):
     import asyncio
 
     from workbench.checks.schemas import BrokenSchemaError, argument_problems
-    from workbench.cli.batch_command import approved
+    from workbench.cli.approval import approved
     from workbench.cli.redaction import (
         begin_program,
         json_report,

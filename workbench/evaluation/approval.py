@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
@@ -18,7 +18,6 @@ from workbench.dataclasses import dataclass
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
 from workbench.engine.suite_secrets import learn_secrets_of_runs
-from workbench.evaluation.plan import Plan
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile
@@ -26,6 +25,9 @@ from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustError, TrustStore,
 from workbench.tools.listings import Listings
 from workbench.tools.pool import Grant
 from workbench.tools.python_code import find_code
+
+if TYPE_CHECKING:
+    from workbench.evaluation.plan import Plan
 
 
 @dataclass(frozen=True)

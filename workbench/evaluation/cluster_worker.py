@@ -42,8 +42,9 @@ from workbench.evaluation.cluster.dask import (
     quiet_logs,
 )
 from workbench.evaluation.cluster.endpoint_limits import approved_things, lacking, unresolved
-from workbench.evaluation.plan import Plan, trust_store
+from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
+from workbench.evaluation.trust import trust_store
 from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, Teller
 from workbench.evaluation.worker_pool import Hold
 from workbench.grading.packed import pickled

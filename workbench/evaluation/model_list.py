@@ -29,7 +29,7 @@ from workbench.config.program import Program
 from workbench.config.settings_file import checked_name, settings_in
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Needs, Trust, needs_asking
-from workbench.evaluation.plan import trust_store
+from workbench.evaluation.trust import trust_store
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in

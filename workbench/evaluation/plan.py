@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from workbench.config.folders import Folders, MissingResourceError, bundled
+from workbench.config.folders import Folders
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
@@ -19,6 +19,7 @@ from workbench.engine.plan import AS_CASES_SAY, Execution, PlannedRun
 from workbench.engine.recordings import judging_of_recording, result_of_recording
 from workbench.engine.resume import Resumption
 from workbench.evaluation.options import RunOptions
+from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary
@@ -27,7 +28,6 @@ from workbench.history.history import History
 from workbench.history.records import RunRow, SuiteRef, Tally
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
-from workbench.suite.trust import TrustStore
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
@@ -258,15 +258,6 @@ def execution_of(options: RunOptions, folders: Folders) -> Execution:
     """What the options allow to execute."""
     wanted = True if options.execute_all else options.execute
     return Execution(wanted, options.execute_all, trust_store(folders).is_exempt)
-
-
-def trust_store(folders: Folders) -> TrustStore:
-    """What the user trusts, and which suites came with the program."""
-    try:
-        samples: Path | None = bundled("sample_suites")
-    except MissingResourceError:
-        samples = None  # without samples there are none to trust; suites of one's own are asked about as ever
-    return TrustStore(folders.trust_file, bundled_folder=samples)
 
 
 # The runs of a resumed batch that were over before, read from the history for the report on the whole batch.

@@ -30,9 +30,9 @@ from workbench.evaluation.plan import (
     RunsBefore,
     figures_of,
     runs_before,
-    trust_store,
 )
 from workbench.evaluation.suites import NoSuitesError
+from workbench.evaluation.trust import trust_store
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import mean
 from workbench.history.claims import claimed

@@ -12,7 +12,7 @@ from workbench.config.program import Program
 from workbench.engine.events import ToolsListed
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Trust
-from workbench.evaluation.plan import trust_store
+from workbench.evaluation.trust import trust_store
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.tui.breakpoints.project import Breakpoints, ProjectBreakpoints

@@ -1,0 +1,46 @@
+"""Asks on the terminal whether suites may start what they need."""
+
+from __future__ import annotations
+
+import sys
+
+from workbench.cli.redaction import ask, warn
+from workbench.config.program import Program
+from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust
+from workbench.evaluation.trust import trust_store
+from workbench.numerals import counted
+from workbench.show.visible import one_line
+
+
+def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
+    """What may be used of some needs, after asking where that is necessary and possible. With `together`, one question
+    is about all suites that need the same. Returns `None` when a suite needs trust and did not get it, which has then
+    been reported."""
+    trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
+    decision = Decision(needs, trust, together=together)
+    for question in decision.questions:
+        first, others = question.first, len(question.requests) - 1
+        more = f" and {counted(others, 'other')} like it" if others else ""
+        warn(f"trusting {first.file.path}{more} allows it, on this machine, to:", program.secrets)
+        for line in question.lines:
+            warn(f"  {line}", program.secrets)
+        answer = _asked(f"{one_line(first.file.path.name)}{more}", mocks=first.mocks)
+        for problem in decision.answer(question, answer):
+            warn(f"{problem}; it holds for this run only", program.secrets)
+    if trust.store.notice is not None:
+        warn(trust.store.notice)
+    if decision.refused:
+        warn("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
+        return None
+    return decision.approval()
+
+
+def _asked(suite: str, *, mocks: bool) -> Answer:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return "no"
+    choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"
+    ask(f"Trust {suite} and remember it? [{choices}]")
+    answer = sys.stdin.readline().strip().lower()
+    if mocks and answer in ("mocks", "m"):
+        return "mocks"
+    return "always" if answer in ("yes", "y") else "no"
