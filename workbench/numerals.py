@@ -34,10 +34,20 @@ def _decimals(number: str, digits: int, full: float) -> str:
     return str(exact.quantize(unit, ROUND_DOWN) if exact < full <= rounded else rounded)
 
 
+def count_text(number: int) -> str:
+    """Return a whole number: `950`, `12,000`."""
+    return f"{number:,}"
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `0 runs`, `1 run`, `2 batches`, `2,000 runs`."""
     ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{number:,} {noun}{ending}"
+    return f"{count_text(number)} {noun}{ending}"
+
+
+def counted_of(part: int, whole: int, noun: str) -> str:
+    """Return how many of several there are: `3 of 1,000 runs`."""
+    return f"{count_text(part)} of {counted(whole, noun)}"
 
 
 def short_count(count: int) -> str:

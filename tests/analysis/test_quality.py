@@ -16,8 +16,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
-from workbench.show.text import Paint
-from workbench.show.views.gates import aggregate_lines, gate_lines
+from workbench.show.spans import plain
+from workbench.show.views.gates import aggregate_demands, gate_demands
 from workbench.suite.model import Gate, Suite
 
 
@@ -136,20 +136,19 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
         [found] = quality_of([good, run], {SUITE: gate}).gates
         assert (found.reached, found.counted_zero, found.met) == (0.5, 1, False)
     assert list(gates_of(SUITE, gate, map(summary_of, (good, bad)))) == [found]
-    assert list(gate_lines([found], {SUITE: "Files"}, Paint(False), with_model=True)) == [
-        "gate of Files with model: mean score 0.50 (1 failed run counts 0), 0.6 required: missed"
-    ]
+    [demand] = gate_demands([found], {SUITE: "Files"}, with_model=True)
+    line = plain(demand.line)
+    assert line == "gate of Files with model: mean score 0.50 (1 failed run counts 0), 0.6 required: missed"
     [option] = quality_of([good, bad, bad], {}, min_score=0.6).gates
-    [line] = gate_lines([option], {}, Paint(False), with_model=False)
-    assert line == "--min-score: mean score 0.33 (2 failed runs count 0), 0.6 required: missed"
+    [demand] = gate_demands([option], {}, with_model=False)
+    assert plain(demand.line) == "--min-score: mean score 0.33 (2 failed runs count 0), 0.6 required: missed"
 
     table = {"name": "All", "statistics": ["mean"], "at_least": {"mean": 0.6}}
     suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case], "aggregates": [table]})
     [each] = aggregates_of([good, bad], {SUITE: suite})
     assert (each.statistics, each.counted_zero, each.met) == ({"mean": 0.5}, 1, False)
-    assert next(aggregate_lines([each], {SUITE: "Files"}, Paint(False), with_model=False)) == (
-        "All of Files: score, 2 runs (1 failed run counts 0): mean 0.50"
-    )
+    demand = next(aggregate_demands([each], {SUITE: "Files"}, with_model=False))
+    assert plain(demand.line) == "All of Files: score, 2 runs (1 failed run counts 0): mean 0.50"
 
 
 @pytest.mark.parametrize("why", FAILED_BESIDE_THE_SCORE)

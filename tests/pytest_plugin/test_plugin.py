@@ -176,7 +176,7 @@ def test_the_gate_of_a_suite_decides_and_not_each_case(tmp_path: Path, rate: str
     ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q")
     assert ran.outcomes == outcomes, ran.output
     if "failed" in outcomes:
-        assert "missed: pass rate of offline is 50.0%, demanded is at least 90%" in ran.output
+        assert "gate of gated with offline: pass rate 50.0% of 2 graded runs, 90% required: missed" in ran.output
 
 
 def test_a_failing_case_of_a_gated_suite_fails_where_the_gate_is_not_selected(tmp_path: Path) -> None:

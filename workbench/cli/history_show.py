@@ -29,7 +29,7 @@ from workbench.show.views.batch import (
 )
 from workbench.show.views.batch_list import called
 from workbench.show.views.cases import titled_case_lines
-from workbench.show.views.gates import gate_lines
+from workbench.show.views.gates import gate_demands
 from workbench.show.views.trajectory import repaired_line_of
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import event_to_line
@@ -103,7 +103,9 @@ def _show_batch(
         if (repaired := repaired_line_of(run.figures for run in runs if run.figures is not None)) is not None:
             yield paint(f"▲ {repaired}", "warned")
         names = {str(suite.file): suite.name for suite in batch.suites}
-        yield from (*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), "")
+        for demand in gate_demands(reached, names, with_model=len(batch.models) > 1):
+            yield from map(paint.line, demand.lines)
+        yield ""
         yield from runs_lines(runs, output.cut_at, paint, every=options.verbose)
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))

@@ -37,6 +37,7 @@ from workbench.grading.status import Status
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted
 from workbench.show.report_files import why_not_writable
+from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
 from workbench.suite.files import SavingError, save, state_of
@@ -347,7 +348,7 @@ class ImportReport:
             found.append(f"{counted(self.recorded, 'run')} in {options.runs}: workbench grade {options.runs}")
         elif runs:
             found.append(f"{counted(runs, 'run')} not recorded: --runs FOLDER records them")
-        return [*found, *agreement_lines(self.agreement)]
+        return [*found, *map(plain, agreement_lines(self.agreement))]
 
 
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:

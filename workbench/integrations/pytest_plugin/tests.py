@@ -18,11 +18,12 @@ from typing import Any, Literal, NamedTuple
 import pytest
 
 import workbench
-from workbench.analysis.measures import GATE_MEASURES
 from workbench.api.suites import holds_packages
 from workbench.dataclasses import dataclass
 from workbench.integrations.pytest_plugin.fixtures import Settings
-from workbench.numerals import demanded_text, reached_text, setting_text
+from workbench.numerals import setting_text
+from workbench.show.spans import plain
+from workbench.show.views.gates import aggregate_demands, gate_demands
 
 # The suite tests of a session as one evaluation, and the verdict on each test. With pytest-xdist the evaluation is
 # in the controller, which all workers ask: one writer of history and reports, one start of each server, one limit
@@ -240,35 +241,12 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
     """The verdict on the demands of a suite, each on a line."""
     if report is None:
         return Verdict("skipped", "none of the suite's cases was run")
-    lines, met = [], True
-    for gate in report.gates:
-        if gate.suite == str(suite):
-            is_rate = GATE_MEASURES[gate.measure].is_rate
-            lines.append(_line(gate.model, gate.measure, gate.reached, gate.minimum, met=gate.met, is_rate=is_rate))
-            met = met and gate.met
-    for aggregate in report.aggregates:
-        for each in aggregate.gates if aggregate.suite == str(suite) else ():
-            name = f"{aggregate.name}: {each.statistic} of {aggregate.of}"
-            demand = {"above": "more than"}.get(each.demand, each.demand)
-            lines.append(_line(aggregate.model, name, each.reached, each.threshold, met=each.met, demand=demand))
-            met = met and each.met
-    return Verdict("passed" if met else "failed", "\n".join(lines))
-
-
-def _line(
-    model: str | None,
-    measure: str,
-    reached: float | None,
-    wanted: float,
-    *,
-    met: bool,
-    demand: str = "at least",
-    is_rate: bool = False,
-) -> str:
-    value = "nothing graded" if reached is None else reached_text(reached, wanted, is_rate=is_rate)
-    whose = f" of {model}" if model else ""
-    verdict = "met" if met else "missed"
-    return f"{verdict}: {measure}{whose} is {value}, demanded is {demand} {demanded_text(wanted, is_rate=is_rate)}"
+    gates = (gate for gate in report.gates if gate.suite == str(suite))
+    aggregates = (each for each in report.aggregates if each.suite == str(suite) and each.gates)
+    names = {str(suite): suite.stem}
+    asked = [*gate_demands(gates, names, with_model=True), *aggregate_demands(aggregates, names, with_model=True)]
+    lines = [plain(line) for demand in asked for line in demand.lines]
+    return Verdict("passed" if all(demand.met for demand in asked) else "failed", "\n".join(lines))
 
 
 class Desk:

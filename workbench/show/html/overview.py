@@ -3,7 +3,7 @@ causes of failures and the models. It needs no script; its links choose cases fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
@@ -16,14 +16,14 @@ from workbench.numerals import cost_text, counted, duration_text, mean_text, pac
 from workbench.show.doc import Paragraph, line_of
 from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
-from workbench.show.html.elements import Element, Node, blocks, el, scrolled, section, sign, table
-from workbench.show.text import Paint
+from workbench.show.html.elements import Element, Node, blocks, el, scrolled, section, sign, spans, table
+from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.baseline import baseline_notes, baseline_view
 from workbench.show.views.batch_diff import changes_blocks
 from workbench.show.views.comparison import error_items, errors_of, tests_view, totals_matrix
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
-from workbench.show.views.gates import aggregate_lines, gate_lines
+from workbench.show.views.gates import Demand, demands
 from workbench.show.views.grade_moves import moves_text
 from workbench.show.views.grades import judging_text
 from workbench.show.views.runs_report import RunsReport
@@ -36,7 +36,6 @@ from workbench.suite.files import from_here
 
 PageKind = Literal["runs", "comparison", "changes"]
 
-_PLAIN = Paint(False)
 _SUITES_MAX = 6
 
 
@@ -185,34 +184,30 @@ def _notes(report: RunsReport) -> Iterator[str]:
     if (repaired := repaired_line(report.results)) is not None:
         yield repaired
     yield from unchecked_lines(report.results, report.secrets.redacted)
-    yield from agreement_lines(report.totals.agreement)
+    yield from map(plain, agreement_lines(report.totals.agreement))
 
 
 def _demands(shown: Overview) -> Element | None:
-    quality, names = shown.report.quality, shown.suite_names
+    """Return the gates and aggregates, those that are missed first and those that demand nothing last."""
     with_model = len(shown.comparison.models) > 1
-    asked = [(gate.met, [*gate_lines([gate], names, _PLAIN, with_model=with_model)]) for gate in quality.gates]
-    told = []
-    for each in quality.aggregates:
-        lines = [*aggregate_lines([each], names, _PLAIN, with_model=with_model)]
-        if each.gates:
-            asked.append((each.met, lines))
-        else:
-            told.append(lines)
-    if not asked and not told:
+    each = sorted(demands(shown.report.quality, shown.suite_names, with_model=with_model), key=_missed_first)
+    if not each:
         return None
-    demands = (_demand(met, lines) for met, lines in sorted(asked, key=lambda each: each[0]))
-    others = (el("li", lines) for lines in told)
-    title = "Demands" if asked else "Aggregates"
-    return section("demands", title, el("ul", demands, others, class_="card demands"))
+    title = "Demands" if each[0].met is not None else "Aggregates"
+    return section("demands", title, el("ul", map(_demand, each), class_="card demands"))
 
 
-def _demand(met: bool, lines: Sequence[str]) -> Element:
-    status = passed_if(met)
-    first, *others = lines
-    return el(
-        "li", el("strong", status.sign), " ", first, (el("p", line.strip()) for line in others), class_=status.role
-    )
+def _missed_first(demand: Demand) -> int:
+    return (False, True, None).index(demand.met)
+
+
+def _demand(demand: Demand) -> Element:
+    line = spans(demand.line)
+    below = [el("p", spans(line)) for line in demand.below]
+    if demand.met is None:
+        return el("li", line, below)
+    status = passed_if(demand.met)
+    return el("li", el("strong", status.sign), " ", line, below, class_=status.role)
 
 
 def _since_baseline(shown: Overview) -> Element | None:

@@ -1,24 +1,32 @@
-"""The verdicts of the system that made imported runs beside those of their cases, as text."""
+"""The verdicts of the system that made imported runs beside those of their cases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench.analysis.totals import Agreement
+from workbench.analysis.totals import Agreement, Difference
+from workbench.grading.status import passed_if
+from workbench.numerals import count_text, figure
+from workbench.show.doc import line_of
+from workbench.show.spans import Line, Span
 from workbench.show.visible import one_line
 
 _ROWS_MAX = 50
 
 
-def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[str]:
+def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
     """Yield a line for each score of a source, and one for each verdict that differs."""
     for each in agreements:
-        name = one_line(each.name)
-        ungraded = f", {each.ungraded:,} not graded here" if each.ungraded else ""
-        yield f"{name}: {each.agree:,} of {each.of:,} verdicts agree{ungraded}"
-        for differing in each.differ[:_ROWS_MAX]:
-            here = "passed" if differing.passed_here else "failed"
-            there = "failed" if differing.passed_here else "passed"
-            yield f"  {one_line(differing.about)}: {name} {differing.value:g}, {there} there, {here} here"
-        if len(each.differ) > _ROWS_MAX:
-            yield f"  … and {len(each.differ) - _ROWS_MAX:,} more"
+        ungraded = f", {count_text(each.ungraded)} not graded here" if each.ungraded else ""
+        yield line_of(
+            f"{one_line(each.name)}: {count_text(each.agree)} of {count_text(each.of)} verdicts agree{ungraded}"
+        )
+        yield from (_differing_line(each.name, differing) for differing in each.differ[:_ROWS_MAX])
+        if (more := len(each.differ) - _ROWS_MAX) > 0:
+            yield line_of(f"  … and {count_text(more)} more")
+
+
+def _differing_line(name: str, differing: Difference) -> Line:
+    here, there = passed_if(differing.passed_here), passed_if(not differing.passed_here)
+    head = f"  {one_line(differing.about)}: {one_line(name)} {figure(differing.value)}, "
+    return (Span(head), Span(there.word, there.role), Span(" there, "), Span(here.word, here.role), Span(" here"))

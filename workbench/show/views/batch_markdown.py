@@ -11,11 +11,12 @@ from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
 from workbench.numerals import counted, score_text
 from workbench.show.markdown import block, code, document, document_table, table, text
+from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.baseline import baseline_view
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.failures import causes_table
-from workbench.show.views.gates import aggregate_lines, gate_lines
+from workbench.show.views.gates import demands
 from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
@@ -97,13 +98,10 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
     names = {path: suite.name for path, suite in report.suites.items()}
     with_model = len(models) > 1
-    gates = [
-        *gate_lines(report.quality.gates, names, _PLAIN, with_model=with_model),
-        *aggregate_lines(report.quality.aggregates, names, _PLAIN, with_model=with_model),
-    ]
-    if gates:
-        sign = "✓" if report.quality.demands_met else "✗"
-        yield f"\n### {sign} Demands\n\n" + _items(report.secrets.redact(line.strip()) for line in gates)
+    if asked := [*demands(report.quality, names, with_model=with_model)]:
+        sign = passed_if(report.quality.demands_met).sign
+        lines = (plain(line) for demand in asked for line in (demand.line, *demand.below))
+        yield f"\n### {sign} Demands\n\n" + _items(map(report.secrets.redact, lines))
     if report.against is not None:
         yield f"\n{document(baseline_view(report.against, as_document=True), report.secrets.redact)}"
     if causes := report.secrets.redacted(report.failures).groups:

@@ -23,7 +23,7 @@ from workbench.show.signs import FORK
 from workbench.show.spans import Span
 from workbench.show.text import Paint, table_lines
 from workbench.show.views.cases import Title, repeats_lines
-from workbench.show.views.gates import aggregate_lines, gate_lines
+from workbench.show.views.gates import demands
 from workbench.show.views.grades import (
     DISAGREE,
     deciders_line,
@@ -86,8 +86,8 @@ def text_report(
     models = dict.fromkeys(result.model for result in counting)
     if apart := dict.fromkeys(result.case_name for result in counting if result.grading.quarantined):
         yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "muted")
-    yield from gate_lines(quality.gates, suite_names, paint, with_model=len(models) > 1)
-    yield from aggregate_lines(quality.aggregates, suite_names, paint, with_model=len(models) > 1)
+    for demand in demands(quality, suite_names, with_model=len(models) > 1):
+        yield from map(paint.line, demand.lines)
     whole, of_models = totals_by_model(counting)
     if len(models) > 1:
         yield from table_lines(models_table(of_models), width, paint, titled=True)
@@ -99,7 +99,7 @@ def text_report(
     if asked:
         from workbench.show.views.published import published_lines  # on use: few reports have them
 
-        yield from published_lines(asked, suite_names, paint, with_details=much)
+        yield from map(paint.line, published_lines(asked, suite_names, with_details=much))
     if any(result.model == BASELINE and result.grader is not None for result in counting):
         yield paint(f"  {BASELINE} is a baseline, not a language model", "muted")
 

@@ -1,4 +1,4 @@
-"""The reports of the published systems on a batch as lines."""
+"""What published systems would report on a batch."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from pathlib import Path
 from workbench.analysis.published_reports import published_reports
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_DOCUMENT_RUNS
-from workbench.show.text import Paint
+from workbench.numerals import counted
+from workbench.show.doc import line_of
+from workbench.show.spans import Line
 from workbench.show.visible import one_line
 
 
 def published_lines(
-    results: Sequence[RunResult], suite_names: Mapping[str, str], paint: Paint, *, with_details: bool
-) -> Iterator[str]:
-    """Yields a quiet line for each suite and model, and the system's full report with `with_details`."""
+    results: Sequence[RunResult], suite_names: Mapping[str, str], *, with_details: bool
+) -> Iterator[Line]:
+    """Yield a quiet line for each suite and model, and the system's full report with `with_details`."""
     if len(results) > MAX_DOCUMENT_RUNS:
-        yield paint(f"  the reports of published systems are left out above {MAX_DOCUMENT_RUNS:,} runs", "muted")
+        why = f"the reports of published systems are left out above {counted(MAX_DOCUMENT_RUNS, 'run')}"
+        yield line_of(f"  {why}", "muted")
     several_models = len({result.model for result in results}) > 1
     for report in published_reports(results):
         suite = suite_names.get(report.suite, Path(report.suite).stem)
         model = f" with {report.model}" if several_models and report.model is not None else ""
         text = f"{suite}{model} as {report.system} reports it: {report.summary.headline}"
-        yield paint(f"  {one_line(text)}", "muted")
+        yield line_of(f"  {one_line(text)}", "muted")
         if with_details:
-            yield from (paint(f"    {one_line(detail)}", "muted") for detail in report.summary.details)
+            yield from (line_of(f"    {one_line(detail)}", "muted") for detail in report.summary.details)

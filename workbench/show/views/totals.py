@@ -48,8 +48,7 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
     yield from _facts(usage_text(totals.usage) if totals.usage is not None else "", cost_fact(totals))
     if totals.judging.asked:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
-    for line in agreement_lines(totals.agreement):
-        yield from _facts(line)
+    yield from ((Span("  "), *line) for line in agreement_lines(totals.agreement))
     effort = ((totals.retries, "requests retried"), (totals.executions, "calls executed"))
     yield from _facts(*(f"{what}: {number:,}" for number, what in effort if number))
 
