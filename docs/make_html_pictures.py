@@ -20,9 +20,9 @@ from workbench.config.folders import bundled
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.cli.program import Program
+from tests.remote.served import served
+from tests.remote.test_in_browser import Page
 from tests.show.browser import Browser
-from tests.web.served import served
-from tests.web.test_in_browser import Page
 
 _PRICES = {"careful": (2.5, 10), "quick": (0.4, 1.6), "small": (0.05, 0.2)}
 """US dollars for a million tokens in and out."""

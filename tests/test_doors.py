@@ -26,11 +26,11 @@ from urllib.parse import quote
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.attaching.batches import TOKEN, ToldBatch
 from tests.cli.program import COMMAND, Program
 from tests.doors import DOORS
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
+from tests.remote.batches import TOKEN, ToldBatch
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import Opened, conversation, opened
 from workbench.authoring.accept import accept_run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from tests.importing.samples import INSPECT, OPENAI
+from tests.exchange.importers.samples import INSPECT, OPENAI
 from workbench.trajectory.recording import recordings_in
 
 

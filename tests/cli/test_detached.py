@@ -18,10 +18,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.attaching.batches import ToldBatch
 from tests.cli.program import Program, read_until, wait_until
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import Answer, Call, Request, Server, Signal, said
+from tests.remote.batches import ToldBatch
 from tests.tui.apps import conversation
 from workbench.config.folders import APP_NAME, Folders
 from workbench.engine.plan import PlannedRun

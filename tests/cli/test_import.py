@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importing.samples import ADK, OPENAI, WEATHER_SCHEMA
+from tests.exchange.importers.samples import ADK, OPENAI, WEATHER_SCHEMA
 
 KEY = "ghp_a1B2c3D4e5F6g7H8i9J0"
 

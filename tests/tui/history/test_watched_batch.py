@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.attaching.batches import TOKEN, ToldBatch
+from tests.remote.batches import TOKEN, ToldBatch
 from tests.tui.apps import SMART_HOME, opened, suites_in
-from tests.tui.comparing.test_compared_batch import batch_screen, cells_of, title
+from tests.tui.comparison.test_compared_batch import batch_screen, cells_of, title
 from tests.tui.histories import _graded, well
 from workbench.config.folders import Folders
 from workbench.engine.events import RunDone, RunEvent

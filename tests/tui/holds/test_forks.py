@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.events import Paste
 
-from tests.batches.test_stepping_over_http import conversation as things_of
+from tests.engine.test_stepping_over_http import conversation as things_of
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, said
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, opening, suites_in
 from workbench.engine.checkpoint import EditResult

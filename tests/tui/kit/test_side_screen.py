@@ -10,7 +10,7 @@ import pytest
 from textual.color import Color
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from tests.tui.comparing.test_compare import compared
+from tests.tui.comparison.test_compare import compared
 from tests.tui.histories import Made, well, write_history
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.failures.screen import FailuresScreen

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from tests.observing.test_proxy import KEY, body_of, exchanged, talk
+from tests.exchange.observed.test_proxy import KEY, body_of, exchanged, talk
 from tests.providers.server import APIS, HANG, Answer, Api, Call, Server, Signal, Tell, said
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.api.evaluate import evaluate_async

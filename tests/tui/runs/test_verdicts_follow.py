@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
-from tests.tui.comparing.test_compare import compared as both_compared
-from tests.tui.comparing.test_compare import comparing, finish, row
+from tests.tui.comparison.test_compare import compared as both_compared
+from tests.tui.comparison.test_compare import comparing, finish, row
 from workbench.authoring.document import HEAD, Document
 from workbench.grading.status import Status
 from workbench.tui.comparison.screen import CompareScreen

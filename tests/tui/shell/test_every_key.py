@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from tests.tui.comparing.test_compare import compared
+from tests.tui.comparison.test_compare import compared
 from tests.tui.histories import write_history
 from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember

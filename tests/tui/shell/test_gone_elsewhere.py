@@ -11,7 +11,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
-from tests.tui.comparing.test_compare import compared
+from tests.tui.comparison.test_compare import compared
 from tests.tui.held import Held, held
 from tests.tui.histories import Made, well, write_history
 from workbench.analysis import paired

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from tests.tui.comparing.test_compare import compared, comparing
+from tests.tui.comparison.test_compare import compared, comparing
 from tests.tui.histories import utc
 from tests.tui.history.test_history import history_of
 from workbench.tui.kit.side_screen import SideScreen

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.widgets import Input
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, opened, suites_in
-from tests.tui.comparing.test_compare import finish
+from tests.tui.comparison.test_compare import finish
 from workbench.evaluation.options import AddedVariants, Begin, RunOptions
 from workbench.suite.variants import Variants
 from workbench.tui.comparison.screen import CompareScreen

@@ -1,0 +1,164 @@
+"""Files of Arcade evals: run only after trust, by the Python that is named, and what becomes of them. The package that
+they import stands in for the real one: of it, only what the runner reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.exchange.importers.samples import ARCADE, as_json
+from workbench.checks.check import CheckBase
+from workbench.checks.value_kinds import Equals, Near
+from workbench.config.secrets import Secrets
+from workbench.exchange.importers.arcade import executed
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.source_files import RefusedError, source_of
+
+PACKAGE = """
+import enum, functools
+from dataclasses import dataclass, field
+
+class FuzzyWeight(enum.Enum):
+    HIGH = 5
+    LOW = 3
+
+@dataclass
+class Call:
+    name: str
+    args: dict
+
+@dataclass
+class EvalRubric:
+    fail_threshold: float = 0.8
+    warn_threshold: float = 0.9
+
+@dataclass
+class BinaryCritic:
+    critic_field: str
+    weight: object
+
+@dataclass
+class SimilarityCritic(BinaryCritic):
+    similarity_threshold: float = 0.8
+    metric: str = "cosine"
+
+class MineCritic(BinaryCritic):
+    pass
+
+@dataclass
+class EvalCase:
+    name: str
+    user_message: str
+    expected_tool_calls: list
+    critics: list
+    system_message: str = "You answer."
+    additional_messages: list = field(default_factory=list)
+    rubric: EvalRubric = field(default_factory=EvalRubric)
+
+class Registry:
+    _tools = {"Weather_Get": {"name": "Weather_Get", "inputSchema": {"type": "object"}}}
+
+class EvalSuite:
+    def __init__(self, name, cases):
+        self.name, self.cases, self._internal_registry = name, cases, Registry()
+
+def tool_eval():
+    def decorated(function):
+        @functools.wraps(function)
+        async def wrapper(key, model):
+            raise AssertionError("asks a model")
+        wrapper.__tool_eval__ = True
+        return wrapper
+    return decorated
+"""
+SUITE = """
+import os
+from pathlib import Path
+from arcade_evals import *
+
+print("this goes to standard error")
+Path("ran").write_text(os.environ.get("SECRET_KEY", "no key"))
+
+@tool_eval()
+async def weather() -> EvalSuite:
+    critics = [BinaryCritic("city", FuzzyWeight.HIGH), SimilarityCritic("why", FuzzyWeight.LOW, 0.7)]
+    call = Call("Weather.Get", {"city": "Oslo", "why": ["a", "trip"]})
+    return EvalSuite("Weather", [EvalCase("Oslo", "Rain in Oslo?", [call], critics), EvalCase("Hi", "Hi", [], [])])
+
+@tool_eval()
+def broken():
+    raise ValueError("no tools here")
+"""
+
+
+def test_a_file_is_run_after_trust_alone(tmp_path: Path) -> None:
+    program = Program(tmp_path, {"PYTHONPATH": str(tmp_path / "site"), "SECRET_KEY": "planted-4711-pw"})
+    program.write("site/arcade_evals.py", PACKAGE)
+    program.write("eval_weather.py", SUITE)
+    untrusted = program.run("import", "eval_weather.py")
+    assert untrusted.returncode == 2 and "nothing was run" in untrusted.stderr
+    assert f"run the command: {sys.executable} eval_weather.py (in {tmp_path})" in untrusted.stderr
+    assert not (tmp_path / "ran").exists()
+    with program.ask("import", "eval_weather.py", "--python", sys.executable) as asked:
+        asked.wait_for("Run eval_weather.py this once? [yes/no]")
+        asked.answer("yes")
+        said = asked.end()
+    assert "✓ 2 critics → checks with their weights" in said
+    assert "· broken: not imported: ValueError: no tools here" in said
+    assert (tmp_path / "ran").read_text() == "no key"
+    (tmp_path / "ran").unlink()
+    assert "eval_weather.toml exists" in program.run("import", "eval_weather.py", "--trust").stderr
+    assert not (tmp_path / "ran").exists()
+    assert program.run("import", "eval_weather.py", "--trust", "--dry-run").returncode == 0
+    assert (tmp_path / "ran").exists()
+    made = (tmp_path / "eval_weather.toml").read_text(encoding="utf-8")
+    assert 'city = { equals = "Oslo", weight = "high" }' in made
+    assert 'why = { similar = "a trip", threshold = 0.7, weight = "low" }' in made
+    assert "arcade_compatible = true" in made and 'system = "You answer."' in made
+    assert program.run("validate", "eval_weather.toml").stdout == "1 valid suite (2 cases)\n"
+
+
+def test_what_a_file_holds_is_the_same_here() -> None:
+    source = source_of(Path("evals.json"), as_json(ARCADE))
+    made = made_suite(format_of("arcade").read(source), source.name, Path("evals.toml"), Secrets())
+    suite = made.file.suite
+    assert suite is not None
+    (case,) = suite.cases
+    assert (suite.name, suite.system, suite.limits.max_rounds) == ("Weather", "Be brief.", 1)
+    assert (suite.grading.fail_threshold, suite.grading.critics.arcade_compatible) == (0.85, True)
+    assert (case.user, [message.content for message in case.messages]) == ("Is it raining in Oslo?", ["Hi", "Yes?"])
+    (call,) = case.unordered
+    assert call.tool == "Weather_Get"
+    args = call.args or {}
+    city, days, unit = (args[name] for name in ("city", "days", "unit"))
+    assert isinstance(city, Equals) and (city.equals, city.weight) == ("Oslo", "high")
+    assert isinstance(days, Near) and (days.near, days.value_range, days.weight) == (3, (1, 11), 0.4)
+    assert isinstance(unit, CheckBase) and unit.weight == 0
+    assert "the MoodCritic of mood is not mapped: it is a class of its own" in made.file.text
+    assert [note.why for note in made.notes] == [
+        "not imported: ValueError: no",
+        "not imported: 1 comparative case, whose tracks have no counterpart",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "python", "why"),
+    [
+        ("import arcade_evals_of_nobody", sys.executable, "ModuleNotFoundError: .* name the Python .* with --python"),
+        ("raise SystemExit(3)", sys.executable, "exit code 3"),
+        ("x = 1", sys.executable, "holds no suite with cases"),
+        ("x = 1", "./no-python", "cannot be started: No such file"),
+        ("while True: pass", sys.executable, r"was stopped: it ran for more than 0.5 s"),
+    ],
+    ids=["import", "exit", "empty", "python", "time"],
+)
+def test_what_cannot_be_run_is_refused(code: str, python: str, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "evals.py"
+    limit_s = 0.5 if code.startswith("while") else 60
+    with pytest.raises(RefusedError, match=why):
+        format_of("arcade").read(executed(file, code.encode(), python, os.environ, limit_s))

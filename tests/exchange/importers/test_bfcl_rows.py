@@ -1,0 +1,68 @@
+"""Rows of BFCL: what their accepted values become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.exchange.importers.samples import BFCL, as_lines
+from workbench.config.secrets import Secrets
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import ImportOptions, MadeSuite, import_file, made_suite
+from workbench.exchange.importers.source_files import RefusedError, source_of
+
+
+def made_of(*rows: object, name: str = "rows.jsonl") -> MadeSuite:
+    source = source_of(Path(name), as_lines(*rows))
+    return made_suite(format_of("bfcl").read(source), source.name, Path("made.toml"), Secrets())
+
+
+def test_accepted_values_are_alternatives() -> None:
+    made = made_of(BFCL)
+    assert made.file.suite is not None
+    (case,) = made.file.suite.cases
+    (call,) = case.unordered
+    assert (case.id, call.tool, call.only_args, case.extra_calls) == ("simple_0", "weather_get", True, "forbid")
+    assert case.limits.max_rounds == 1
+    text = " ".join(made.file.text.split())
+    assert 'any_of = [{ equals_text = "Oslo" }, { equals_text = "Oslo, Norway" }]' in text
+    assert "days = { equals = 1, cast = false, optional = true }" in text
+    assert "any_of = [{ equals_text = { hour = 8 } }, { equals_text = { hour = 9 } }]" in text
+    assert made.file.suite.tools[0].parameters["type"] == "object"
+
+
+def test_answers_may_stand_in_a_file_beside_the_rows(tmp_path: Path) -> None:
+    row = {key: value for key, value in BFCL.items() if key != "ground_truth"}
+    (tmp_path / "rows.jsonl").write_bytes(as_lines(row))
+    options = ImportOptions(tmp_path / "rows.jsonl", tmp_path / "made.toml")
+    with pytest.raises(RefusedError, match="has no accepted answers: put their file beside this one"):
+        import_file(options, Secrets())
+    (tmp_path / "possible_answer").mkdir()
+    (tmp_path / "possible_answer" / "rows.jsonl").write_bytes(as_lines(BFCL))
+    assert import_file(options, Secrets()).form == "bfcl"
+
+
+def test_rows_without_calls_and_of_several_turns() -> None:
+    row = {key: value for key, value in BFCL.items() if key != "ground_truth"}
+    irrelevant = made_of(row, name="live_irrelevance.jsonl").file.suite
+    assert irrelevant is not None and irrelevant.cases[0].expect_no_calls
+    relevant = made_of(row, name="live_relevance.jsonl").file.suite
+    assert relevant is not None and relevant.cases[0].expected_calls()[0].is_any
+    with pytest.raises(RefusedError, match="several turns"):
+        made_of({**BFCL, "question": [[], []]})
+
+
+def test_an_optional_list_may_be_empty_as_an_optional_text_may() -> None:
+    parameters = {
+        "type": "dict",
+        "required": [],
+        "properties": {"tags": {"type": "array", "items": {"type": "string"}}, "pair": {"type": "tuple"}},
+    }
+    function = {"name": "tag", "description": "", "parameters": parameters}
+    truth = [{"tag": {"tags": [["a"], ""], "pair": [[1, 2], ""]}}]
+    row = {**BFCL, "function": [function], "ground_truth": truth}
+    text = " ".join(made_of(row).file.text.split())
+    assert 'tags = { any_of = [{ equals_text = ["a"] }, { equals_text = [] }], optional = true }' in text
+    assert "pair = { any_of = [{ equals_text = [1, 2] }, { equals_text = [] }], optional = true }" in text
+    assert 'whole_numbers = "as BFCL"' in text

@@ -1,0 +1,205 @@
+"""Configurations of promptfoo and tables: what becomes what, and what is said about the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.exchange.importers.samples import FIELDS, PROMPTFOO, PROMPTFOO_RESULTS, TABLE, as_json
+from workbench.checks.value_kinds import Equals
+from workbench.config.secrets import Secrets
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.source_files import RefusedError, source_of
+from workbench.exchange.importers.tables import fields_of
+from workbench.suite.model import Suite
+from workbench.trajectory.events import Usage
+
+
+def made_of(form: str, name: str, content: bytes, fields: dict[str, str] | None = None) -> tuple[Suite, MadeSuite]:
+    source = source_of(Path(name), content, fields)
+    made = made_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
+    assert made.file.suite is not None
+    return made.file.suite, made
+
+
+def asserting(*asserts: dict[str, Any], variables: dict[str, Any] | None = None) -> tuple[Suite, MadeSuite]:
+    test = {"vars": {"q": "Hi", **(variables or {})}, "assert": list(asserts)}
+    return made_of("promptfoo", "p.json", as_json({"prompts": ["{{q}}"], "tests": [test]}))
+
+
+def test_a_configuration_becomes_a_suite() -> None:
+    suite, made = made_of("promptfoo", "promptfooconfig.yaml", PROMPTFOO.encode())
+    assert (suite.models, suite.grading.by) == (("openai:gpt-4o-mini",), "trajectory")
+    assert [tool.name for tool in suite.tools] == ["get_weather"]
+    oslo, rome, bergen = suite.cases
+    assert (oslo.name, oslo.user, oslo.extra_calls) == ("Oslo", "Is it raining in Oslo?", "forbid")
+    (call,) = oslo.unordered
+    check = (call.args or {})["city"]
+    assert isinstance(check, Equals) and check.equals == "Oslo"
+    assert oslo.response_contains == ("rain",)
+    assert [case.user for case in (rome, bergen)] == ["Is it raining in Rome?", "Is it raining in Bergen?"]
+    assert rome.unordered[0].only_args
+    said = [note.why for note in made.cases[1].notes]
+    assert "javascript: not mapped: JavaScript, but for comparing the name or one argument of the first call" in said
+    assert "cost: not mapped: it has no counterpart" in said
+    assert "# cost: not mapped" in made.file.text
+    assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            {"type": "trajectory:tool-used", "value": {"name": "a", "min": 2}},
+            'tool = "a" [[cases.unordered]] tool = "a"',
+        ),
+        ({"type": "not-trajectory:tool-used", "value": "a"}, 'tool = "a"'),
+        ({"type": "trajectory:tool-sequence", "value": {"steps": ["a"], "mode": "exact"}}, 'extra_calls = "forbid"'),
+        ({"type": "trajectory:step-count", "value": {"type": "tool", "max": 3}}, "limits = { max_tool_calls = 3 }"),
+        ({"type": "latency", "threshold": 900}, "limits = { max_latency_ms = 900 }"),
+        ({"type": "contains", "value": "x {{q}}"}, 'response = { contains = "x Hi" }'),
+        ({"type": "contains-any", "value": ["x", "y"]}, 'any_of = [{ contains = "x" }, { contains = "y" }]'),
+        ({"type": "regex", "value": "^a+$"}, 'response = { pattern = "^a+$" }'),
+        ({"type": "starts-with", "value": "A"}, 'response = { prefix = "A" }'),
+        ({"type": "llm-rubric", "value": "is kind"}, 'response = { judged = "is kind" }'),
+        ({"type": "equals", "value": "f", "transform": "output.name"}, 'tool = "f"'),
+        (
+            {"type": "similar", "value": "NYC", "threshold": 0.5, "transform": "JSON.parse(output.arguments).location"},
+            'args = { location = { similar = "NYC", threshold = 0.5 } }',
+        ),
+        ({"type": "javascript", "value": "output[0].function.name === 'f'"}, 'tool = "f"'),
+    ],
+    ids=lambda value: value["type"] if isinstance(value, dict) else "",
+)
+def test_an_assertion_with_a_counterpart(written: dict[str, Any], expected: str) -> None:
+    _, made = asserting(written)
+    assert expected in " ".join(made.file.text.split())
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ({"type": "tool-call-f1", "value": ["a", "b"], "threshold": 0.7}, "a threshold of 0.7 lets calls be missing"),
+        ({"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}, "names of tools by a pattern"),
+        ({"type": "regex", "value": "("}, "no regular expression of Python"),
+        ({"type": "contains", "value": "file://x"}, "a template or a file"),
+        ({"type": "is-json"}, "it has no counterpart"),
+        ({"type": "python", "value": "True"}, "it has no counterpart"),
+    ],
+    ids=lambda value: value["type"] if isinstance(value, dict) else "",
+)
+def test_an_assertion_without_one_is_reported(written: dict[str, Any], why: str) -> None:
+    suite, made = asserting(written)
+    assert suite.cases[0].expects_nothing_yet
+    assert f"{written['type']}: not mapped: {why}" in made.cases[0].notes[0].why
+
+
+def test_what_is_in_other_files_is_read(tmp_path: Path) -> None:
+    inner = tmp_path / "project"
+    (inner / "more").mkdir(parents=True)
+    (tmp_path / "outside.txt").write_text("secret")
+    (inner / "prompts.txt").write_text("Weather in {{city}}?\n---\nRain in {{city}}?\n")
+    (inner / "tools.yaml").write_text("- {name: get_weather, parameters: {type: object}}")
+    (inner / "default.yaml").write_text("assert: [{type: is-json}]")
+    (inner / "city.txt").write_text("Bergen\n")
+    (inner / "more" / "a.csv").write_text(
+        "city,__expected,__expected2,__description,__metric\n"
+        "Oslo,tool-call-f1: get_weather,similar(0.5): rain,In Oslo,m\nRome,sun,,,\n"
+    )
+    (inner / "more" / "b.json").write_text('[{"vars": {"city": "file://city.txt"}}]')
+    config = {
+        "prompts": ["file://prompts.txt"],
+        "providers": [{"id": "openai:gpt-4o", "config": {"tools": "file://tools.yaml"}}],
+        "defaultTest": "file://default.yaml",
+        "tests": ["file://more/*", "file://../outside.txt", "file://tests.py:make", "file://nothing.yaml"],
+    }
+    content = as_json(config)
+    source = source_of(inner / "p.json", content)
+    made = made_suite(format_of("promptfoo").read(source), "p", Path("made.toml"), Secrets())
+    assert made.file.suite is not None
+    cases = made.file.suite.cases
+    assert [case.user for case in cases[::2]] == ["Weather in Oslo?", "Weather in Rome?", "Weather in Bergen?"]
+    assert cases[1].user == "Rain in Oslo?"
+    assert [tool.name for tool in made.file.suite.tools] == ["get_weather"]
+    assert (cases[0].name, cases[0].unordered[0].tool) == ("In Oslo 1", "get_weather")
+    assert 'response = { similar = "rain", threshold = 0.5 }' in made.file.text
+    assert 'response = { equals = "sun" }' in made.file.text
+    assert "is-json: not mapped" in made.file.text and "# not imported: __metric" in made.file.text
+    assert [note.why for note in made.notes] == [
+        "not imported: file://../outside.txt: is outside of the configuration's folder: copy it there",
+        "not imported: file://tests.py:make: is code, and importing runs nothing",
+        f"not imported: file://nothing.yaml: {inner / 'nothing.yaml'} cannot be read: No such file or directory",
+    ]
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_imported() -> None:
+    config = {
+        "prompts": ["{{q}}", "file://prompt.txt"],
+        "providers": ["file://provider.js", {"id": "openai:gpt-4o", "config": {"tools": "file://tools.json"}}],
+        "tests": ["file://tests.csv", {"vars": {"q": "Hi"}}, {"vars": {}}],
+    }
+    suite, made = made_of("promptfoo", "p.json", as_json(config))
+    assert [case.user for case in suite.cases] == ["Hi"]
+    assert {note.place for note in made.notes} == {
+        *("prompts[1]", "providers[0]", "providers[1].config.tools", "tests[0]", "tests[2]")
+    }
+
+
+def test_a_prompt_with_a_conversation_asks_its_last_request() -> None:
+    said = [("user", "Hello"), ("assistant", "Hi!"), ("user", "{{q}}")]
+    prompt = json.dumps([{"role": role, "content": text} for role, text in said])
+    test = {"vars": {"q": "Rain?"}, "assert": [{"type": "icontains", "value": "no"}]}
+    suite, _ = made_of("promptfoo", "p.json", as_json({"prompts": [prompt], "tests": [test]}))
+    (case,) = suite.cases
+    assert (case.user, [message.content for message in case.messages]) == ("Rain?", ["Hello", "Hi!"])
+
+
+def test_results_are_cases_with_runs_that_grade() -> None:
+    suite, made = made_of("promptfoo", "results.json", as_json(PROMPTFOO_RESULTS))
+    assert [case.name for case in suite.cases] == ["Oslo", "Rain in Rome?"]
+    oslo, rome = suite.cases
+    graded = [run_of(made.file, oslo, run, 0)[2] for run in made.cases[0].runs]
+    assert [(each.status, each.trajectory.start and each.trajectory.start.model) for each in graded] == [
+        ("passed", "openai:gpt-4o"),
+        ("failed", "anthropic:claude-sonnet-4-5"),
+    ]
+    assert graded[0].trajectory.rounds[0].usage == Usage(20, 10)
+    assert graded[0].trajectory.rounds[0].latency_ms == 17
+    assert graded[1].trajectory.calls[0].arguments == {"city": "Milan"}
+    assert graded[1].trajectory.rounds[0].text == "I look."
+    assert "2 results → recordings; promptfoo's verdicts: 1 passed, 1 failed" in map(str, made.cases[0].mapped)
+    assert not made.cases[1].runs
+    assert "a run is not imported: API error: 401" in [note.why for note in made.cases[1].notes]
+    assert rome.response_contains == ("rain",)
+
+
+def test_a_table_becomes_cases_by_its_map() -> None:
+    suite, made = made_of("table", "t.csv", TABLE, FIELDS)
+    rain, hello = suite.cases
+    assert (rain.user, rain.tags) == ("Is it raining in Oslo?", ("rain", "north"))
+    assert rain.expected_calls()[0].tool == "get_weather"
+    assert hello.expect_no_calls
+    assert [case.place for case in made.cases] == ["line 2", "line 3"]
+
+
+def test_rows_may_stand_in_a_list_and_fields_inside_others() -> None:
+    rows = {"version": "1", "rows": [{"q": "Hi", "expected": {"tools": ["a", "b"]}, "more": 1}, {"expected": 1}]}
+    suite, made = made_of("table", "t.json", as_json(rows), {"user": "q", "tool": "expected.tools"})
+    assert [call.tool for call in suite.cases[0].expected_calls()] == ["a", "b"]
+    assert [note.why for note in made.cases[0].notes] == ["fields without a meaning in --map: more"]
+    assert [str(note) for note in made.notes] == ["rows[1]: not imported: has no 'q', the request"]
+
+
+def test_a_map_that_fits_nothing_is_refused() -> None:
+    with pytest.raises(RefusedError, match="no row has the field 'x', which --map names as tool; there are: question"):
+        made_of("table", "t.csv", TABLE, {"user": "question", "tool": "x"})
+    with pytest.raises(RefusedError, match="needs --map user=FIELD, the field with the request, one of: question"):
+        made_of("table", "t.csv", TABLE)
+    for words in ("user", "user=", "query=x", "user=a,user=b"):
+        with pytest.raises(RefusedError, match="write MEANING=FIELD"):
+            fields_of(words)
+    assert fields_of("user=a,tool=b.c") == {"user": "a", "tool": "b.c"}

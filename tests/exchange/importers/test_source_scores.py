@@ -1,0 +1,155 @@
+"""The score of the system that made an imported run: kept as a metric, beside the grade here, and never expected where
+it was wrong."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.exchange.importers.samples import INSPECT, PROMPTFOO_RESULTS, TAU, TAU2, as_json
+from workbench.analysis.totals import agreements
+from workbench.config.secrets import Secrets
+from workbench.exchange.importers.forms import FORMS, format_of
+from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.source_files import source_of
+from workbench.grading.grade import RunResult
+from workbench.suite.model import Suite
+
+
+def made_of(form: str, value: object) -> tuple[Suite, MadeSuite]:
+    source = source_of(Path("file.json"), as_json(value))
+    imported = format_of(form).read(source)
+    imported = replace(imported, suite={**imported.suite, "grading": format_of(form).grading})
+    made = made_suite(imported, source.name, Path("made.toml"), Secrets())
+    assert made.file.suite is not None
+    return made.file.suite, made
+
+
+def runs_of(suite: Suite, made: MadeSuite) -> list[RunResult]:
+    pairs = zip(suite.cases, made.cases, strict=True)
+    return [run_of(made.file, case, run, at)[2] for case, each in pairs for at, run in enumerate(each.runs)]
+
+
+def tau(reward: float, *actions: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    value = deepcopy(TAU)
+    value["reward"] = reward
+    value["info"]["task"]["actions"] = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]  # type: ignore[index]
+    return value
+
+
+RIGHT = ("get_weather", {"city": "Oslo"})
+NEVER_MADE = ("book_flight", {"to": "Oslo"})
+
+
+def test_the_actions_of_a_task_are_expected_and_not_what_was_done() -> None:
+    suite, made = made_of("tau", [tau(0.0, RIGHT, NEVER_MADE)])
+    (case,) = suite.cases
+    assert [call.tool for call in case.unordered] == ["get_weather", "book_flight"]
+    assert (case.ordered, case.extra_calls) == ((), "allow")
+    [run] = runs_of(suite, made)
+    assert (run.status, run.score) == ("failed", 0.5)
+    assert [tuple(metric[:3]) for metric in run.metrics] == [("reward of tau-bench", 0.0, False)]
+    suite, made = made_of("tau", [tau(1.0, RIGHT)])
+    assert [run.status for run in runs_of(suite, made)] == ["passed"]
+
+
+def test_an_action_with_other_arguments_is_expected_where_its_tool_was_called() -> None:
+    suite, made = made_of("tau", [tau(0.0, ("get_weather", {"city": "Bergen"}))])
+    [run] = runs_of(suite, made)
+    assert run.status == "failed" and run.grade is not None
+    assert any("Bergen" in str(issue.expected) for issue in run.grade.issues)
+
+
+def test_a_turn_for_which_its_task_names_no_action_expects_nothing_yet() -> None:
+    suite, made = made_of("tau", [tau(0.0)])
+    assert [case.expects_nothing_yet for case in suite.cases] == [True]
+    assert [run.status for run in runs_of(suite, made)] == ["not graded"]
+
+
+def test_a_conversation_without_any_call_still_lacks_the_actions_of_its_task() -> None:
+    value = tau(0.0, RIGHT)
+    value["traj"] = [*TAU["traj"][:3], {"role": "user", "content": "###STOP###"}]  # type: ignore[index]
+    suite, made = made_of("tau", [value])
+    [run] = runs_of(suite, made)
+    assert (suite.cases[0].user, run.status) == ("Hello!", "failed")
+
+
+def test_what_a_source_without_actions_called_wrong_is_not_expected() -> None:
+    for reward, status in ((0.0, "not graded"), (1.0, "passed")):
+        value = deepcopy(TAU2)
+        value["simulations"][0]["reward_info"]["reward"] = reward  # type: ignore[index]
+        value["tasks"][0]["evaluation_criteria"] = {"communicate_info": ["rain"]}  # type: ignore[index]
+        suite, made = made_of("tau", value)
+        assert [run.status for run in runs_of(suite, made)] == [status]
+
+
+def test_the_first_epoch_that_inspect_called_right_says_what_is_expected() -> None:
+    suite, made = made_of("inspect", INSPECT)
+    assert [run.status for run in runs_of(suite, made)] == ["passed", "failed"]
+    turned: dict[str, Any] = deepcopy(INSPECT)
+    for sample, value in zip(turned["samples"], "IC", strict=True):
+        sample["scores"] = {"includes": {"value": value}}
+    suite, made = made_of("inspect", turned)
+    assert [run.status for run in runs_of(suite, made)] == ["failed", "passed"]
+    for sample in turned["samples"]:
+        sample["scores"] = {"includes": {"value": "I"}}
+    suite, made = made_of("inspect", turned)
+    assert [run.status for run in runs_of(suite, made)] == ["not graded", "not graded"]
+
+
+def test_promptfoo_s_own_verdicts_are_metrics_of_its_runs() -> None:
+    suite, made = made_of("promptfoo", PROMPTFOO_RESULTS)
+    runs = runs_of(suite, made)
+    assert [run.metrics[0].holds for run in runs] == [True, False]
+    [found] = agreements(runs)
+    assert (found.name, found.of) == ("score of promptfoo", 2)
+
+
+def test_a_task_of_several_turns_is_one_verdict() -> None:
+    value = tau(1.0, RIGHT, ("look", {}))
+    more = deepcopy(TAU["traj"][3:-1])  # type: ignore[index]
+    more[1]["tool_calls"][0] = {"id": "c9", "function": {"name": "look", "arguments": "{}"}}
+    more[2]["tool_call_id"] = "c9"
+    value["traj"] = [*value["traj"][:-1], *more]
+    suite, made = made_of("tau", [value, tau(0.0, RIGHT) | {"task_id": 8}, tau(0.0) | {"task_id": 9}])
+    assert len(suite.cases) == 4
+    [found] = agreements(runs_of(suite, made))
+    assert (found.agree, found.of, found.ungraded) == (1, 2, 1)
+    assert [(each.about, each.value, each.passed_here) for each in found.differ] == [("Task 8, trial 2", 0.0, True)]
+
+
+def test_the_agreement_is_in_the_report_of_the_import_and_of_grading(tmp_path: Path) -> None:
+    program = Program(tmp_path, {})
+    program.write("air.json", json.dumps([tau(0.0, RIGHT), tau(0.0, NEVER_MADE) | {"task_id": 8}]))
+    lines = (
+        "reward of tau-bench: 1 of 2 verdicts agree",
+        "  Task 7, trial 2: reward of tau-bench 0, failed there, passed here",
+    )
+    dry = program.run("import", "air.json", "--dry-run").stdout
+    done = program.run("import", "air.json", "--runs", "runs").stdout
+    graded = program.run("grade", "runs").stdout
+    for line in lines:
+        assert f"{line}\n" in dry and f"{line}\n" in done and f"  {line}\n" in graded
+    report = json.loads(program.run("grade", "runs", "--format", "json").stdout)
+    [agreement] = report["totals"]["agreement"]
+    assert (agreement["agree"], agreement["of"]) == (1, 2)
+    metrics = [metric for run in report["runs"] for metric in run["metrics"]]
+    assert [(metric["name"], metric["value"], metric["holds"]) for metric in metrics] == [
+        ("reward of tau-bench", 0.0, False)
+    ] * 2
+    assert {metric["about"] for metric in metrics} == {"Task 7, trial 2", "Task 8, trial 2"}
+
+
+OWN_FORMS = {"openai", "anthropic", "table", "otel", "claude-code", "atif"}
+"""Forms that are of no test system."""
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in OWN_FORMS])
+def test_suites_of_other_systems_note_invalid_arguments(form: str) -> None:
+    assert format_of(form).grading["invalid_arguments"] == "note"

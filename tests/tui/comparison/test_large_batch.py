@@ -1,0 +1,53 @@
+"""A batch that is too large to be read as a whole shows its first cases, says so, and finds the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.history.batches import HEAD, run_kept
+from tests.tui.apps import SMART_HOME, opened, suites_in
+from tests.tui.comparison.test_compared_batch import batch_screen, title
+
+CITIES = ("Oslo", "Rome", "Paris", "Lima", "Quito")
+SUITE = HEAD + "".join(
+    f'\n[[cases]]\nname = "{city}"\nuser = "What is the weather in {city}? Call get_weather."\n'
+    f'[[cases.ordered]]\ntool = "get_weather"\nargs = {{ city = "{"Bonn" if city == "Lima" else city}" }}\n'
+    for city in CITIES
+)
+
+
+async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SEARCH_S", "GOING_S"):
+        monkeypatch.setattr(f"workbench.tui.comparison.batch_screen.{name}", 0.0)
+    monkeypatch.setattr("workbench.tui.run_book.stored.MAX_RUNS_READ", 2)
+    history, project = tmp_path / "history.sqlite3", tmp_path / "project"
+    project.mkdir()
+    run_kept(project, history, suite=SUITE)
+    async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 24), live=True, history=history) as app:
+        await app.press("h", "enter")
+        screen = batch_screen(app)
+
+        def cases() -> list[str]:
+            return [case.name for case in screen.state.cases]
+
+        assert cases() == ["Oslo", "Rome"]
+        assert "the first 2 of 5 runs, also in the totals; / searches all" in title(app)
+        await app.press("y")
+        assert "Only some cases of this batch are here" in app.screen
+        await app.press("slash", *"failed")
+        await app.until(lambda: cases() == ["Lima"])
+        assert "1 of 5 runs fit" in title(app)
+        await app.press("enter", "enter")
+        await app.until(lambda: "Bonn" in app.screen)
+        await app.press("escape", "escape")
+        await app.until(lambda: cases() == ["Oslo", "Rome"])
+        await app.press("slash", *"passed")
+        await app.until(lambda: "the first 2 that fit, of 5 runs" in title(app))
+        assert cases() == ["Oslo", "Rome"]
+        await app.press(*"xyz")
+        await app.until(lambda: cases() == [])
+        assert "0 of 5 runs fit" in title(app)
