@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from workbench.cli.main import COMMANDS, WORDS
+from workbench.suite.model import GRADERS
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("openai", "anthropic", "mcp", "textual")
@@ -64,10 +66,15 @@ def modules_of(room: str) -> list[str]:
     ]
 
 
-def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
-    given = json.dumps({room: modules_of(room) for room in ROOMS})
+def loaded_by(imported: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The modules that are loaded once those of each key have been imported, by key."""
+    given = json.dumps(imported)
     done = subprocess.run([sys.executable, "-c", IMPORTER], input=given, capture_output=True, text=True, check=True)
-    loaded_by_room = dict(map(json.loads, done.stdout.splitlines()))
+    return dict(map(json.loads, done.stdout.splitlines()))
+
+
+def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
+    loaded_by_room = loaded_by({room: modules_of(room) for room in ROOMS})
     assert loaded_by_room.keys() == ROOMS.keys()
     for room, loaded in loaded_by_room.items():
         assert set(modules_of(room)) & set(loaded), room
@@ -75,6 +82,21 @@ def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
         assert loaded_rooms <= {room, *ROOMS[room]}, room
         allowed_heavy = {"tui": {"textual"}, "integrations": {"mcp"}}.get(room, set())
         assert not {name for name in HEAVY if name in loaded} - allowed_heavy, room
+
+
+MOST_MODULES = {
+    **{f"grading.{grader}": 20 for grader in GRADERS},
+    "show.junit": 22,
+}
+"""How many of our modules one of them may load, itself among them, packages aside."""
+
+
+def test_a_module_loads_little_besides_itself() -> None:
+    loaded = loaded_by({f"workbench.{name}": [f"workbench.{name}"] for name in MOST_MODULES})
+    for name, most in MOST_MODULES.items():
+        files = [(ROOT / module.replace(".", "/")).with_suffix(".py") for module in loaded[f"workbench.{name}"]]
+        ours = [str(file.relative_to(ROOT)) for file in files if file.is_file()]
+        assert len(ours) <= most, f"{name} loads {len(ours)} modules: {', '.join(sorted(ours))}"
 
 
 def test_version_and_help_load_nothing_heavy() -> None:

@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-from workbench.version import __version__
-
 TYPE_CHECKING = False
 """True for type checkers. `typing` would cost ten times what the rest does."""
 
@@ -81,6 +79,7 @@ if TYPE_CHECKING:
     from workbench.suite.trust import SuiteNeeds
     from workbench.trajectory.events import Message, ToolCall, Usage
     from workbench.trajectory.trajectory import Trajectory
+    from workbench.version import __version__
 
 _MODULES = {
     "workbench.api.evaluate": ("ALL", "TRUSTED", "Agent", "CellDone", "evaluate", "evaluate_async"),
@@ -106,6 +105,7 @@ _MODULES = {
     "workbench.suite.trust": ("SuiteNeeds",),
     "workbench.trajectory.events": ("Message", "ToolCall", "Usage"),
     "workbench.trajectory.trajectory": ("Trajectory",),
+    "workbench.version": ("__version__",),
 }
 """Where each public name is defined."""
 

@@ -17,6 +17,7 @@ from workbench.checks.check import CheckContext, CheckVerdict, Judge
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, GradingError
+from workbench.grading.requirements import rule_of
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import AnyOrder, Case, Statistic
@@ -106,7 +107,8 @@ def grade_of(given: Mapping[str, Any], case: Case) -> Grade:
         trajectory = Trajectory("run")
     else:
         trajectory = trajectory_of(*((call["tool"], call["arguments"]) for call in given["calls"]))
-    return grade_trajectory(case, Grading(), trajectory, context=CheckContext(judge=judge_of(given.get("judge"))))
+    rule = rule_of(case, Grading(), trajectory)
+    return grade_trajectory(case, rule, trajectory, context=CheckContext(judge=judge_of(given.get("judge"))))
 
 
 @pytest.mark.parametrize("vector", of_kind("matcher"))

@@ -16,6 +16,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading import critics, dimensions, pairing, trajectory
 from workbench.grading.grade import Grade
 from workbench.grading.pairing import NOT_ALL_COMPARED
+from workbench.grading.requirements import rule_of
 from workbench.grading.run import grade_run
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, GraderName, Suite
@@ -62,7 +63,8 @@ def test_where_a_better_pairing_may_exist_the_reason_says_so() -> None:
     ranges = [call("f", {"n": {"range": [number, number + 0.5]}}) for number in range(size)]
     suite = Suite.model_validate({"format": 1, "name": "s", "grading": LOOSE})
     run = trajectory_of(*(("f", {"n": -number - 1}) for number in range(size)))
-    assert NOT_ALL_COMPARED in grade_trajectory(case_of(*ranges), Grading(), run).reason
+    case = case_of(*ranges)
+    assert NOT_ALL_COMPARED in grade_trajectory(case, rule_of(case, Grading(), run), run).reason
     grades, _ = grade_run(suite, unordered(*ranges), run)
     assert [grade.grader for grade in grades if NOT_ALL_COMPARED not in grade.reason] == ["decision"]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from workbench.suite.tool_names import ToolRegistry, same_tool
+from workbench.grading.critics import ToolRegistry
+from workbench.suite.model import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 

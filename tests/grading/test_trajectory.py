@@ -11,6 +11,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import CallPairing, Grade, JudgementNeededError
+from workbench.grading.requirements import rule_of
 from workbench.grading.run import graded_by
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, Suite
@@ -23,7 +24,8 @@ def case_of(**table: Any) -> Case:
 
 
 def grade(case: Case, *calls: CallSpec | ToolCall, context: CheckContext = EMPTY_CONTEXT) -> Grade:
-    return grade_trajectory(case, Grading(), trajectory_of(*calls), context=context)
+    run = trajectory_of(*calls)
+    return grade_trajectory(case, rule_of(case, Grading(), run), run, context=context)
 
 
 def in_a_run(case: Case, *calls: CallSpec, answer: str = "") -> Grade:

@@ -13,6 +13,7 @@ from tests.strategies import checks, json_objects
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.grading.grade import Grade
+from workbench.grading.requirements import rule_of
 from workbench.grading.run import grade_run, graded_by
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
@@ -66,7 +67,8 @@ def case_of(**lists: Any) -> Case:
 
 
 def grade(case: Case, made: list[CallSpec]) -> Grade:
-    return grade_trajectory(case, Grading(), trajectory_of(*made))
+    run = trajectory_of(*made)
+    return grade_trajectory(case, rule_of(case, Grading(), run), run)
 
 
 @given(cases | wild_cases, calls | wild_calls)

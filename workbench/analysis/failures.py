@@ -15,8 +15,7 @@ from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
-from workbench.suite.tool_names import normalised_name, same_tool
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name, same_tool, tool_text
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -278,7 +277,7 @@ class ConfusionFold:
 
     def _canonical(self, name: str) -> str:
         if name not in self._known:
-            self._known[name] = self._names.setdefault(normalised_name(name), name)
+            self._known[name] = self._names.setdefault(comparable_name(name), name)
         return self._known[name]
 
 

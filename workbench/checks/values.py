@@ -131,6 +131,11 @@ def canonical_text(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
+def keyword_text(text: str) -> str:
+    """Return a text in the form in which keywords are searched: in NFC and lower case, so that "ß" is not "ss"."""
+    return canonical_text(canonical_text(text).lower())
+
+
 def canonical(value: JsonValue) -> JsonValue:
     """Return the value with all its texts and keys in NFC. Works without recursion, at any depth."""
     if isinstance(value, str):

@@ -15,8 +15,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
 from workbench.history.records import DoneRun
-from workbench.suite.model import ANY_TOOL, Case
-from workbench.suite.tool_names import same_tool
+from workbench.suite.model import ANY_TOOL, Case, same_tool
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

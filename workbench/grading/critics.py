@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -34,11 +34,51 @@ from workbench.grading.pairing import (
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
 from workbench.grading.status import Status, Verdict
 from workbench.numerals import counted
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name, same_tool
 from workbench.suite.settings import CriticsOptions, Grading
-from workbench.suite.tool_names import ToolRegistry, normalised_name, same_tool
-from workbench.trajectory.events import JsonValue
+from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+
+class ToolRegistry:
+    """The tools that were offered, and what their schemas say about arguments that are left out."""
+
+    def __init__(self, tools: Iterable[ToolDefinition]) -> None:
+        self._tools: dict[str, ToolDefinition] = {}
+        self._by_underscores: dict[str, ToolDefinition] = {}
+        for tool in tools:
+            self._tools.setdefault(tool.name, tool)
+            self._by_underscores.setdefault(tool.name.replace(".", "_"), tool)
+        self._defaults: dict[str, dict[str, JsonValue]] = {}
+
+    def resolve(self, name: str) -> ToolDefinition | None:
+        """Returns the tool of that name; else the first whose name is equal once dots are written as underscores."""
+        return self._tools.get(name) or self._by_underscores.get(name)
+
+    def defaults(self, name: str) -> Mapping[str, JsonValue]:
+        """Returns the defaults in the schema of the tool that a name means; none for an unknown tool."""
+        known = self._defaults.get(name)
+        if known is None:
+            tool = self.resolve(name)
+            known = self._defaults[name] = _schema_defaults(tool.parameters) if tool else {}
+        return known
+
+    def filled(self, name: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """Returns the arguments of a call with missing ones and nulls replaced by their defaults."""
+        defaults = self.defaults(name)
+        if not defaults:
+            return arguments
+        return {**arguments, **{key: value for key, value in defaults.items() if arguments.get(key) is None}}
+
+
+def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {
+        name: definition["default"]
+        for name, definition in properties_of(schema).items()
+        if isinstance(definition, dict) and "default" in definition
+    }
+
 
 # Derives the critics of the `critics` grader: one for each argument of every expected call. A critic is an
 # argument's check with its weight. Without `arcade_compatible` each call has the critics that it writes. With it,
@@ -257,8 +297,8 @@ class CriticPairing:
         self._expected = expected
         self._critics = critics
         self._calls = calls
-        self._expected_names = [normalised_name(call.tool) for call in expected]
-        self._called_names = [normalised_name(record.tool) for record in calls]
+        self._expected_names = [comparable_name(call.tool) for call in expected]
+        self._called_names = [comparable_name(record.tool) for record in calls]
         self._filled = [registry.filled(record.tool, record.arguments) for record in calls]
         self._tool_weight = options.tool_selection_weight
         self._compatible = options.arcade_compatible
@@ -583,7 +623,7 @@ def _selection_difference(
     called = [record.tool for record in calls]
     if [call.tool for call in expected] == called:
         return None
-    order = None if options.arcade_compatible else normalised_name
+    order = None if options.arcade_compatible else comparable_name
     wanted = sorted((call.tool for call in expected), key=order)
     made = sorted((record.tool for record in calls), key=order)
     if ANY_TOOL in wanted:

@@ -33,7 +33,6 @@ from workbench.grading.pairing import (
     paired_in_turn,
     pairs_in_turn,
 )
-from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required
 from workbench.grading.status import PASS_SCORE, Status, Verdict
 from workbench.numerals import score_text
@@ -67,7 +66,7 @@ def grade_dimensions(
     calls = trajectory.calls
     expected = case.expected_calls()
     keywords = len(case.response_contains)
-    found = keywords - len(missing_keywords(case, trajectory.final_answer))
+    found = keywords - len(case.missing_keywords(trajectory.final_answer))
     content = found / keywords if keywords else 1.0
     latency_ms = latency_of(options, trajectory)
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}

@@ -18,7 +18,7 @@ from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
 from workbench.startup import late_pattern
-from workbench.suite.tool_names import is_offered
+from workbench.suite.model import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import Round, Trajectory
@@ -31,6 +31,11 @@ _WORDS = (
 )
 _BEFORE = late_pattern(rf"""(?:<[^<>]*>|[\s.:=/<"'`,\[\](){{}}|]|{_WORDS})*""")
 _AFTER = late_pattern(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})*""", re.DOTALL)
+
+
+def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
+    """Return whether a name is that of one of the tools."""
+    return any(same_tool(tool.name, name) for tool in tools)
 
 
 def meant_tool(written: str, names: Iterable[str]) -> str | None:

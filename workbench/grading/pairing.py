@@ -529,6 +529,10 @@ def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | Non
     return tuple(found)
 
 
+NO_CALL_OF_STEP = "the step expects no call"
+"""Why a call is wrong that answers a step of a chain."""
+
+
 def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
     """Returns the calls, by index, in the answers to steps that expect none."""
     return tuple(
@@ -665,6 +669,23 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
         expected_call=index,
         expected=describe_expected(expected),
     )
+
+
+def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
+    """Return the issue of a call, by its index, that violates a prohibition."""
+    return Issue(
+        "forbidden call",
+        "this call must not be made",
+        tool=record.tool,
+        call=index,
+        expected=f"no {describe_expected(prohibition)}",
+        got=describe_call(record),
+        decides=True,
+    )
+
+
+ALLOWED = "extra, allowed"
+"""The outcome of a surplus call that costs nothing."""
 
 
 def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:

@@ -23,18 +23,20 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import EqualsText
 from workbench.checks.value_kinds import Equals
-from workbench.checks.values import canonical_text, describe_value
+from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.grading.endpoint_faults import endpoint_faults, meant_tool
+from workbench.grading.critics import ToolRegistry
+from workbench.grading.endpoint_faults import endpoint_faults, is_offered, meant_tool
 from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade
 from workbench.grading.pairing import (
+    ALLOWED,
     MAX_PAIRS,
+    NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,
     best_pairing,
     calls_of_silent_steps,
-    describe_call,
-    describe_expected,
     extra_call,
+    forbidden_call,
 )
 from workbench.grading.status import Status
 from workbench.grading.valid_arguments import (
@@ -46,15 +48,20 @@ from workbench.grading.valid_arguments import (
     unfinished,
 )
 from workbench.numerals import counted, duration_text
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, ExtraCalls, GraderName, InvalidArguments, WholeNumbers
+from workbench.suite.model import (
+    ANY_TOOL,
+    Case,
+    ExpectedCall,
+    ExtraCalls,
+    GraderName,
+    InvalidArguments,
+    WholeNumbers,
+    same_tool,
+)
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
-from workbench.suite.tool_names import ToolRegistry, is_meant, is_offered, same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
 from workbench.trajectory.trajectory import CallRecord, Trajectory
-
-ALLOWED = "extra, allowed"
-"""The outcome of a surplus call that costs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +204,7 @@ class _Surplus:
     def calls(self, *, in_order: bool) -> frozenset[int]:
         """Return the surplus calls by their index. With `in_order`, the grader compares calls place by place."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
-        if not any(is_meant(self._expected[row], self._calls[call].tool) for row in rows for call in self._candidates):
+        if not any(self._expected[row].means(self._calls[call].tool) for row in rows for call in self._candidates):
             return self._candidates
         if len(rows) * len(columns) > MAX_PAIRS:
             self.all_compared = False
@@ -210,7 +217,7 @@ class _Surplus:
         # A call whose expectation has no call is in the wrong place, not one too many.
         for row in rows:
             if row not in pairs:
-                waiting = next((call for call in left if is_meant(self._expected[row], self._calls[call].tool)), None)
+                waiting = next((call for call in left if self._expected[row].means(self._calls[call].tool)), None)
                 if waiting is not None:
                     left.remove(waiting)
         return frozenset(left)
@@ -219,7 +226,7 @@ class _Surplus:
         """Return how well a call serves as the expected one, 0 for another tool. Calls that fit count most, then calls
         that are not free, because they would be wrong as surplus ones, then how nearly a call fits."""
         wanted, record = self._expected[row], self._calls[column]
-        if not is_meant(wanted, record.tool):
+        if not wanted.means(record.tool):
             return 0
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
@@ -408,10 +415,6 @@ def _wrong(value: JsonValue, schema: Schema, root: Schema, expected: Set[type]) 
     return None
 
 
-NO_CALL_OF_STEP = "the step expects no call"
-"""Why a call is wrong that answers a step of a chain."""
-
-
 def requirement_issues(
     case: Case,
     limits: Limits,
@@ -513,22 +516,9 @@ def _forbidden_calls(
                 yield forbidden_call(prohibition, record, index)
 
 
-def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
-    """Returns the issue of a call, by its index, that violates a prohibition."""
-    return Issue(
-        "forbidden call",
-        "this call must not be made",
-        tool=record.tool,
-        call=index,
-        expected=f"no {describe_expected(prohibition)}",
-        got=describe_call(record),
-        decides=True,
-    )
-
-
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
     """Returns whether a call violates a prohibition: its tool, and all its checks on what the model really wrote."""
-    if not is_meant(prohibition, record.tool):
+    if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):
         return False
@@ -542,17 +532,6 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, cont
         return all_hold(prohibition.args, record.arguments, equal=equal, context=context)
     except CheckError as error:
         raise CheckError(f"disallowed {prohibition.tool}: {error}") from error
-
-
-def missing_keywords(case: Case, answer: str) -> list[str]:
-    """Returns the keywords of `response_contains` that the final answer lacks."""
-    text = keyword_text(answer)
-    return [keyword for keyword in case.response_contains if keyword_text(keyword) not in text]
-
-
-def keyword_text(text: str) -> str:
-    """Returns a text in the form in which keywords are searched: in NFC and lower case, so that "ß" is not "ss"."""
-    return canonical_text(canonical_text(text).lower())
 
 
 def _forbidden_arguments(
@@ -607,7 +586,7 @@ def _extra_calls(
 
 
 def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Iterator[Issue]:
-    for keyword in missing_keywords(case, trajectory.final_answer):
+    for keyword in case.missing_keywords(trajectory.final_answer):
         expected = f"containing {describe_value(keyword)}"
         yield _answer_issue(expected, trajectory, "not in the final answer", decides=decides)
 

@@ -70,7 +70,7 @@ GRADER_OF: Mapping[str, Grader] = {
     ),
     "accuracy": Grader(lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), by_json),
     "trajectory": Grader(
-        lambda case, of, run, context: grade_trajectory(case, of.grading, run, context=context),
+        lambda case, of, run, context: grade_trajectory(case, rule_of(case, of.grading, run), run, context=context),
         by_json,
         frozenset({"disallowed", "extra_calls", "forbidden_args"}),
     ),

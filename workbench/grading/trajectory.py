@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
 from workbench.checks.combined_kinds import Judged, PythonCheck
@@ -19,7 +19,9 @@ from workbench.checks.values import canonical, canonical_text
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import (
+    ALLOWED,
     MAX_PAIRS,
+    NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,
     Candidates,
     best_pairing,
@@ -28,23 +30,25 @@ from workbench.grading.pairing import (
     describe_expected,
     extra_call,
     findings,
+    forbidden_call,
     paired_in_turn,
     pairs_in_turn,
 )
-from workbench.grading.requirements import ALLOWED, NO_CALL_OF_STEP, ExtraCallRule, forbidden_call, rule_of
 from workbench.grading.scoring import unlisted_arguments
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
-from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
+if TYPE_CHECKING:
+    from workbench.grading.requirements import ExtraCallRule
+
 
 def grade_trajectory(
-    case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
+    case: Case, rule: ExtraCallRule, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its trajectory; `grading` only says which extra calls are free. Prohibitions, forbidden arguments
+    """Grade a run by its trajectory; `rule` says which extra calls are free. Prohibitions, forbidden arguments
     and extra calls are judged here, by this system's rules, with their issues.
 
     The line of an unmet expectation shows the nearest call of its tool that is left, if any; the line of a violated
@@ -52,7 +56,6 @@ def grade_trajectory(
 
     Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
     """
-    rule = rule_of(case, grading, trajectory)
     if not (case.expects_calls_or_none or case.disallowed or rule.written is not None):
         return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
     if not trajectory.rounds:

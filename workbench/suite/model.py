@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -20,9 +21,12 @@ from pydantic import (
 )
 
 from workbench.checks.check import AnswerChecks, Check, Checks, PythonReference, Unit, with_parts
+from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_REPEATS
-from workbench.suite.problems import Place
+
+if TYPE_CHECKING:
+    from workbench.suite.problems import Place
 
 # The options of a suite as written: limits, grading, gates and aggregates; and what all models of the document
 # share. What they come to for a case, with the suite's defaults merged in, is computed by
@@ -332,6 +336,18 @@ def tool_text(tool: str) -> str:
     return "any tool" if tool == ANY_TOOL else tool
 
 
+@lru_cache(maxsize=1024)
+def comparable_name(name: str) -> str:
+    """Return a tool's name without case, and with `-`, `_` and `.` alike, as `critics` and prohibitions compare
+    names."""
+    return name.replace("-", ".").replace("_", ".").lower()
+
+
+def same_tool(left: str, right: str) -> bool:
+    """Return whether two names mean the same tool, by the rule of Arcade evals."""
+    return left == right or comparable_name(left) == comparable_name(right)
+
+
 class ExpectedCall(Frozen):
     """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected.
 
@@ -349,6 +365,10 @@ class ExpectedCall(Frozen):
     def is_any(self) -> bool:
         """Whether a call of any tool fulfils it."""
         return self.tool == ANY_TOOL
+
+    def means(self, tool: str) -> bool:
+        """Return whether a call of that tool may fulfil it."""
+        return self.is_any or same_tool(self.tool, tool)
 
     @property
     def tool_text(self) -> str:
@@ -500,6 +520,11 @@ class Case(Frozen):
     def checks_answer(self) -> bool:
         """Whether the case checks the final answer."""
         return bool(self.response_contains) or self.response is not None
+
+    def missing_keywords(self, answer: str) -> list[str]:
+        """Return the keywords of `response_contains` that the final answer lacks."""
+        text = keyword_text(answer)
+        return [keyword for keyword in self.response_contains if keyword_text(keyword) not in text]
 
     @property
     def forbids_all_calls(self) -> bool:

@@ -23,10 +23,9 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import ANY_TEXT
 from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
-from workbench.grading.requirements import ExtraCallRule, keyword_text
+from workbench.grading.requirements import ExtraCallRule
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.problems import Place, quoted
-from workbench.suite.tool_names import is_meant
 from workbench.trajectory.events import JsonValue, RunFinished, RunStarted, ToolCall, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -204,7 +203,7 @@ def _answer(case: Case) -> tuple[Case, str]:
     check, value = _value(case.response)
     case = case.model_copy(update={"response": check})
     text = value if isinstance(value, str) else str(value)
-    lacking = [word for word in case.response_contains if keyword_text(word) not in keyword_text(text)]
+    lacking = case.missing_keywords(text)
     return case, check.with_words(text, lacking) if lacking else text
 
 
@@ -478,7 +477,7 @@ def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterato
 
 def _meets(expected: ExpectedCall, made: Made) -> bool:
     tool, arguments = made
-    if not is_meant(expected, tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
+    if not expected.means(tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
         return False
     try:
         return all(

@@ -21,11 +21,10 @@ from workbench.checks.patterns import CheckError, SearchError
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Step, Suite
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Step, Suite, comparable_name
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
-from workbench.suite.tool_names import normalised_name
 from workbench.tools.listings import Listing, Listings, definition_of
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import (
@@ -80,7 +79,7 @@ class ToolTable:
     def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
         self.tools = tuple(tools)
         self.unlisted = tuple(unlisted)
-        self._by_name = {normalised_name(tool.name): tool for tool in reversed(self.tools)}
+        self._by_name = {comparable_name(tool.name): tool for tool in reversed(self.tools)}
         self._schemas: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(
             lambda tool: ArgumentSchema(tool.parameters)
         )
@@ -106,7 +105,7 @@ class ToolTable:
 
     def find(self, name: str) -> ToolDefinition | None:
         """Returns the tool that a name means, by the graders' rule."""
-        return self._by_name.get(normalised_name(name))
+        return self._by_name.get(comparable_name(name))
 
     def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
         """Returns the tools that a model is offered: all tools, or those that a case offers."""

@@ -18,9 +18,8 @@ from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line, shortened
 from workbench.suite import render
-from workbench.suite.model import ANY_TOOL
+from workbench.suite.model import ANY_TOOL, comparable_name
 from workbench.suite.problems import described, did_you_mean, written
-from workbench.suite.tool_names import normalised_name
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     Schema,
@@ -97,7 +96,7 @@ class _Kept(Generic[_T]):
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
     """Return the tool of this name. Otherwise returns the first whose name matches as graders compare names, ignoring
     case and the difference between `.`, `-` and `_`."""
-    alike = [tool for tool in tools if normalised_name(tool.name) == normalised_name(name)]
+    alike = [tool for tool in tools if comparable_name(tool.name) == comparable_name(name)]
     return next((tool for tool in alike if tool.name == name), alike[0] if alike else None)
 
 

@@ -19,8 +19,7 @@ from workbench.show.views.failures import symptom_text
 from workbench.show.views.grades import expected_lines, issue_text
 from workbench.show.views.trajectory import trajectory_lines
 from workbench.show.visible import compact_json
-from workbench.suite.model import Case, ExpectedCall
-from workbench.suite.tool_names import same_tool
+from workbench.suite.model import Case, ExpectedCall, same_tool
 from workbench.suite.variants import model_of, variant_name_of
 from workbench.trajectory.events import Message, ToolDefinition
 
