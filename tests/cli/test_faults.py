@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from workbench.analysis.fault_matrix import FAULTS, VERDICT_WORDS, VERDICTS
 from workbench.cli.faults import FAULTS as OFFERED
-from workbench.lab.faults import FAULTS, VERDICT_WORDS, VERDICTS, faulty
+from workbench.lab.faults import faulty
 
 SUITE = """
 format = 1

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from tests.cli.program import Program
+from workbench.analysis.mutants import MUTANT_KINDS
 from workbench.cli.mutate import KINDS
-from workbench.lab.mutation import MUTANT_KINDS, mutants_of
+from workbench.lab.mutation import mutants_of
 from workbench.trajectory.events import ToolDefinition
 
 SUITE = """

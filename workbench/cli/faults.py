@@ -19,14 +19,17 @@ from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
 if executes(__name__):
+    from workbench.analysis.fault_matrix import FaultMatrix
     from workbench.cli.batch_command import experiment
     from workbench.cli.redaction import begin_program, json_report, redacted, warn
     from workbench.cli.report_output import Output
     from workbench.evaluation.options import RunOptions
     from workbench.grading.status import Status
-    from workbench.lab.faults import FaultMatrix, FaultOptions, faults_view, json_of_faults, plan_faults
+    from workbench.lab.faults import FaultOptions, plan_faults
     from workbench.numerals import counted
+    from workbench.show.json.experiments import json_of_faults
     from workbench.show.text import block_lines
+    from workbench.show.views.faults import faults_view
 
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
@@ -61,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases, then again with each fault; returns an exit code."""
+    from workbench.analysis.fault_matrix import FAULTS as ALL_FAULTS
+    from workbench.analysis.fault_matrix import LASTS
     from workbench.cli.report_output import output_of
-    from workbench.lab.faults import FAULTS as ALL_FAULTS
-    from workbench.lab.faults import LASTS
 
     output = output_of(arguments, "faults")
     options = run_options(arguments, compares=True, command="faults") if output is not None else None
@@ -108,7 +111,7 @@ def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:
         case "json":
             return (json_report(json_of_faults(matrix, code)),)
         case "html":
-            from workbench.lab.faults import page_of_faults
+            from workbench.show.html.faults import page_of_faults
 
             return map(redacted, page_of_faults(matrix, code))
         case _:

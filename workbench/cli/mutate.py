@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from workbench.cli.run_options import (
     add_choice_options,
@@ -22,8 +20,10 @@ if executes(__name__):
     from workbench.cli.report_output import Output
     from workbench.evaluation.options import RunOptions
     from workbench.grading.status import Status
-    from workbench.lab.mutation import Mutation, MutationOptions, json_of_mutation, text_of_mutation
-    from workbench.show.text import paint_for
+    from workbench.lab.mutation import Mutation, MutationOptions
+    from workbench.show.json.experiments import json_of_mutation
+    from workbench.show.text import block_lines
+    from workbench.show.views.mutation import mutation_view
 
 
 KINDS = (
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases, then again with each mutant; returns an exit code."""
-    from workbench.lab.mutation import MUTANT_KINDS
+    from workbench.analysis.mutants import MUTANT_KINDS
 
     options = run_options(arguments, compares=False, command="mutate")
     if options is None:
@@ -64,7 +64,8 @@ def execute(arguments: argparse.Namespace) -> int:
 def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
     """Run, mutate and report; returns an exit code: 0 if every mutant is noticed."""
     program = begin_program(options.model_options)
-    trying = experiment(options, program, Output(form, quiet=quiet), trust=trust)
+    output = Output(form, quiet=quiet)
+    trying = experiment(options, program, output, trust=trust)
     if trying is None:
         return USAGE
     first = trying.run(trying.plan, "nothing was mutated")
@@ -88,5 +89,6 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     if form == "json":
         write_json(program.secrets.redacted(json_of_mutation(report, code)))
     else:
-        write(redacted("".join(text_of_mutation(report, paint_for(sys.stdout, os.environ)))))
+        lines = block_lines(mutation_view(report), output.width, output.paint)
+        write(redacted("".join(f"{line}\n" for line in lines)))
     return code

@@ -1,4 +1,4 @@
-"""Mutants of tools: changes of definitions that a good suite notices, and what came of running it with them."""
+"""Mutants of tools: changes of definitions that a good suite notices, and the plan of the runs with them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final
 
+from workbench.analysis.mutants import MUTANT_KINDS, Mutant, MutantKind, MutantResult, MutationReport
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import joined
-from workbench.numerals import counted, rate_text
-from workbench.show.text import Paint
-from workbench.show.visible import one_line
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, with_variants
 from workbench.suite.variants import contender
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names
-
-MutantKind = Literal[
-    "no description",
-    "no parameter descriptions",
-    "parameter renamed",
-    "no enum",
-    "nothing required",
-    "descriptions swapped",
-    "decoys",
-]
-MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 DECOYS: Final = (1, 2, 4, 8)
 """How many near-named tools are added: the points of the curve."""
@@ -40,18 +27,6 @@ DECOYS: Final = (1, 2, 4, 8)
 _DECOY_NAMES: Final = ("legacy_{}", "{}_v2", "{}_all", "{}_info", "quick_{}", "{}_batch", "{}_old", "{}_helper")
 
 Table = dict[str, object]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A change of tools as a variant of the suite. `tools` are those it is about; cases that expect one of them should
-    notice it. Decoys are about all tools."""
-
-    name: str
-    kind: MutantKind
-    tools: tuple[str, ...]
-    table: Mapping[str, object]
-    decoys: int = 0
 
 
 def mutants_of(
@@ -103,7 +78,9 @@ def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str,
                 for name, inner in value.items()
                 if not (is_schema and name == key)
             }
-        return [dropped(inner, is_schema=is_schema) for inner in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [dropped(inner, is_schema=is_schema) for inner in value]
+        return value
 
     if not inside:
         return parameters
@@ -152,67 +129,6 @@ def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
             for decoy, like in made[:count]
         ]
         yield Mutant(name, "decoys", (), {"name": name, "tools": added}, count)
-
-
-@dataclass(frozen=True)
-class MutantResult:
-    """What came of a mutant with one model. `good` are the cases that pass without it, `noticed` those of them that do
-    not pass with it. Cases that were not run, because others had noticed it already, are in neither."""
-
-    mutant: Mutant
-    suite: str
-    """The name of the suite."""
-    model: str
-    run: tuple[str, ...]
-    noticed: tuple[str, ...]
-    should: tuple[str, ...]
-    """The cases that expect one of its tools."""
-    unclear: tuple[str, ...] = ()
-    """The cases whose run ended in an error."""
-
-    @property
-    def survives(self) -> bool:
-        """Whether it was run, and no case noticed it. Decoys only have a pass rate."""
-        return bool(self.run) and not self.noticed and self.mutant.kind != "decoys"
-
-    @property
-    def pass_rate(self) -> float | None:
-        """The share of the cases that still pass, 0..1."""
-        return 1 - len(self.noticed) / len(self.run) if self.run else None
-
-
-@dataclass(frozen=True)
-class MutationReport:
-    """All mutants with all models, and the cases that noticed none."""
-
-    results: tuple[MutantResult, ...]
-    left_out: Mapping[str, str]
-    """Cases that say nothing, with the reason, by model and title."""
-    spared: int = 0
-    """Runs that were not needed."""
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(result.model for result in self.results))
-
-    @property
-    def survivors(self) -> tuple[MutantResult, ...]:
-        return tuple(result for result in self.results if result.survives)
-
-    def curve(self, model: str) -> tuple[tuple[int, float], ...]:
-        """Return the pass rate over the number of decoys, of the cases that pass without any."""
-        return tuple(
-            (result.mutant.decoys, result.pass_rate)
-            for result in self.results
-            if result.model == model and result.mutant.kind == "decoys" and result.pass_rate is not None
-        )
-
-    def blind(self, model: str) -> tuple[str, ...]:
-        """Return the cases that were run with mutants of tools they expect, and noticed none of these."""
-        mine = [result for result in self.results if result.model == model and result.mutant.kind != "decoys"]
-        should = dict.fromkeys(case for result in mine for case in result.should if case in result.run)
-        noticed = {case for result in mine for case in result.noticed}
-        return tuple(case for case in should if case not in noticed)
 
 
 def expects(case: Case, tools: Iterable[str]) -> bool:
@@ -359,88 +275,3 @@ class Mutation:
 
     def _titles(self, keys: Iterable[CaseOf]) -> tuple[str, ...]:
         return tuple(self._case(key).name for key in keys)
-
-
-_MAX_NAMED = 5
-
-
-def text_of_mutation(report: MutationReport, paint: Paint) -> Iterator[str]:
-    """Yield, for each model, the survivors with the cases that should have noticed them, the curve over decoys, and the
-    cases that notice nothing."""
-    several = len({result.suite for result in report.results}) > 1
-    for model in report.models:
-        mine = [result for result in report.results if result.model == model and result.mutant.kind != "decoys"]
-        survivors = [result for result in mine if result.survives]
-        tried = [result for result in mine if result.run]
-        yield paint(f"{one_line(model)}\n", "strong")
-        if tried:
-            share = f"{len(tried) - len(survivors)} of {counted(len(tried), 'mutant')} noticed"
-            yield f"  {share}\n"
-        for result in survivors:
-            yield f"  {paint('◇', 'warned')} survives  {_name(result, several=several)}: {_should(result)}\n"
-        for result in mine:
-            if result.unclear:
-                yield f"  - {_name(result, several=several)}: in error on {_names(result.unclear)}\n"
-        curve = report.curve(model)
-        if curve:
-            points = " · ".join(f"{decoys}: {rate_text(rate)}" for decoys, rate in curve)
-            yield f"  pass rate over the number of decoys, of cases that pass without: {points}\n"
-        blind = report.blind(model)
-        if blind:
-            yield f"  {counted(len(blind), 'case')} noticed no mutant of the tools that they expect: {_names(blind)}\n"
-    if report.left_out:
-        yield "\n"
-    for title, why in report.left_out.items():
-        yield paint(f"- {one_line(title)}: left out, {one_line(why)}\n", "muted")
-    if report.spared:
-        yield paint(f"\n{counted(report.spared, 'run')} saved: a mutant was noticed before\n", "muted")
-
-
-def _name(result: MutantResult, *, several: bool) -> str:
-    return one_line(f"{result.suite} › {result.mutant.name}" if several else result.mutant.name)
-
-
-def _should(result: MutantResult) -> str:
-    if not result.should:
-        return "no case expects a call of it"
-    return f"should be noticed by {_names(result.should)}"
-
-
-def _names(titles: tuple[str, ...]) -> str:
-    more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
-    return f"{', '.join(map(one_line, titles[:_MAX_NAMED]))}{more}"
-
-
-def json_of_mutation(report: MutationReport, exit_code: int) -> dict[str, JsonValue]:
-    """Return everything that is known of the mutants."""
-    return {
-        "report": "workbench mutate",
-        "version": 1,
-        "exit_code": exit_code,
-        "runs_saved": report.spared,
-        "left_out": dict(report.left_out),
-        "models": {
-            model: {
-                "survivors": [each.mutant.name for each in report.survivors if each.model == model],
-                "decoys": [{"decoys": decoys, "pass_rate": rate} for decoys, rate in report.curve(model)],
-                "notice_nothing": [*report.blind(model)],
-            }
-            for model in report.models
-        },
-        "mutants": [
-            {
-                "suite": each.suite,
-                "name": each.mutant.name,
-                "kind": each.mutant.kind,
-                "tools": [*each.mutant.tools],
-                "model": each.model,
-                "survives": each.survives,
-                "cases": [*each.run],
-                "noticed_by": [*each.noticed],
-                "should_be_noticed_by": [*each.should],
-                "in_error_on": [*each.unclear],
-                "pass_rate": each.pass_rate,
-            }
-            for each in report.results
-        ],
-    }

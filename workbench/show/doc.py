@@ -160,6 +160,17 @@ class Items:
     most: int = 10
 
 
+Fact = tuple[Line, Span]
+"""A name, and the text that belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names with their texts, in two columns."""
+
+    facts: Sequence[Fact]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A few blocks below a title that belong closer together than others."""
@@ -168,7 +179,7 @@ class Section:
     blocks: Sequence[Block]
 
 
-Block = Heading | Paragraph | Items | Section | Table[Any] | Matrix[Any]
+Block = Heading | Paragraph | Items | Facts | Section | Table[Any] | Matrix[Any]
 
 
 def line_of(text: str, role: Role = "text") -> Line:

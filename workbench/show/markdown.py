@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from workbench.show.doc import Block, Heading, Items, Matrix, Paragraph, Row, Section, Table
+from workbench.show.doc import Block, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
 from workbench.show.spans import Line, Span, plain
 from workbench.show.visible import one_line
 
@@ -83,6 +83,8 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
                 yield f"{shown(line)}\n\n"
             case Items():
                 yield "".join(f"- {shown(line)}\n" for line in block.lines) + "\n"
+            case Facts():
+                yield "".join(f"- **{shown(name)}** {shown((text,))}\n" for name, text in block.facts) + "\n"
             case Section():
                 yield f"**{shown(block.title)}**\n\n"
                 yield from _parts(block.blocks, redact)

@@ -1,12 +1,12 @@
-"""Tables at a width, row by row: for lists of the app, and below each other for a terminal."""
+"""Blocks at a width, row by row: tables for lists of the app and for terminals, the others for the app's details."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic
 
-from workbench.show.doc import Column, Row, Table, Value
-from workbench.show.spans import Line, Span, cells, cut_line
+from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table, Value
+from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, wrap_line
 
 MEASURED_ROWS = 500
 """So many rows decide how wide the columns are."""
@@ -48,7 +48,8 @@ class Laid(Generic[Row]):
         for at, (column, is_short, room) in enumerate(self._columns(width)):
             line = cell(column, is_short, room)
             used = cells(line)
-            lead = (column.gap if at else 0) + (room - used if column.right else 0)
+            lead = column.gap if at else 0
+            lead += room - used if column.right else 0
             spans += [_blank(lead), *line] if lead else line
             if not column.right and used < room:
                 spans.append(_blank(room - used))
@@ -147,3 +148,50 @@ def filled(line: Line, width: int) -> Line:
 
 def _cell(column: Column[Row], row: Row, is_short: bool) -> Value:
     return column.short(row) if is_short and column.short is not None else column.cell(row)
+
+
+_MIN_TEXT_CELLS = 10
+
+
+def is_apart(block: Block, before: Block | None) -> bool:
+    """Return whether an empty line stands before a block. A text after a text has none, nor what follows a title."""
+    together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
+    return not (before is None or isinstance(before, Heading) or together)
+
+
+def detail_rows(blocks: Iterable[Block], width: int) -> Iterator[Line]:
+    """Yield the rows of blocks for a pane of the app."""
+    before: Block | None = None
+    for block in blocks:
+        if is_apart(block, before):
+            yield EMPTY
+        before = block
+        yield from _rows_of(block, width, 1)
+
+
+def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
+    lead = Span(" " * indent)
+    match block:
+        case Heading(line):
+            yield heading(plain(line))
+        case Paragraph(line):
+            yield from wrap_line((lead, *line), width - 1, hang=indent)
+        case Items(lines):
+            for line in lines:
+                yield from wrap_line((lead, *line), width - 1, hang=indent + 2)
+        case Facts():
+            for name, text in fact_rows(block):
+                head = (lead, *name)
+                yield from behind(head, text.text, text.role, max(width - cells(head) - 1, _MIN_TEXT_CELLS))
+        case Section(title, blocks):
+            yield from wrap_line((lead, *title), width - 1, hang=indent + 2)
+            for each in blocks:
+                yield from _rows_of(each, width, indent + 2)
+        case Table() | Matrix():
+            raise TypeError("a table is a list of its own in the app: `Laid` has its rows")
+
+
+def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:
+    """Yield the facts, their names filled to one width."""
+    room = max((cells(name) for name, _ in block.facts), default=0) + GAP
+    yield from ((filled(name, room), text) for name, text in block.facts)

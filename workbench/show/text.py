@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.show.doc import Block, Heading, Items, Matrix, Paragraph, Row, Section, Table
-from workbench.show.rows import GAP, Laid, columns_from, filled, matrix_rooms
+from workbench.show.doc import Block, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
+from workbench.show.rows import GAP, Laid, columns_from, fact_rows, filled, is_apart, matrix_rooms
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 
 _CODES: Mapping[Role, str] = {
@@ -49,12 +49,10 @@ _UNCUT = 100_000
 
 
 def block_lines(blocks: Iterable[Block], width: int | None, paint: Paint) -> Iterator[str]:
-    """Yield the lines of blocks; without `width`, nothing is cut or wrapped. Texts below each other, and what follows a
-    title, stand without a blank line between them."""
+    """Yield the lines of blocks; without `width`, nothing is cut or wrapped."""
     before: Block | None = None
     for block in blocks:
-        together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
-        if not (before is None or isinstance(before, Heading) or together):
+        if is_apart(block, before):
             yield ""
         before = block
         yield from _block_lines(block, width or _UNCUT, paint)
@@ -71,6 +69,9 @@ def _block_lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
                 yield from map(paint.line, wrap_line(line, width, hang=2))
             if (more := len(block.lines) - block.most) > 0:
                 yield paint(f"… and {counted(more, block.noun)}", "muted")
+        case Facts():
+            for name, text in fact_rows(block):
+                yield from map(paint.line, wrap_line((*name, text), width, hang=cells(name)))
         case Section():
             yield paint.line(_in_bold(block.title))
             for each in block.blocks:

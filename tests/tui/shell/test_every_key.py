@@ -12,7 +12,7 @@ from tests.tui.comparison.test_compare import compared
 from tests.tui.histories import write_history
 from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember
-from workbench.lab.faults import FaultMatrix, Tried
+from workbench.analysis.fault_matrix import FaultMatrix, Tried
 from workbench.show.spans import plain
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.faults.screen import FaultsScreen

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.lab.faults import (
+from workbench.analysis.fault_matrix import (
     OK_VERDICTS,
-    VERDICT_CELLS,
     VERDICT_WORDS,
     FaultMatrix,
     FaultName,
     Lasts,
     Tried,
-    cell_words,
-    faults_view,
-    mark_of,
     name_of,
-    ok_words,
-    untried_text,
-    worst,
 )
 from workbench.numerals import counted
+from workbench.show.doc import Block, Paragraph, line_of
 from workbench.show.forms import PLAIN_WIDTH
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import (
-    EMPTY,
-    Line,
-    Message,
-    Role,
-    Span,
-    behind,
-    cells,
-    cut_line,
-    cut_middle,
-    heading,
-    padded,
-    paragraph,
-    wrap_line,
-)
+from workbench.show.rows import detail_rows
+from workbench.show.spans import Line, Message, Role, Span, cells, cut_line, cut_middle, padded
 from workbench.show.text import Paint, block_lines
+from workbench.show.views.faults import cell_value, cell_words, faults_view, legend_view, ok_view, trial_section
 from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
@@ -53,7 +34,7 @@ from workbench.tui.kit.side_screen import Varied
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
-_CELL = VERDICT_CELLS + 2
+_CELL = max(cell_len(words.shown) for words in VERDICT_WORDS.values()) + 2
 _MAX_NAME_CELLS = 20
 """The room for the name of a model above its column."""
 _GAP = 2
@@ -173,9 +154,8 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         model = self.state.matrix.models[column]
         if row.fault is None:
             return model_label(model), "heading"
-        tried = self.state.cell(row, model)
-        sign, role = mark_of(worst(tried))
-        return f"{sign} {cell_words(tried)}", role
+        ((text, role),) = cell_value(self.state.cell(row, model)).spans
+        return text, role
 
     def _row_cells(self, index: int, width: int) -> int:
         return cells(self._row_line(index, width))
@@ -184,7 +164,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         return (("No fault fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
-        return [*_cell_lines(self.state, width), *_legend(self.state.matrix, width)]
+        return list(detail_rows((*_cell_blocks(self.state), *legend_view(self.state.matrix)), width))
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         matrix = self.state.matrix
@@ -229,56 +209,13 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         self.stage.copy(f"{text}\n", "the matrix", self.announce)
 
 
-def _cell_lines(state: FaultTable, width: int) -> Iterator[Line]:
+def _cell_blocks(state: FaultTable) -> Iterator[Block]:
     row = state.selected
     if row is None or row.fault is None:
-        for model in state.matrix.models:
-            yield from paragraph(ok_words(state.matrix, model), width)
-        yield EMPTY
+        yield from ok_view(state.matrix)
         return
-    yield from wrap_line(
-        (Span(f" {one_line(row.tool)}:{row.name[1:]}", "strong"), Span(f"  {model_label(state.model)}", "muted")), width
-    )
+    name, model = Span(f"{one_line(row.tool)}:{row.name[1:]}", "strong"), Span(f"  {model_label(state.model)}", "muted")
+    yield Paragraph((name, model))
     if not state.chosen:
-        yield from paragraph("This tool was not called there.", width, "muted")
-    for each in state.chosen:
-        sign, role = mark_of(each.verdict)
-        yield EMPTY
-        yield from behind(
-            (Span(f" {sign} ", role),),
-            f"{one_line(each.case_name)}: {each.shown}",
-            role,
-            width - 4,
-        )
-        yield from paragraph(one_line(each.why), width, "muted", 3)
-        if each.run_id is not None:
-            yield from _said("request", each.request, width)
-            yield from _said("result", each.made, width)
-            for call in each.after:
-                yield from _said(
-                    "then", f"{call.tool} {json.dumps(dict(call.sent.arguments), ensure_ascii=False)}", width
-                )
-                if call.result is not None:
-                    yield from _said("", f"{GLYPHS.result} {call.result.content}", width)
-            yield from _said("answer", each.answer, width)
-    yield EMPTY
-
-
-def _said(label: str, text: str, width: int) -> Iterator[Line]:
-    yield from behind((Span(f"   {label:<8}", "muted"),), one_line(text) or "(nothing)", "text", max(width - 12, 10))
-
-
-def _legend(matrix: FaultMatrix, width: int) -> Iterator[Line]:
-    """Yield what the verdicts mean, and what could not be tried."""
-    yield heading("Verdicts")
-    for verdict in matrix.verdicts:
-        sign, role = mark_of(verdict)
-        words = VERDICT_WORDS[verdict]
-        label = Span(f" {sign} {words.shown:<{VERDICT_CELLS}} ", role)
-        yield from behind((label,), words.about, "muted", max(width - VERDICT_CELLS - 4, 10))
-    if matrix.untried:
-        yield EMPTY
-        yield heading("Not tried")
-    for each in matrix.untried:
-        dot = Span(f" {GLYPHS.dot} ", "muted")
-        yield from behind((dot,), one_line(untried_text(each)), "muted", max(width - 4, 10))
+        yield Paragraph(line_of("This tool was not called there.", "muted"))
+    yield from map(trial_section, state.chosen)

@@ -12,12 +12,12 @@ from textual import on
 from textual.app import ComposeResult
 
 from workbench.analysis.estimate import estimate
+from workbench.analysis.fault_matrix import FAULTS, LASTS, FaultName, Lasts
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, plan_runs, same_question
 from workbench.grading.status import Status
-from workbench.lab.faults import FAULTS, LASTS, FaultName, Lasts
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
@@ -31,8 +31,9 @@ from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
+    from workbench.analysis.fault_matrix import FaultMatrix
     from workbench.grading.run_summary import RunSummary
-    from workbench.lab.faults import FaultMatrix, FaultOptions, FaultPlan, Trial
+    from workbench.lab.faults import FaultOptions, FaultPlan, Trial
     from workbench.tui.shell.workbench import Workbench
 
 

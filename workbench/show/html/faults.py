@@ -1,0 +1,118 @@
+"""The HTML report of faults: a matrix, each cell of which unfolds its runs. It needs no script: a cell is a link to its
+runs, which are shown while the address names them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+from itertools import groupby
+
+from workbench.analysis.fault_matrix import VERDICT_WORDS, FaultMatrix, Tried, Verdict, mark_of, name_of, worst
+from workbench.grading.status import Status
+from workbench.numerals import counted
+from workbench.show.html.page import begin_page, line, part
+from workbench.show.views.faults import cell_words, ok_words
+from workbench.show.visible import visible
+from workbench.suite.files import from_here
+from workbench.trajectory.trajectory import CallRecord
+from workbench.version import __version__
+
+
+def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
+    """Yield the page. Nothing in it is redacted: the matrix has been."""
+    yield from begin_page("Broken tools – Workbench", part("page.css") + part("faults.css"), "")
+    yield '<main class="page">\n'
+    suites = dict.fromkeys(from_here(each.suite) for each in matrix.tried)
+    status, text = Status.PASSED, "Ok after every fault that was tried"
+    if matrix.weak:
+        status, text = Status.FAILED, f"Not ok after {counted(len(matrix.weak), 'fault')}"
+    yield f'<header class="verdict {status.role}">\n'
+    yield f'<p class="kicker">{line(" · ".join(suites))}</p>\n'
+    yield f'<h1><span class="sign" aria-hidden="true">{status.sign}</span><span>{text}</span></h1>\n'
+    yield from (f'<p class="detail">{line(ok_words(matrix, model))}</p>\n' for model in matrix.models)
+    yield f'<p class="quiet">exit code {exit_code} · Workbench {__version__}</p>\n</header>\n'
+    yield from _table(matrix)
+    yield from _html_untried(matrix)
+    for at, row in enumerate(matrix.rows):
+        for column, model in enumerate(matrix.models):
+            tried = matrix.cell(row, model)
+            if tried:
+                yield from _runs(f"{at}-{column}", tried)
+    yield "</main>\n</body>\n</html>\n"
+
+
+def _table(matrix: FaultMatrix) -> Iterator[str]:
+    yield '<section id="matrix"><h2>Tools and faults</h2>\n<div class="scrolled matrix"><table>\n<thead><tr>'
+    yield '<th scope="col">tool, and what its result became</th>'
+    yield from (f'<th scope="col" class="model">{line(model)}</th>' for model in matrix.models)
+    yield "</tr></thead>\n<tbody>\n"
+    for tool, rows in groupby(enumerate(matrix.rows), key=lambda each: each[1][0]):
+        yield f'<tr class="suite"><th colspan="{len(matrix.models) + 1}" scope="rowgroup">{line(tool)}</th></tr>\n'
+        for at, (_, fault, lasts) in rows:
+            yield f'<tr><th scope="row">{line(name_of(fault, lasts))}</th>'
+            for column, model in enumerate(matrix.models):
+                yield f"<td>{_html_cell(f'{at}-{column}', matrix.cell((tool, fault, lasts), model))}</td>"
+            yield "</tr>\n"
+    yield '</tbody></table></div>\n<dl class="legend">\n'
+    for verdict in matrix.verdicts:
+        yield f"<dt>{_badge(verdict)}</dt><dd>{line(VERDICT_WORDS[verdict].about)}</dd>\n"
+    yield "</dl></section>\n"
+
+
+def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
+    verdict = worst(tried)
+    if verdict is None:
+        return '<span class="quiet" role="img" aria-label="not tried">–</span>'
+    sign, role = mark_of(verdict)
+    return (
+        f'<a class="cell {role}" href="#runs-{name}">'
+        f'<span class="sign" aria-hidden="true">{sign}</span><span>{line(cell_words(tried))}</span></a>'
+    )
+
+
+def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
+    """Yield what could not be tried with any tool of a case; the rest is in its cell."""
+    untried = [each for each in matrix.tried if not each.tool]
+    if untried:
+        yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'
+        for each in untried:
+            yield f"<li>{line(each.case_name)} <span class='quiet'>{line(each.model)}:</span> {line(each.why)}</li>\n"
+        yield "</ul></section>\n"
+
+
+def _runs(name: str, tried: tuple[Tried, ...]) -> Iterator[str]:
+    first = tried[0]
+    yield f'<section class="of-cell" id="runs-{name}"><h2>{line(f"{first.tool}: {first.fault_name}")} '
+    yield f'<small>{line(first.model)} · <a href="#matrix">back to the matrix</a></small></h2>\n'
+    for each in tried:
+        role = mark_of(each.verdict)[1]
+        yield f'<article class="card {role}"><h3>{_badge(each.verdict)} {line(each.case_name)}</h3>\n'
+        yield f'<p class="result">{line(each.why)}</p>\n'
+        if each.run_id is not None:
+            yield _said("request", each.request, "said user")
+            yield _said(f"the result of {each.tool}", each.made, "returned problem")
+            yield from map(_call, each.after)
+            yield _said("answer", each.answer, "said")
+        yield "</article>\n"
+    yield "</section>\n"
+
+
+def _call(call: CallRecord) -> str:
+    arguments = escape(visible(json.dumps(dict(call.sent.arguments), ensure_ascii=False)))
+    result = _said("its result", call.result.content, "returned") if call.result is not None else ""
+    return (
+        f'<div class="call"><div class="call-head"><span class="tool">{line(call.tool)}</span></div>'
+        f'<pre class="text">{arguments}</pre>{result}</div>\n'
+    )
+
+
+def _said(who: str, text: str, kind: str) -> str:
+    said = escape(visible(text)) if text else '<span class="quiet">(nothing)</span>'
+    return f'<div class="{kind}"><span class="who">{line(who)}</span><pre class="text">{said}</pre></div>\n'
+
+
+def _badge(verdict: Verdict) -> str:
+    sign, role = mark_of(verdict)
+    shown = f'<span class="sign" aria-hidden="true">{sign}</span> {line(VERDICT_WORDS[verdict].shown)}'
+    return f'<span class="badge {role}">{shown}</span>'

@@ -1,0 +1,71 @@
+"""The JSON reports of faults and of mutants."""
+
+from __future__ import annotations
+
+from workbench.analysis.fault_matrix import OK_VERDICTS, FaultMatrix
+from workbench.analysis.mutants import MutationReport
+from workbench.trajectory.events import JsonValue
+
+
+def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
+    """Return everything of a matrix. `trials` have a verdict each; `why` says what it rests on."""
+    return {
+        "report": "workbench faults",
+        "version": 1,
+        "exit_code": exit_code,
+        "models": {
+            model: {verdict.replace(" ", "_"): count for verdict, count in matrix.counts(model).items()}
+            for model in matrix.models
+        },
+        "trials": [
+            {
+                "suite": each.suite,
+                "case_id": each.case_id,
+                "case_name": each.case_name,
+                "model": each.model,
+                "tool": each.tool,
+                "fault": each.fault,
+                "lasts": each.lasts,
+                "verdict": each.verdict,
+                "sound": each.verdict in OK_VERDICTS,
+                "why": each.why,
+                "answer": each.answer,
+            }
+            for each in matrix.tried
+        ],
+    }
+
+
+def json_of_mutation(report: MutationReport, exit_code: int) -> dict[str, JsonValue]:
+    """Return everything that is known of the mutants."""
+    return {
+        "report": "workbench mutate",
+        "version": 1,
+        "exit_code": exit_code,
+        "runs_saved": report.spared,
+        "left_out": dict(report.left_out),
+        "models": {
+            model: {
+                "survivors": [each.mutant.name for each in report.survivors if each.model == model],
+                "decoys": [{"decoys": decoys, "pass_rate": rate} for decoys, rate in report.curve(model)],
+                "notice_nothing": [*report.blind(model)],
+            }
+            for model in report.models
+        },
+        "mutants": [
+            {
+                "suite": each.suite,
+                "name": each.mutant.name,
+                "kind": each.mutant.kind,
+                "tools": [*each.mutant.tools],
+                "model": each.model,
+                "survives": each.survives,
+                "cases": [*each.run],
+                "noticed_by": [*each.noticed],
+                "should_be_noticed_by": [*each.should],
+                "in_error_on": [*each.unclear],
+                "pass_rate": each.pass_rate,
+            }
+            for each in report.results
+        ],
+    }

@@ -1,0 +1,139 @@
+"""What faults of tools did to models: the matrix, what is not ok, and the trials of one cell."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from workbench.analysis.fault_matrix import (
+    OK_VERDICTS,
+    VERDICT_WORDS,
+    FaultMatrix,
+    FaultName,
+    Lasts,
+    Tried,
+    mark_of,
+    name_of,
+    worst,
+)
+from workbench.numerals import counted
+from workbench.show.doc import (
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Heading,
+    Items,
+    Matrix,
+    Paragraph,
+    Section,
+    Value,
+    line_of,
+    words,
+)
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Span
+from workbench.show.visible import one_line, shortened
+
+_MAX_ANSWER_CHARS = 160
+_NOTHING = "(nothing)"
+
+
+def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
+    """Yield the matrix, a row for each tool with a fault and a column for each model, then what is not ok."""
+
+    def cell(row: tuple[str, FaultName, Lasts], column: int) -> Value:
+        return cell_value(matrix.cell(row, matrix.models[column]))
+
+    first = Column[tuple[str, FaultName, Lasts]]("tool and fault", lambda row: words(_row_text(row)), least=16)
+    yield Matrix(first, [one_line(model) for model in matrix.models], matrix.rows, cell)
+    if weak := [_weak_line(each) for each in matrix.weak]:
+        yield Items(weak, most=len(weak))
+    if matrix.untried:
+        yield _untried_items(matrix)
+    yield from ok_view(matrix)
+    yield verdicts_block(matrix)
+
+
+def ok_view(matrix: FaultMatrix) -> Iterator[Block]:
+    """Yield for each model in how many trials its reaction was ok."""
+    yield from (Paragraph(line_of(ok_words(matrix, model))) for model in matrix.models)
+
+
+def verdicts_block(matrix: FaultMatrix) -> Facts:
+    """Return the meaning of each verdict that occurs."""
+    facts: list[Fact] = []
+    for verdict in matrix.verdicts:
+        sign, role = mark_of(verdict)
+        meant = VERDICT_WORDS[verdict]
+        facts.append((line_of(f"{sign} {meant.shown}", role), Span(meant.about, "muted")))
+    return Facts(facts)
+
+
+def legend_view(matrix: FaultMatrix) -> Iterator[Block]:
+    """Yield the meaning of the verdicts, and what was not tried."""
+    yield Heading(line_of("Verdicts"), level=2)
+    yield verdicts_block(matrix)
+    if matrix.untried:
+        yield Heading(line_of("Not tried"), level=2)
+        yield _untried_items(matrix)
+
+
+def trial_section(each: Tried) -> Section:
+    """Return a trial: its verdict, the reason, and the run from the request to the answer."""
+    sign, role = mark_of(each.verdict)
+    run = [("request", each.request), ("result", each.made)]
+    for call in each.after:
+        run.append(("then", f"{call.tool} {json.dumps(dict(call.sent.arguments), ensure_ascii=False)}"))
+        if call.result is not None:
+            run.append(("", f"{GLYPHS.result} {call.result.content}"))
+    run.append(("answer", each.answer))
+    facts = [(line_of(label, "muted"), Span(one_line(text) or _NOTHING)) for label, text in run]
+    blocks: list[Block] = [Paragraph(line_of(one_line(each.why), "muted"))]
+    if each.run_id is not None:
+        blocks.append(Facts(facts))
+    return Section(line_of(one_line(f"{sign} {each.case_name}: {each.shown}"), role), blocks)
+
+
+def cell_value(tried: Sequence[Tried]) -> Value:
+    """Return the worst verdict of a cell as a sign, and all its verdicts in words."""
+    sign, role = mark_of(worst(tried))
+    return words(f"{sign} {one_line(cell_words(tried))}", role)
+
+
+def _row_text(row: tuple[str, FaultName, Lasts]) -> str:
+    tool, fault, lasts = row
+    return one_line(f"{tool}  {name_of(fault, lasts)}")
+
+
+def _weak_line(each: Tried) -> Line:
+    sign, role = mark_of(each.verdict)
+    answer = f": {shortened(one_line(each.answer), _MAX_ANSWER_CHARS)}" if each.answer else ""
+    what = f"{each.model} · {each.case_name}: {each.shown} after {each.fault_name} of {each.tool}: {each.why}"
+    return Span(f"{sign} ", role), Span(f"{one_line(what)}{answer}")
+
+
+def _untried_items(matrix: FaultMatrix) -> Items:
+    return Items([line_of(f"- {_untried_text(each)}", "muted") for each in matrix.untried], most=len(matrix.untried))
+
+
+def _untried_text(each: Tried) -> str:
+    what = f"{each.fault} of {each.tool} was not tried" if each.tool else "nothing was tried"
+    return one_line(f"{each.model} · {each.case_name}: {what}: {each.why}")
+
+
+def ok_words(matrix: FaultMatrix, model: str) -> str:
+    """Return in how many trials the model's reaction was ok."""
+    counts = matrix.counts(model)
+    good = sum(count for verdict, count in counts.items() if verdict in OK_VERDICTS)
+    tried = sum(counts.values()) - counts.get("not tried", 0)
+    return one_line(f"{model}: ok in {good} of {counted(tried, 'trial')}")
+
+
+def cell_words(tried: Sequence[Tried]) -> str:
+    """Return the verdicts of a cell, with their number if there are several."""
+    counts = Counter(each.shown for each in tried)
+    if len(tried) == 1:
+        return tried[0].shown
+    return " · ".join(f"{verdict} {count}" for verdict, count in counts.items())

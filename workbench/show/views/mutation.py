@@ -1,0 +1,68 @@
+"""What came of mutants of tools: for each model, survivors, the curve over decoys, and cases that notice nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.analysis.mutants import MutantResult, MutationReport
+from workbench.numerals import counted, rate_text
+from workbench.show.doc import Block, Items, Paragraph, Section, line_of
+from workbench.show.spans import Line, Span
+from workbench.show.visible import one_line
+
+_MAX_NAMED = 5
+
+
+def mutation_view(report: MutationReport) -> Iterator[Block]:
+    """Yield a section for each model, then the cases that were left out and the runs that were saved."""
+    with_suite = len({result.suite for result in report.results}) > 1
+    for model in report.models:
+        yield Section(line_of(one_line(model), "strong"), list(_of_model(report, model, with_suite=with_suite)))
+    if report.left_out:
+        lines = [
+            line_of(f"- {one_line(title)}: left out, {one_line(why)}", "muted")
+            for title, why in report.left_out.items()
+        ]
+        yield Items(lines, most=len(lines))
+    if report.spared:
+        yield Paragraph(line_of(f"{counted(report.spared, 'run')} saved: a mutant was noticed before", "muted"))
+
+
+def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterator[Block]:
+    mine = [result for result in report.results if result.model == model and result.mutant.kind != "decoys"]
+    survivors = [result for result in mine if result.survives]
+    tried = [result for result in mine if result.run]
+    if tried:
+        share = f"{len(tried) - len(survivors)} of {counted(len(tried), 'mutant')} noticed"
+        yield Paragraph(line_of(share))
+    lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
+    lines += [_error_line(result, with_suite=with_suite) for result in mine if result.unclear]
+    if lines:
+        yield Items(lines, most=len(lines))
+    if curve := report.curve(model):
+        points = " · ".join(f"{decoys}: {rate_text(rate)}" for decoys, rate in curve)
+        yield Paragraph(line_of(f"pass rate over the number of decoys, of cases that pass without: {points}"))
+    if blind := report.blind(model):
+        cases = counted(len(blind), "case")
+        yield Paragraph(line_of(f"{cases} noticed no mutant of the tools that they expect: {_names(blind)}"))
+
+
+def _survivor_line(result: MutantResult, *, with_suite: bool) -> Line:
+    should = "no case expects a call of it"
+    if result.should:
+        should = f"should be noticed by {_names(result.should)}"
+    return Span("◇", "warned"), Span(f" survives  {_name(result, with_suite=with_suite)}: {should}")
+
+
+def _error_line(result: MutantResult, *, with_suite: bool) -> Line:
+    return line_of(f"- {_name(result, with_suite=with_suite)}: in error on {_names(result.unclear)}")
+
+
+def _name(result: MutantResult, *, with_suite: bool) -> str:
+    suite = f"{result.suite} › " if with_suite else ""
+    return one_line(f"{suite}{result.mutant.name}")
+
+
+def _names(titles: Sequence[str]) -> str:
+    more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
+    return f"{', '.join(map(one_line, titles[:_MAX_NAMED]))}{more}"
