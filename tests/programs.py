@@ -17,7 +17,8 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
-from workbench.tools.pool import Grant, ServerPool
+from workbench.tools.grant import Grant
+from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import PythonFunctions, find_code
 from workbench.tools.servers import McpServer
 

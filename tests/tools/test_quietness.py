@@ -19,7 +19,7 @@ from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ToolsError
 from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import find_code
-from workbench.tools.pool import Grant
+from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ToolCall
 

@@ -220,7 +220,7 @@ from workbench.config.program import program_in
 from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import find_code
-from workbench.tools.pool import Grant
+from workbench.tools.grant import Grant
 from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
 

@@ -11,7 +11,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -24,7 +24,6 @@ from pydantic import (
     JsonValue,
     Strict,
     Tag,
-    TypeAdapter,
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -32,6 +31,9 @@ from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut, describe_value, duration_seconds, is_function_reference, json_equal, json_text
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
@@ -663,6 +665,8 @@ Checks = dict[str, Check]
 
 @cache
 def _adapter() -> TypeAdapter[CheckBase]:
+    from pydantic import TypeAdapter  # on use: a suite's model reads its checks without it
+
     return TypeAdapter(Check)
 
 

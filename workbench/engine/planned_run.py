@@ -30,7 +30,8 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import changed_tools
 from workbench.tools.answer import ServerError, ToolsError, UntrustedError
 from workbench.tools.audit import AuditLog, Caller
-from workbench.tools.pool import Grant, ServerPool
+from workbench.tools.grant import Grant
+from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import in_thread
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import Event, RunFinished

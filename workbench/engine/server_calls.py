@@ -16,7 +16,8 @@ from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, UntrustedError
 from workbench.tools.audit import AuditLog, Caller, Outcome
 from workbench.tools.connection import ServerStatus
-from workbench.tools.pool import Grant, ServerPool
+from workbench.tools.grant import Grant
+from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
 CALL_ID = "by hand"

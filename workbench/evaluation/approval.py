@@ -22,8 +22,8 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustError, TrustStore, needs_trust
+from workbench.tools.grant import Grant
 from workbench.tools.listings import Listings
-from workbench.tools.pool import Grant
 from workbench.tools.python_code import find_code
 
 if TYPE_CHECKING:

@@ -26,11 +26,8 @@ from workbench.evaluation.plan import (
     Notice,
     Plan,
     PlanError,
-    ResumedBatch,
-    RunsBefore,
-    figures_of,
-    runs_before,
 )
+from workbench.evaluation.resumed_batch import ResumedBatch, RunsBefore, figures_of, runs_before
 from workbench.evaluation.suites import NoSuitesError
 from workbench.evaluation.trust import trust_store
 from workbench.grading.run_summary import RunSummary

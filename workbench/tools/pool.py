@@ -6,19 +6,17 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Server, Suite, ToolChange
-from workbench.suite.trust import SuiteNeeds, server_need
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits, learn_written
+from workbench.tools.grant import Grant
 from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
@@ -29,31 +27,6 @@ if TYPE_CHECKING:
     from workbench.tools.servers import McpServer
 
 # What a suite was allowed to use, as it was when a person approved it. None of it is read again.
-
-
-@dataclass(frozen=True)
-class Grant:
-    """The approved needs of one suite, the environment variables at that time (or why they could not be read), and the
-    code behind its modules and functions at that time."""
-
-    needs: SuiteNeeds
-    environment: Mapping[str, str] | ConfigError = field(repr=False)
-    code: FoundCode = field(repr=False)
-
-    def covers(self, server: Server) -> bool:
-        """Returns whether the server may be started or reached as it is defined."""
-        need = server_need(server)
-        return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
-
-    def variables(self, server: Server) -> Mapping[str, str]:
-        """Returns the environment variables for a server. Raises ServerError when they could not be read."""
-        if isinstance(self.environment, ConfigError):
-            raise ServerError(f"server {server.name!r} is not started: {self.environment}") from self.environment
-        return self.environment
-
-    def functions(self) -> PythonFunctions:
-        """Returns the approved Python functions, not loaded yet."""
-        return PythonFunctions(self.code)
 
 
 @dataclass(frozen=True)

@@ -452,6 +452,9 @@ def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
     """Return what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
+    # Built before the document that refers to them, the records' schemas become part of its own and are not made twice.
+    RunReport.model_rebuild()
+    CaseReport.model_rebuild()
     counted = that_count(results)
     whole, of_models = totals_by_model(counted)
     return ReportDocument(

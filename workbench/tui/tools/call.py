@@ -59,7 +59,7 @@ from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
-    from workbench.tools.pool import Grant
+    from workbench.tools.grant import Grant
     from workbench.tui.shell.workbench import Workbench
 
 

@@ -42,7 +42,7 @@ from workbench.tui.tools.state import (
 from workbench.tui.variants.maker import VariantMaker
 
 if TYPE_CHECKING:
-    from workbench.tools.pool import Grant
+    from workbench.tools.grant import Grant
     from workbench.tui.shell.workbench import Workbench
 
 

@@ -1,0 +1,128 @@
+"""A batch of the history whose missing runs a plan makes, and its runs that were over before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from workbench.dataclasses import dataclass
+from workbench.engine.recordings import judging_of_recording, result_of_recording
+from workbench.engine.resume import Resumption
+from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
+from workbench.history.database import Say
+from workbench.history.history import History
+from workbench.history.records import BatchRow, RunRow, SuiteRef, Tally
+from workbench.suite.model import Case
+from workbench.trajectory.recording import RecordingError
+
+if TYPE_CHECKING:
+    from workbench.history.writer import BatchHandle
+
+
+@dataclass(frozen=True)
+class ResumedBatch:
+    """A batch of the history whose missing runs a plan makes."""
+
+    batch: BatchRow
+    handle: BatchHandle = field(repr=False)
+    """What the history knows the batch by; whoever does not run the plan releases its claim."""
+    before: RunsBefore
+    """The runs that are over already."""
+    in_full: bool = False
+    """Whether the report is on these runs too."""
+    left_out: bool = False
+    """Whether some of them cannot be in a report, because their suite can no longer be read."""
+
+    @property
+    def over(self) -> Mapping[int, RunSummary]:
+        """The figures of the runs that are over already, by their places. Raises HistoryError."""
+        return self.before.figures
+
+
+@dataclass(frozen=True)
+class RunsBefore:
+    """The runs of a batch in a history that were over when `missing` of its places were not; `cases` are those of its
+    suites by their ids there. Reading them takes longer than planning what the batch lacks: each part is read when it
+    is wanted."""
+
+    file: Path
+    batch: int
+    count: int
+    missing: frozenset[int] = field(repr=False)
+    cases: Mapping[SuiteRef, Mapping[str, Case]] = field(repr=False)
+    _figures: dict[int, RunSummary] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def tallies(self) -> list[Tally]:
+        """How they ended, as long as no other run of the batch is over. Raises HistoryError."""
+        with History(self.file) as history:
+            return history.tallies(self.batch)
+
+    @property
+    def figures(self) -> Mapping[int, RunSummary]:
+        """Their figures, by their places, under the paths of their suites and the ids of their cases of today. Raises
+        HistoryError."""
+        if not self._figures:
+            with History(self.file) as history:
+                self._figures.update(
+                    (row.place, figures_of(row, self.cases.get(row.suite, {})))
+                    for row in self._over(history.each_run(self.batch))
+                )
+        return self._figures
+
+    def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
+        """Yield place, case and packed result of each run, as if it had been made now. Calls `left_out` with each
+        that is damaged. Raises HistoryError."""
+        from workbench.grading.packed import InCommon  # on use: it loads pickle, and most plans continue no batch
+
+        in_common = InCommon()
+        with History(self.file) as history:
+            over = (row for row in self._over(history.readable_runs(self.batch, left_out)) if row.suite in self.cases)
+            for row, recording in history.recordings(over, None, left_out):
+                assert row.figures is not None
+                try:
+                    result = result_of_recording(recording)
+                    judging = judging_of_recording(recording)
+                    case = self.cases[row.suite][row.case_id]
+                except (RecordingError, KeyError) as error:
+                    left_out(_damage(row, error))
+                    continue
+                figures = row.figures
+                result = replace(
+                    result,
+                    case_id=case.id,
+                    case_name=row.case_name,
+                    grading=figures.grading,
+                    cost_usd=figures.cost_usd,
+                    judging=judging,
+                )
+                yield row.place, case, in_common.packed(result)
+
+    def _over(self, rows: Iterable[RunRow]) -> Iterator[RunRow]:
+        return (row for row in rows if not row.missing and row.place not in self.missing)
+
+
+def runs_before(
+    resumption: Resumption, cases: Mapping[SuiteRef, Mapping[str, Case]] = MappingProxyType({})
+) -> RunsBefore:
+    """Return the runs that were over before a batch is resumed."""
+    batch = resumption.batch
+    missing = frozenset(resumption.handle.places.values())
+    return RunsBefore(resumption.history, batch.number, batch.planned - batch.missing, missing, cases)
+
+
+def figures_of(row: RunRow, cases: Mapping[str, Case] = MappingProxyType({})) -> RunSummary:
+    """Return the figures of a run that is over, under the suite's path and the case's id of today, as in runs that are
+    made now."""
+    assert row.figures is not None
+    case = cases.get(row.case_id)
+    return replace(row.figures, suite=str(row.suite.file), case_id=case.id if case is not None else row.case_id)
+
+
+def _damage(row: RunRow, error: RecordingError | KeyError) -> str:
+    why = error if isinstance(error, RecordingError) else f"{row.suite.file} has no case {row.case_id!r}"
+    return f"run {row.place + 1} of batch {row.batch} is damaged: {why}"

@@ -1,0 +1,38 @@
+"""What the user approved for one suite: commands, modules, addresses, and the code and environment of that time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from workbench.config.models import ConfigError
+from workbench.dataclasses import dataclass
+from workbench.suite.model import Server
+from workbench.suite.trust import SuiteNeeds, server_need
+from workbench.tools.answer import ServerError
+from workbench.tools.python_code import FoundCode, PythonFunctions
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The approved needs of one suite, the environment variables at that time (or why they could not be read), and the
+    code behind its modules and functions at that time."""
+
+    needs: SuiteNeeds
+    environment: Mapping[str, str] | ConfigError = field(repr=False)
+    code: FoundCode = field(repr=False)
+
+    def covers(self, server: Server) -> bool:
+        """Returns whether the server may be started or reached as it is defined."""
+        need = server_need(server)
+        return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
+
+    def variables(self, server: Server) -> Mapping[str, str]:
+        """Returns the environment variables for a server. Raises ServerError when they could not be read."""
+        if isinstance(self.environment, ConfigError):
+            raise ServerError(f"server {server.name!r} is not started: {self.environment}") from self.environment
+        return self.environment
+
+    def functions(self) -> PythonFunctions:
+        """Returns the approved Python functions, not loaded yet."""
+        return PythonFunctions(self.code)
