@@ -71,7 +71,7 @@ def test_the_only_model_is_compared_with_the_only_one_and_other_graders_are_told
     ("against", "words", "said"),
     [
         ("release", (), "nothing was run: there is no batch 'release' in "),
-        ("1", ("--resume",), "--against compares what is run now, and --resume goes on with a stored batch"),
+        ("1", ("--resume",), "--against compares what is run now, and --resume completes a stored batch"),
         ("1", ("--until", "decided"), "--until stops when the models of this batch are decided"),
         ("1", ("--model", "replay:made,replay:made#offline"), "nothing was run: batch 1 cannot be the baseline"),
     ],

@@ -83,7 +83,7 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
         program.write("workbench.toml", MODEL.format(url=server.url))
         of_a_server = replace(program, variables={**program.variables, MARK: "of-a-server"})
         begun = of_a_server.ask(*WORDS, "--detach", "--report", "detached.json").end()
-        assert "batch 1 goes on without this terminal: 2 runs, process " in begun, begun
+        assert "batch 1 runs without this terminal: 2 runs, process " in begun, begun
         known = only(program)
         process = os.pidfd_open(known.pid)
         assert not end_marked(b"of-a-server"), "it outlives a server that began it"
@@ -97,7 +97,7 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
         hung_up.send_signal(signal.SIGHUP)
         interrupted.send_signal(signal.SIGINT)
         told = interrupted.end()
-        assert interrupted.wait() == 130 and "batch 1 goes on: 'workbench attach 1' shows it again" in told
+        assert interrupted.wait() == 130 and "batch 1 is running: 'workbench attach 1' shows it again" in told
         assert is_running(folders_of(program), known)
         gate.set()
         seen = re.sub(r"\x1b\[[0-9;]*m", "", staying.end())
@@ -157,7 +157,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         gate.set()
         finished = program.run("run", "--resume", "1", *models, "--trust")
         assert "2 runs: 1 passed, 1 failed" in finished.stdout, finished.stderr
-    assert program.run("attach").stderr.startswith("no batch goes on without a terminal; the last one was batch 1")
+    assert program.run("attach").stderr.startswith("no batch runs without a terminal; the last one was batch 1")
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,8 @@ def test_what_the_batch_settles_is_not_asked_of_it(program: Program) -> None:
     done = program.run("run", "--resume", "1", "--case", "right", "--repeats", "2")
     assert done.returncode == 2
     assert done.stderr == (
-        "--case is settled by the batch that --resume goes on with: leave it out\n"
-        "--repeats is settled by the batch that --resume goes on with: leave it out\n"
+        "--case is settled by the batch that is resumed: leave it out\n"
+        "--repeats is settled by the batch that is resumed: leave it out\n"
     )
 
 
@@ -96,7 +96,7 @@ def test_without_a_path_and_without_a_batch_nothing_is_run(program: Program) -> 
     done = program.run("run")
     assert (done.returncode, done.stderr) == (
         2,
-        "say what to run: workbench run PATH …, --samples, or --resume to go on with a batch\n",
+        "say what to run: workbench run PATH …, --samples, or --resume to complete a batch\n",
     )
 
 

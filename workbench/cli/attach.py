@@ -20,7 +20,7 @@ from workbench.startup import executes
 if executes(__name__):
     import queue
 
-    from workbench.cli.batch_command import show_of, way_to_go_on
+    from workbench.cli.batch_command import how_to_resume, show_of
     from workbench.cli.compare import pieces_of_comparison
     from workbench.cli.live import ProgressBar, StepPrinter
     from workbench.cli.redaction import begin_program, printing_to, warn
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "batch",
         nargs="?",
         metavar="BATCH",
-        help="a batch that goes on without a terminal, its number or its name (default: the only one)",
+        help="a batch that runs without a terminal, its number or its name (default: the only one)",
     )
     parser.add_argument("--app", action="store_true", help="show it in the app, whose runs fill in while they are made")
     parser.add_argument(
@@ -159,7 +159,7 @@ class _Looking:
         except KeyboardInterrupt:
             option = history_option(known.file)
             warn(
-                f"batch {known.batch} goes on: 'workbench attach {known.batch}{option}' shows it again, "
+                f"batch {known.batch} is running: 'workbench attach {known.batch}{option}' shows it again, "
                 f"'workbench batches --stop {known.batch}{option}' stops it"
             )
             return INTERRUPTED
@@ -310,7 +310,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
                 f"{stored.planned - stored.missing:,} of {counted(stored.planned, 'run')} are in the history"
             )
         if stored.missing:
-            said.append(way_to_go_on(batch.history, stored.number, stored.resumed_by))
+            said.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
         for line in dict.fromkeys(said):
             warn(line)
         had = _report_stored(history, stored, program, output)

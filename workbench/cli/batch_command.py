@@ -288,7 +288,7 @@ def make_allowed(
         live.recorded = False
     limited = plan.cost_limit is not None and any(map(is_cost_limited, live.outcome.figures))
     if (live.outcome.interrupted or limited) and live.outcome.batch is not None and plan.history is not None:
-        warn(way_to_go_on(plan.history, live.outcome.batch, command), program.secrets)
+        warn(how_to_resume(plan.history, live.outcome.batch, command), program.secrets)
     return live
 
 
@@ -326,7 +326,7 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
     return Experiment(plan, approval, show_of(output, program)) if approval is not None else None
 
 
-def way_to_go_on(history: Path, number: int, command: ResumedBy) -> str:
+def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
     """Tells the command that goes on with a batch that was interrupted."""
     from workbench.history.history import History  # on use: most batches are not interrupted
 

@@ -16,7 +16,7 @@ from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.startup import executes
 
 if executes(__name__):
-    from workbench.cli.batch_command import way_to_go_on
+    from workbench.cli.batch_command import how_to_resume
     from workbench.cli.redaction import begin_program, warn, write, write_json
     from workbench.cli.report_output import report_width
     from workbench.config.folders import history_option
@@ -112,7 +112,7 @@ def _running(program: Program, history: Path) -> Iterator[Running]:
 
 def _lines(running: list[Running], history: Path) -> Iterator[str]:
     if not running:
-        yield "no batch runs: 'workbench run PATH --detach' begins one that goes on without a terminal"
+        yield "no batch runs: 'workbench run PATH --detach' begins one that runs without a terminal"
         return
     paint, width, now = paint_for(sys.stdout, os.environ), report_width(sys.stdout), datetime.now(UTC)
     for each in running:
@@ -148,7 +148,7 @@ def stop(which: str, history: Path) -> int:
         return USAGE
     write(f"batch {called(stored)} has stopped: {_over(stored)}\n")
     if stored.missing:
-        write(f"{way_to_go_on(known.file, stored.number, stored.resumed_by)}\n")
+        write(f"{how_to_resume(known.file, stored.number, stored.resumed_by)}\n")
     return OK
 
 

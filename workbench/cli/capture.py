@@ -91,7 +91,7 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
         return USAGE
     plan = _chosen(plan, only_empty=asked.only_empty)
     if not plan.runs:
-        warn("nothing was run: every chosen case expects something already; leave out --only-empty to capture it anew")
+        warn("nothing was run: every chosen case expects something already; leave out --only-empty to capture it again")
         return OK
     exempt = trust_store(program.folders).is_exempt
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):

@@ -39,10 +39,10 @@ if executes(__name__):
         BaselineOptions,
         Record,
         baseline_for,
+        how_to_resume,
         make_runs,
         planned,
         show_notices,
-        way_to_go_on,
     )
     from workbench.cli.live import Live, Show
     from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
@@ -147,7 +147,7 @@ def execute(arguments: argparse.Namespace) -> int:
 _NOT_AGAINST = (
     (
         "resume",
-        "--against compares what is run now, and --resume goes on with a stored batch: leave one of them out; "
+        "--against compares what is run now, and --resume completes a stored batch: leave one of them out; "
         "'workbench history diff' compares stored batches",
     ),
     (
@@ -214,7 +214,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
     assert history is not None  # numbers are those of batches in it
     with suppress(HistoryError), History(history) as stored:
         for number in sorted(unfinished)[-_MAX_NAMED:]:
-            warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
+            warn(how_to_resume(history, number, stored.batch(str(number)).resumed_by), program.secrets)
         if (more := len(unfinished) - _MAX_NAMED) > 0:
             names_all = f"'workbench history list{history_option(history)}' lists all"
             warn(f"runs are also missing in {counted(more, 'batch')}: {names_all}", program.secrets)

@@ -91,7 +91,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
         return OK
     option = history_option(plan.history)
     write(
-        f"batch {answer.batch} goes on without this terminal: {counted(len(plan.runs), 'run')}, process {answer.pid}\n"
+        f"batch {answer.batch} runs without this terminal: {counted(len(plan.runs), 'run')}, process {answer.pid}\n"
         f"  to look on: workbench attach {answer.batch}{option}\n"
         f"  to stop it: workbench batches --stop {answer.batch}{option}\n"
     )
@@ -102,7 +102,7 @@ def _why_not(job: Job) -> str | None:
     """Why a batch cannot go on without a terminal."""
     output = job.output
     if job.plan.history is None:
-        return "a batch that goes on without a terminal is kept in a history: leave out --no-history"
+        return "a batch that runs without a terminal is kept in a history: leave out --no-history"
     if output.file is None and output.form not in (None, "text"):
         instead = "leave it out" if output.form == "github" else "write it to a file with -o FILE"
         if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):

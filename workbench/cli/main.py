@@ -21,7 +21,7 @@ COMMANDS = {
     "run": "run the cases of suites and grade them",
     "grade": "regrade recorded runs, without asking a model",
     "compare": "run suites on several models and show them side by side",
-    "attach": "show a batch that goes on without a terminal, until it ends",
+    "attach": "show a batch that runs without a terminal, until it ends",
     "batches": "list the batches that run now, or stop one",
     "tools": "list the tools of suites, lint them, or call one",
     "history": "list, compare, regrade and export stored batches",

@@ -264,10 +264,10 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     )
     paths = paths_of(arguments)
     if not paths and resume is None:
-        ways = "--samples, or --resume to go on with a batch" if resumes else "or --samples"
+        ways = "--samples, or --resume to complete a batch" if resumes else "or --samples"
         problems = (f"say what to {what}: workbench {command or what} PATH …, {ways}",)
     elif arguments.anyway and resume is None:
-        problems = ("--anyway is about a batch that goes on: give --resume too",)
+        problems = ("--anyway is about a resumed batch: give --resume too",)
     elif without is not None and resume is None:
         hint = f". {DEMANDED_OF_ALL}" if without == "--gate" else ""
         problems = (f"{without} is about a batch that stops early: give --until decided too{hint}",)
@@ -275,7 +275,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
         problems = (f"{of_shards} is about shards: give --shard too",)
     elif resume is not None:
         problems = tuple(
-            f"{name} is settled by the batch that --resume goes on with: leave it out"
+            f"{name} is settled by the batch that is resumed: leave it out"
             for attribute, name in _SETTLED
             if getattr(arguments, attribute, None) not in (None, False, [])
         )
@@ -526,7 +526,7 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detach",
         action="store_true",
-        help="return once the batch has begun, which goes on without this terminal: 'workbench attach' shows it; with "
+        help="return once the batch has begun, which runs without this terminal: 'workbench attach' shows it; with "
         "--quiet, print its number alone",
     )
 

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     served.add_argument(
         "--attach",
         metavar="BATCH",
-        help="show this batch at once, which may go on without a terminal ('run --detach'): its runs fill in",
+        help="show this batch at once, which may run without a terminal ('run --detach'): its runs fill in",
     )
     served.add_argument(
         "--visitors",

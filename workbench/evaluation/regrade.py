@@ -152,7 +152,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
     except Exception as error:
-        _logger.exception("grading run %s of case %s anew", planned.run_id, planned.case.id)
+        _logger.exception("regrading run %s of case %s", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
     why_not = WHY_NOT_GRADED if graded.status == Status.NOT_GRADED else None
     return replace(result, **graded._asdict(), error=why_not)

@@ -1,4 +1,4 @@
-"""Plans to go on with a batch of the history: which batch is meant, which runs it lacks, and whether models are still
+"""Plans to resume a batch of the history: which batch is meant, which runs it lacks, and whether models are still
 reached as they were."""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def plan_resumption(options: RunOptions, program: Program, search: Search | None
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
-        raise PlanError(Notice("there is no history to go on with: a batch that goes on is recorded in its own"))
+        raise PlanError(Notice("there is no history to resume from: a resumed batch is recorded in its own"))
     try:
         return _planned(options, resume, file, program, search)
     except (HistoryError, NoSuitesError, RecordingError) as error:

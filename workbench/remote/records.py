@@ -303,7 +303,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
         here = [each for each in running if number.isdecimal() and each.number == int(number)]
     if len(here) > 1:
         files = ", ".join(str(each.history) for each in here)
-        raise AttachError(f"there are several batches {number} that go on: say which with --history, of {files}")
+        raise AttachError(f"there are several batches {number} that are running: say which with --history, of {files}")
     if here:
         return here[0]
     if stored is None:
@@ -322,7 +322,7 @@ def _only(running: list[Found], folders: Folders) -> Found:
     if running:
         *others, last_one = (f"{each.number}{history_option(each.history)}" for each in running)
         which = f"{', '.join(others)} or {last_one}"
-        raise AttachError(f"several batches go on without a terminal: say which: {which}")
+        raise AttachError(f"several batches run without a terminal: say which: {which}")
     last = next(iter(records(folders)), None)
     ended = (
         f"; the last one was batch {last.batch}: 'workbench attach {last.batch}{history_option(last.file)}' shows what "
@@ -330,7 +330,7 @@ def _only(running: list[Found], folders: Folders) -> Found:
         if last is not None
         else ": 'workbench run PATH --detach' begins one"
     )
-    raise AttachError(f"no batch goes on without a terminal{ended}")
+    raise AttachError(f"no batch runs without a terminal{ended}")
 
 
 def going_in(history: Path) -> list[BatchRow]:

@@ -177,7 +177,7 @@ def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
     lacks = "1 of 3 runs missing: merged from 1 of 2 shards; merge the other shards too, or c runs exactly these."
     assert lacks in said_of_it
     assert "Running: 2 of 3 runs finished." in said[1]
-    assert "its runs are under way" in state.refusals()["history.go_on"]
+    assert "its runs are under way" in state.refusals()["history.resume"]
 
 
 def test_what_a_batch_was_made_with_is_said() -> None:

@@ -17,7 +17,7 @@ from workbench.grading.status import Status
 from workbench.history.claims import claim, claimed
 from workbench.history.edits import name_batch
 from workbench.tui.comparison.screen import CompareScreen
-from workbench.tui.history.batches_screen import GoOnScreen, HistoryScreen
+from workbench.tui.history.batches_screen import HistoryScreen, ResumeScreen
 from workbench.tui.history.changes import BatchDiffScreen
 from workbench.tui.history.timeline import TimelineScreen
 from workbench.tui.kit.rows import Head
@@ -170,7 +170,7 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
     (suites / "home.toml").write_text(SMART_HOME.replace("Good night.", "Sleep well."), encoding="utf-8")
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app, "c")
-        await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
+        await app.until(lambda: isinstance(app.app.screen, ResumeScreen))
         assert "Something has changed" in app.screen and "2 runs of #5 would run now" in app.screen
         assert "run what is missing" in app.screen
         assert "today" not in app.screen
@@ -179,7 +179,7 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         assert "Nothing was run" in app.screen
         assert not claimed(history, 5)
         await app.press("c")
-        await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
+        await app.until(lambda: isinstance(app.app.screen, ResumeScreen))
         await app.press("1")
         await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
 
@@ -191,7 +191,7 @@ async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: P
     foreign_history(history, samples / "zz.toml", text, model)
     async with opened(suites_in(tmp_path, home=SMART_HOME), live=True, history=history) as app:
         await shown(app, "c")
-        await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
+        await app.until(lambda: isinstance(app.app.screen, ResumeScreen))
         assert ("with models and judges of today" in app.screen) == (model != "offline")
         await app.press("1")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))

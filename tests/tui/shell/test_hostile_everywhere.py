@@ -24,7 +24,7 @@ NO_WALK = frozenset(
     {
         *("suspend", "picture", "edit.file", "toml.outside", "observe", "run.save", "trajectory.save"),
         *("run.case", "run.suite", "run.shown", "run.failed", "step", "compare.run", "compare.run_all", "run.stop_all"),
-        *("history.export", "history.export_as", "history.delete", "history.go_on", "history.regrade"),
+        *("history.export", "history.export_as", "history.delete", "history.resume", "history.regrade"),
     }
 )
 """What gives the terminal away, starts a program, writes files, or covers the finished runs with new ones."""

@@ -59,7 +59,7 @@ async def test_s_on_a_stepped_run_that_is_over_asks_once_and_r_does_not(tmp_path
         app.session.grade(run, Trajectory(run.run_id))
         await app.settle()
         await app.press("s")
-        assert "This run is finished: press s again to step through the case anew" in app.screen
+        assert "This run is finished: press s again to step through the case from its start" in app.screen
         assert app.session.runs == [run]
         again = await stepped(app)
         app.session.grade(again, Trajectory(again.run_id))

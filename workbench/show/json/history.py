@@ -295,7 +295,7 @@ class RunningBatch(ReportModel):
     started_at: str = Field(description="ISO 8601, UTC")
     planned: int = Field(description="runs")
     over: int = Field(description="number of runs that are over")
-    attachable: bool = Field(description="whether it goes on without a terminal, so that 'workbench attach' shows it")
+    attachable: bool = Field(description="whether it runs without a terminal, so that 'workbench attach' shows it")
     process: int | None = Field(description="the number of its process, if it is attachable")
 
 

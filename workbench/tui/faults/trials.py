@@ -1,4 +1,4 @@
-"""Breaks the tools of cases: runs that are at hand are forked at results made faulty, others are made first."""
+"""Injects faults into results of tools: runs at hand are forked at faulty results, others are made first."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class FaultTrials:
         if self._stage.shows_main:
             self._show()
         else:
-            self._stage.announce("All faults were tried: Break the tools, among all commands, shows the matrix")
+            self._stage.announce("All faults were tried: Inject faults, among all commands, shows the matrix")
 
     def _show(self) -> None:
         from workbench.tui.faults.screen import FaultsScreen
@@ -224,7 +224,7 @@ SHOW_LAST: Choice = ((), ())
 class FaultsDialog(Dialog[Choice]):
     """Asks which faults to try. `says` returns what a choice takes."""
 
-    TITLE_LINE: ClassVar[str] = "Break the tools"
+    TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"
 
     def __init__(self, says: Callable[[Choice], str], *, has_last: bool) -> None:

@@ -241,7 +241,7 @@ class BatchWork:
 
     # Resuming
 
-    async def go_on(self, screen: HistoryScreen, batch: BatchRow) -> None:
+    async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Execute the missing runs of a batch, after asking about what changed since."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
             await self._on_thread(self._runner.settle_history)
@@ -252,7 +252,7 @@ class BatchWork:
                 return
             under_way = False
             try:
-                why_not = await self._why_not_go_on(screen, resumption)
+                why_not = await self._why_not_resumed(screen, resumption)
                 if why_not is not None:
                     self._say(screen, f"Nothing was run: {why_not}")
                     return
@@ -273,9 +273,9 @@ class BatchWork:
         with opened(self._file) as history:
             return claim_and_read(history, number, self._program, self._selection.models)
 
-    async def _why_not_go_on(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
+    async def _why_not_resumed(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
         """Return why a batch is not resumed, after asking about what changed since, `None` if it is."""
-        from workbench.tui.history.batches_screen import GoOnScreen
+        from workbench.tui.history.batches_screen import ResumeScreen
 
         parts = [*resumption.as_then, *resumption.differences]
         if resumption.execute_all:
@@ -284,9 +284,9 @@ class BatchWork:
             return None
         if not self._stage.shows(screen):  # the user is elsewhere, so keys must not answer the question
             return f"there is a question about {called(resumption.batch)}, but the history was closed"
-        question = GoOnScreen(resumption.batch, parts, today=bool(resumption.differences))
+        question = ResumeScreen(resumption.batch, parts, today=bool(resumption.differences))
         answer = await self._stage.ask(question)
-        return None if answer == "go on" else "the batch stays as it is"
+        return None if answer == "resume" else "the batch stays as it is"
 
     # Regrading
 

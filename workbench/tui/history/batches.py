@@ -41,7 +41,7 @@ from workbench.tui.run_book.stored import ReadBatches
 OLDER_ROWS = 100
 """Older batches are read when the cursor is so many rows from the last one."""
 
-_READING = ("open", "mark", "name", "go_on", "regrade", "grading", "export", "export_as")
+_READING = ("open", "mark", "name", "resume", "regrade", "grading", "export", "export_as")
 """Actions that need a readable batch."""
 
 _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
@@ -167,19 +167,19 @@ class HistoryList(MarkedState[BatchRow]):
             return refused | dict.fromkeys((f"history.{name}" for name in _READING), f"it is damaged: {batch.damage}")
         if self.is_going(batch):
             busy = "its runs are under way: wait for them, or stop them where they were started"
-            refused |= dict.fromkeys(("history.go_on", "history.regrade", "history.delete"), busy)
+            refused |= dict.fromkeys(("history.resume", "history.regrade", "history.delete"), busy)
         elif batch.kind == "fork":
-            refused["history.go_on"] = f"a fork cannot be resumed: {key_for('run.fork')} forks the run again"
+            refused["history.resume"] = f"a fork cannot be resumed: {key_for('run.fork')} forks the run again"
             refused["history.mark"] = "a fork of one run cannot be compared with a batch"
         elif batch.kind == "reruns":
-            refused["history.go_on"] = "reruns cannot be resumed"
+            refused["history.resume"] = "reruns cannot be resumed"
             refused["history.mark"] = "reruns of some cases cannot be compared with a batch"
         elif not batch.missing:
-            refused["history.go_on"] = "this batch is complete; nothing to resume"
+            refused["history.resume"] = "this batch is complete; nothing to resume"
         if not batch.graded:
             refused["history.regrade"] = "no run of it was graded"
         if not self.gradings(batch):
-            anew = unless_read_only(f"; {key_for('history.regrade')} grades it anew")
+            anew = unless_read_only(f"; {key_for('history.regrade')} regrades it")
             refused["history.grading"] = f"it was graded only when it ran{anew}"
         return refused
 

@@ -49,7 +49,7 @@ def _refusal(name: str) -> str | None:
     return "every batch already has a number" if name.removeprefix("#").isdecimal() else None
 
 
-class GoOnScreen(AskScreen[Literal["go on", "no"]]):
+class ResumeScreen(AskScreen[Literal["resume", "no"]]):
     """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
     differently."""
 
@@ -61,7 +61,7 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
         super().__init__(
             _listed(asked, texts),
             [
-                ("go on", Option("go on", f"run what is missing{models}")),
+                ("resume", Option("resume", f"run what is missing{models}")),
                 ("no", Option("no", "leave the batch as it is")),
             ],
             leaving="leave it",
@@ -321,12 +321,12 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
         self.stage.show(BatchNameScreen(batch), take)
 
-    @action("c", "Continue the batch: run what is missing", label="go on", changes=True)
-    def do_go_on(self) -> None:
+    @action("c", "Resume the batch: run what is missing", label="resume", changes=True)
+    def do_resume(self) -> None:
         """Execute the missing runs of the batch."""
-        self.stage.work(self.stage.services.batch_work.go_on(self, self._batch), "ask")
+        self.stage.work(self.stage.services.batch_work.resume(self, self._batch), "ask")
 
-    @action("=", "Grades anew, by what its suites expect today; no model is asked", label="grade", changes=True)
+    @action("=", "Regrade: by what its suites expect today; no model is asked", label="regrade", changes=True)
     def do_regrade(self) -> None:
         """Regrade the batch."""
         self.stage.work(self.stage.services.batch_work.regrade(self, self._batch), "ask")
@@ -368,7 +368,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Copy the displayed batches as Markdown."""
         self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
-    @action("o", "Other grades: those of another time", label="old/new")
+    @action("o", "Other grades: those of another time", label="other grades")
     def do_grading(self) -> None:
         """Select the next grading of the batch."""
         self.state.other_grading()

@@ -132,7 +132,7 @@ class StepActions(MainActions):
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
             self._over = run  # a new run would replace its edits and forks
             self.app.announce(
-                f"This run is finished: press {key_for('step')} again to step through the case anew",
+                f"This run is finished: press {key_for('step')} again to step through the case from its start",
                 "warned",
                 GLYPHS.warned,
             )

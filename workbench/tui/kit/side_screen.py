@@ -303,7 +303,7 @@ class ColumnsScreen(SideScreen[Answer]):
         if event.widget.id in (f"{self.NAME}-list", f"{self.NAME}-detail"):
             self.column = "list" if event.widget.id == f"{self.NAME}-list" else "detail"
 
-    @action("tab shift+tab", "Other column")
+    @action("tab shift+tab", "Next column")
     def do_other(self) -> None:
         """Go to the other column."""
         self._go_to("detail" if self.column == "list" else "list")

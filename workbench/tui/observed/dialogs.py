@@ -126,8 +126,8 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
             texts.append(f"{lost}, and will be forgotten.")
         super().__init__(
             lambda width: [EMPTY, *(line for text in texts for line in with_margin(text, width)), EMPTY],
-            [("end", Option("end it", "")), ("no", Option("no", "go on"))],
-            leaving="go on",
+            [("end", Option("end it", "")), ("no", Option("no", "keep recording"))],
+            leaving="keep recording",
         )
 
 

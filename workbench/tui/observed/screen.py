@@ -76,7 +76,7 @@ def _text(seen: Seen) -> str:
 
 _SIGNS: dict[State, tuple[str, Role, str]] = {
     "asking": (GLYPHS.running, "running", "the model is being asked"),
-    "calling": (GLYPHS.running, "running", "going on: the program has the calls"),
+    "calling": (GLYPHS.running, "running", "under way: the program has the calls"),
     "whole": (GLYPHS.passed, "passed", "whole: the model has answered"),
     "broken off": (GLYPHS.error, "error", "broken off"),
 }
@@ -230,7 +230,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         what = "Recorded" if self._live.stopped else "Recording"
         left: Line = (Span(f" {what} ", "badge"), Span(f" {one_line(self._live.upstream)}{self._filter_text}"))
         count = self.state.count
-        going: Line = (Span(f"{self.state.under_way:,} going on  ", "running"),) if self.state.under_way else EMPTY
+        going: Line = (Span(f"{self.state.under_way:,} under way  ", "running"),) if self.state.under_way else EMPTY
         return left, ((*going, Span(f"{counted(count, 'conversation')} ", "muted")), going)
 
     # Actions

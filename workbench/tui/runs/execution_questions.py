@@ -107,7 +107,7 @@ class Questions:
             self._stage.announce(text, "warned", GLYPHS.stopped)
         else:
             limit = "no limit on cost" if raised == math.inf else f"a cost limit of {cost_text(raised)}"
-            self._stage.announce(f"Going on with {limit}")
+            self._stage.announce(f"Continuing with {limit}")
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run

@@ -193,9 +193,9 @@ class ProgramActions(MainActions):
         else:
             app.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
 
-    @action("ctrl+l", "Draw the screen anew", name="redraw", where="anywhere", listed=False)
+    @action("ctrl+l", "Redraw the screen", name="redraw", where="anywhere", listed=False)
     def redraw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.app.action_draw_anew()
 
     @action("", "Show where the log is", name="log", words="debug trace")
@@ -384,7 +384,7 @@ class ScreenActions(MainActions):
 
     @action(
         "",
-        "Break the tools of the case, suite or folder: try faults of their results",
+        "Inject faults into the tools of the case, suite or folder",
         name="faults",
         needs=_runnable,
         changes=True,

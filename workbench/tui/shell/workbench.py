@@ -87,7 +87,7 @@ class Workbench(PaintedApp):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette"),
         Binding("colon", "command_palette", "All commands", show=False, id="palette"),
-        Binding("ctrl+l", "draw_anew", "Draw the screen anew", show=False, priority=True, id="redraw"),
+        Binding("ctrl+l", "draw_anew", "Redraw the screen", show=False, priority=True, id="redraw"),
     ]
     ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is opened by `action_command_palette`
     # Textual selects text below the mouse in widgets that have just gone, which is an error of its own.

@@ -426,7 +426,7 @@ class CallView(LineView):
 
 TYPING: tuple[Action, ...] = (
     Action("call.typing.keep", "Keep the argument", ("enter",), "call", "keep"),
-    Action("call.typing.next", "Keep it, and go on with the next one", ("tab",), "call", "keep and go on"),
+    Action("call.typing.next", "Keep it and type the next one", ("tab",), "call", "keep, next"),
     Action("call.typing.back", "Leave the argument as it was", ("escape",), "call", "as it was"),
 )
 """The keys shown in the key bar while an argument is typed. The field handles them itself."""
