@@ -279,9 +279,7 @@ class CompareScreen(CellsScreen):
                 f"or {key_for('compare.base')} on another"
             )
         if not state.source.live:
-            why_not = (
-                f"no batch of the history can be run here: {key_for('history.resume')} in the history resumes it"
-            )
+            why_not = f"no batch of the history can be run here: {key_for('history.resume')} in the history resumes it"
             return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, why_not)
         why["reload"] = "these runs are shown as they progress"
         return {f"compare.{name}": text for name, text in why.items()}
