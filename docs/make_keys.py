@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from workbench.tui.kit.actions import PANE_TITLES, Action, Where, is_character, key_name
-from workbench.tui.kit.keymap import DEFAULT_KEYS
+from workbench.tui.kit.actions import DEFAULT_KEYS, PANE_TITLES, Action, Where, is_character, key_name
 from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS, screen_class
 
 PAGE = Path(__file__).parent / "keys.md"

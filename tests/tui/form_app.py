@@ -25,7 +25,7 @@ from workbench.tools.listings import Listings
 from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormActions, FormView
 from workbench.tui.kit.actions import actions_of
-from workbench.tui.kit.strips import PaintedApp
+from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.terminal.theme import Palette, load_themes, textual_theme
 
 KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
@@ -49,7 +49,7 @@ class FormScreen(Screen[None]):
         cast("FormApp", self.app).refused.append(text)
 
 
-class FormApp(PaintedApp):
+class FormApp(StagedApp):
     """Shows the form of one case, or of a suite's settings (`HEAD`)."""
 
     def __init__(self, text: str, index: int) -> None:

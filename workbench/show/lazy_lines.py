@@ -7,13 +7,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut, plain, row_ends, wrap
 from workbench.show.visible import compact_json, visible
-from workbench.trajectory.events import JsonValue
+
+if TYPE_CHECKING:
+    from workbench.trajectory.events import JsonValue
 
 _NARROWEST = 8
 _KEY = re.compile(r' *(?:"(?:[^"\\]|\\.)*": )?')

@@ -12,10 +12,18 @@ from textual.binding import Binding
 
 import workbench.tui
 from workbench.show.spans import cells, plain
-from workbench.tui.kit.actions import PANES, MainActions, MainSituation, is_character, key_for, key_name, key_of
+from workbench.tui.kit.actions import (
+    DEFAULT_KEYS,
+    PANES,
+    MainActions,
+    MainSituation,
+    is_character,
+    key_for,
+    key_name,
+    key_of,
+)
 from workbench.tui.kit.bars import key_line
 from workbench.tui.kit.dialogs import Dialog
-from workbench.tui.kit.keymap import DEFAULT_KEYS
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.shell.actions import ALL_ACTIONS, GROUPS, SCREENS, screen_class
 from workbench.tui.shell.bars import shown_keys

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
-from workbench.tui.kit.actions import key_for, key_name, key_of
-from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, load_keymap
+from workbench.tui.kit.actions import DEFAULT_KEYS, NO_KEY, Keymap, key_for, key_name, key_of
+from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS, screen_class
 
 

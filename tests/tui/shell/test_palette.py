@@ -10,8 +10,8 @@ from textual import events
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.show.spans import cells, plain
 from workbench.tui.comparison.screen import CompareScreen
+from workbench.tui.kit.actions import DEFAULT_KEYS
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.kit.keymap import DEFAULT_KEYS
 from workbench.tui.kit.memory import Memory
 from workbench.tui.shell.actions import offered_actions
 from workbench.tui.shell.palette import Palette, PaletteList, rows_of, sections_for

@@ -1,4 +1,4 @@
-"""Actions of screens: `@action` on a method gives its keys, name and condition; and the names of keys."""
+"""Actions of screens: `@action` on a method gives its keys, name and condition; the names of keys, and the keymap."""
 
 from __future__ import annotations
 
@@ -301,6 +301,49 @@ class Action:
     """Other words for it, by which the palette finds it: what people call it elsewhere."""
     method: str = ""
     """The name of the method that performs it."""
+
+
+NO_KEY = "no_key"
+"""Given to Textual for an action without keys. No terminal sends it."""
+
+
+@dataclass(frozen=True)
+class Keymap:
+    """The keys of actions: `changed` ones by action id, otherwise the defaults."""
+
+    changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    actions: Mapping[str, Action] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
+    """All actions by id, for messages that name keys."""
+
+    def keys(self, action: Action) -> tuple[str, ...]:
+        """Return the keys of an action in Textual's names."""
+        return self.changed.get(action.id, action.keys)
+
+    def names(self, action: Action) -> str:
+        """Return all keys of an action as a person reads them."""
+        return " ".join(key_name(key) for key in self.keys(action))
+
+    def in_words(self, text: str) -> str:
+        """Return a message with the keys of actions where it has `key_for`."""
+        return KEY_IN_TEXT.sub(lambda named: self._key_in_words(named[1]) or f"{{{named[1]}}}", text)
+
+    def _key_in_words(self, action_id: str) -> str:
+        action = self.actions.get(action_id)
+        if action is None:
+            return ""
+        keys = self.keys(action)
+        return key_name(keys[0]) if keys else f"“{action.title}”, which has no key,"
+
+    def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
+        """Return the keys that are two characters, typed one after the other."""
+        return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
+
+    def for_textual(self) -> dict[str, str]:
+        """Return the changes in the form of `App.set_keymap`."""
+        return {action_id: ",".join(keys) or NO_KEY for action_id, keys in self.changed.items()}
+
+
+DEFAULT_KEYS = Keymap()
 
 
 def keys_of(written: str) -> tuple[str, ...]:

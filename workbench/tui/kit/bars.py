@@ -11,8 +11,7 @@ from textual.strip import Strip
 
 from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut_middle, plain, spread, wrap_line
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Pane, key_name
-from workbench.tui.kit.keymap import Keymap
+from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Keymap, Pane, key_name
 from workbench.tui.kit.strips import Bar, keymap_of, palette_of, strip_of
 
 NOTICE_ROWS = 3

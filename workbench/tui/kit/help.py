@@ -15,10 +15,9 @@ from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
 from workbench.show.search import fuzzy_match, marked_spans
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, wrap_line
-from workbench.tui.kit.actions import Action, Situation, key_for, why_unavailable
+from workbench.tui.kit.actions import Action, Keymap, Situation, key_for, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import keymap_of
 

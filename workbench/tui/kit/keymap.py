@@ -1,65 +1,21 @@
-"""The keymap: the default keys, and the user's `keys.toml`."""
+"""The user's `keys.toml`, read as a keymap."""
 
 from __future__ import annotations
 
 import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
-from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
 from workbench.suite.positions import scan
-from workbench.tui.kit.actions import KEY_IN_TEXT, Action, is_sequence, key_name, key_of
+from workbench.tui.kit.actions import Action, Keymap, is_sequence, key_name, key_of
 
 FILE_NAME = "keys.toml"
 
 Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
 """Returns, for the ids of changed actions, all actions of each place that has one of them."""
-
-NO_KEY = "no_key"
-"""Given to Textual for an action without keys. No terminal sends it."""
-
-
-@dataclass(frozen=True)
-class Keymap:
-    """The keys of actions: `changed` ones by action id, otherwise the defaults."""
-
-    changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    actions: Mapping[str, Action] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
-    """All actions by id, for messages that name keys."""
-
-    def keys(self, action: Action) -> tuple[str, ...]:
-        """Return the keys of an action in Textual's names."""
-        return self.changed.get(action.id, action.keys)
-
-    def names(self, action: Action) -> str:
-        """Return all keys of an action as a person reads them."""
-        return " ".join(key_name(key) for key in self.keys(action))
-
-    def in_words(self, text: str) -> str:
-        """Return a message with the keys of actions where it has `kit.actions.key_for`."""
-        return KEY_IN_TEXT.sub(lambda named: self._key_in_words(named[1]) or f"{{{named[1]}}}", text)
-
-    def _key_in_words(self, action_id: str) -> str:
-        action = self.actions.get(action_id)
-        if action is None:
-            return ""
-        keys = self.keys(action)
-        return key_name(keys[0]) if keys else f"“{action.title}”, which has no key,"
-
-    def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
-        """Return the keys that are two characters, typed one after the other."""
-        return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
-
-    def for_textual(self) -> dict[str, str]:
-        """Return the changes in the form of `App.set_keymap`."""
-        return {action_id: ",".join(keys) or NO_KEY for action_id, keys in self.changed.items()}
-
-
-DEFAULT_KEYS = Keymap()
 
 
 def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:

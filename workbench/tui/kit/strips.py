@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol, cast
 
 from rich.segment import Segment
-from textual.app import App
 from textual.dom import DOMNode
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.show.spans import EMPTY, Line, Span, cells, cut_line, with_blanks_joined
 from workbench.show.visible import one_line
-from workbench.tui.kit.keymap import Keymap
-from workbench.tui.terminal.staged_app import StagedApp
+from workbench.tui.kit.actions import Keymap
 from workbench.tui.terminal.theme import Ground, Palette
 
 LineFor = Callable[[int], Line]
 """Returns a line for a width in cells."""
 
 
-class PaintedApp(StagedApp):
+class Painted(Protocol):
     """An app with a palette for lines, and a keymap."""
 
     palette: Palette
@@ -30,16 +28,12 @@ class PaintedApp(StagedApp):
 
 def keymap_of(node: DOMNode) -> Keymap:
     """Return the app's keymap."""
-    app: App[Any] = node.app
-    assert isinstance(app, PaintedApp)
-    return app.keymap
+    return cast("Painted", node.app).keymap
 
 
 def palette_of(widget: Widget) -> Palette:
     """Return the app's palette."""
-    app: App[Any] = widget.app
-    assert isinstance(app, PaintedApp)
-    return app.palette
+    return cast("Painted", widget.app).palette
 
 
 def safe_strip(strip: Strip) -> Strip:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual import on
@@ -16,18 +16,20 @@ from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.search import NO_QUERY, fuzzy_match, marked_spans
 from workbench.show.spans import EMPTY, Line, Span, behind, spread, wrap_line
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import Action, why_unavailable
+from workbench.tui.kit.actions import Action, Keymap, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.side_screen import SideScreen
-from workbench.tui.kit.strips import Bar, PaintedApp
+from workbench.tui.kit.strips import Bar
 from workbench.tui.shell.actions import offered_actions
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.theme import Ground
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
 
 Groups = Sequence[tuple[str, Sequence[Action]]]
 """The actions of each area of the app, with its title."""
@@ -341,7 +343,7 @@ class Palette(Dialog[str]):
         self._list.action_move(motion)
 
 
-def open_palette(app: PaintedApp, main: MainScreen, memory: Memory) -> None:
+def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
     """Show the palette over the main screen or a side screen, and remember what is chosen."""
     screen = app.screen
     side = screen if isinstance(screen, SideScreen) else None

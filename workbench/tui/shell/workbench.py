@@ -44,7 +44,6 @@ from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import Memory
 from workbench.tui.kit.outside_editor import OutsideEditing
 from workbench.tui.kit.stage import Announce, Answer, Take, Work
-from workbench.tui.kit.strips import PaintedApp
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.actions import (
@@ -66,6 +65,7 @@ from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
 from workbench.tui.terminal.output_filters import AsciiFilter, Guard, OutputFilter, SecretsFilter
+from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
@@ -79,7 +79,7 @@ Part = TypeVar("Part")
 _log = logging.getLogger(__name__)
 
 
-class Workbench(PaintedApp):
+class Workbench(StagedApp):
     """The app on some paths."""
 
     containment: Containment
