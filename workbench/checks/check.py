@@ -10,8 +10,7 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -31,9 +30,6 @@ from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut, describe_value, duration_seconds, is_function_reference, json_equal, json_text
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
@@ -663,16 +659,12 @@ Checks = dict[str, Check]
 """Argument name to check."""
 
 
-@cache
-def _adapter() -> TypeAdapter[CheckBase]:
-    from pydantic import TypeAdapter  # on use: a suite's model reads its checks without it
-
-    return TypeAdapter(Check)
-
-
 def read_check(written: object) -> CheckBase:
-    """Return a check that is written as in a suite. Raises pydantic's ValidationError."""
-    return _adapter().validate_python(written)
+    """Return a check that is written as in a suite. Raises ValueError, pydantic's own where an option is wrong."""
+    table = _as_table(written)
+    if isinstance(table, CheckBase):
+        return table
+    return CHECK_CLASSES[check_names_in(table)[0]].model_validate(table)
 
 
 def are_named_checks(value: object) -> bool:
