@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.trajectory.scripts import scripts
 from tests.tui.run_pair.pairs import DEAR, flight, record_with
 from workbench.show.spans import cells, plain
+from workbench.show.views.run_pair import TWO_COLUMNS_CELLS
 from workbench.trajectory.events import Event
-from workbench.tui.run_pair.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
-from workbench.tui.run_pair.state import Fold, PairState
+from workbench.tui.run_pair.state import Fold, PairLines, PairState, copied_pair, header_lines
 
 
 def booked(rounds: int = 3) -> PairState:

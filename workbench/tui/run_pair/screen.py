@@ -14,6 +14,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Role, Span, title_line, wrap_line
+from workbench.show.views.run_pair import TWO_COLUMNS_CELLS
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
@@ -22,8 +23,7 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import Bar, palette_of, strip_of
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_pair.lines import TWO_COLUMNS_CELLS, PairLines, copied_pair, header_lines
-from workbench.tui.run_pair.state import PairState, Snapshot, under_way
+from workbench.tui.run_pair.state import PairLines, PairState, Snapshot, copied_pair, header_lines, under_way
 from workbench.tui.trajectory.headline import began
 from workbench.tui.trajectory.screen import TrajectoryScreen
 

@@ -1,4 +1,4 @@
-"""The state of comparing two runs: aligned rows, folds and differences."""
+"""The state of comparing two runs: aligned rows, folds and differences, and which lines they take at a width."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import NamedTuple
 from workbench.analysis.alignment import Difference, Kind, What, aligned, first_difference
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
+from workbench.show.lazy_lines import JoinedLines, LaidOut
+from workbench.show.spans import Line, Span, cut_line, plain
+from workbench.show.views.run_pair import GUTTER, NARROWEST, Above, Beside, beside, both_heads, fold_line, row_sides
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.record import RunRecord
+from workbench.tui.trajectory.headline import headline, run_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +176,88 @@ class PairState:
     @staticmethod
     def _first_row(entry: Entry) -> int:
         return entry.first if isinstance(entry, Fold) else entry
+
+
+_COPIED_CELLS = 160
+
+
+class PairLines(LaidOut):
+    """The lines of two runs at one width."""
+
+    def __init__(self, state: PairState, width: int, *, stacked: bool, whole: bool = False) -> None:
+        super().__init__(width)
+        self.state = state
+        self.stacked = stacked
+        self._whole = whole
+        self._begin(map(self._rough_height, state.entries))
+
+    def lay_out(self, item: int) -> JoinedLines:
+        entry = self.state.entries[item]
+        if isinstance(entry, Fold):
+            line = fold_line(entry.summary, self.width, is_open=entry in self.state.unfolded)
+            return JoinedLines([[line]])
+        row = self.state.rows[entry]
+        if self.stacked and row.part.kind == "round" and row.left is not None and row.right is not None:
+            return JoinedLines([[both_heads(row.left, row.right, self.width)]])
+        width, whole = self._side_width, self._whole or entry in self.state.expanded
+        lines = Above if self.stacked else Beside
+        return JoinedLines([lines(sides, width) for sides in row_sides(row, width, whole=whole)])
+
+    def arrange(self, width: int, *, stacked: bool) -> None:
+        """Set the width and the arrangement."""
+        self.stacked, before = stacked, self.stacked
+        if stacked is not before:
+            self.width = 0
+        self.resize(width)
+
+    def turn(self, item: int, folded: bool | None) -> bool:
+        """Fold or unfold an entry; `None` toggles. Returns whether that changed anything."""
+        entry = self.state.entries[item]
+        if isinstance(entry, Fold):
+            heights = [self._heights[at] for at in range(len(self._heights))]
+            found = self.state.turn(item, folded)
+            if found is None:
+                return False
+            at, count = found
+            heights[at : at + max(-count, 0)] = map(self._rough_height, self.state.entries[at : at + max(count, 0)])
+            self._begin(heights)
+            return True
+        if folded is (entry not in self.state.expanded):
+            return False
+        self.state.expanded ^= {entry}
+        self._measure(item)
+        return True
+
+    @property
+    def _side_width(self) -> int:
+        return max(self.width - GUTTER if self.stacked else (self.width - GUTTER) // 2, NARROWEST)
+
+    def _rough_height(self, entry: Entry) -> int:
+        if isinstance(entry, Fold):
+            return 1
+        row = self.state.rows[entry]
+        if row.how == "same" or row.part.kind == "round":
+            return 1
+        if row.part.kind != "call" or row.part.call is None:
+            return 1
+        return 1 + len(row.part.call.arguments)
+
+
+def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
+    """Return the names and results of the runs, on one line or two."""
+    others = state.runs if len(set(state.batches)) < len(state.runs) else ()  # otherwise the batches tell them apart
+    batches = [f"{batch} " for batch in state.batches] or ["", ""]
+    names = [f"{number} {batches[number - 1]}{run_name(run, others)}" for number, run in enumerate(state.runs, 1)]
+    if stacked:
+        return [(Span(" "), *headline(name, run, width - 1)) for name, run in zip(names, state.runs, strict=True)]
+    side = max((width - GUTTER) // 2, NARROWEST)
+    left, right = (headline(name, run, side) for name, run in zip(names, state.runs, strict=True))
+    return [cut_line(beside(left, Span(" │ ", "border"), right, side), width)]
+
+
+def copied_pair(state: PairState) -> str:
+    """Return the comparison as text without cuts. Folds stay folded."""
+    lines = PairLines(state, _COPIED_CELLS, stacked=True, whole=True)
+    head = [plain(line).strip() for line in header_lines(state, _COPIED_CELLS, stacked=True)]
+    body = (plain(line).rstrip() for entry in range(len(state.entries)) for line in lines.lay_out(entry))
+    return "\n".join([*head, state.sentence, "", *body, ""])

@@ -1,0 +1,342 @@
+"""Two runs side by side: the lines of each aligned row, for both sides, and how they stand beside or above each other.
+
+Values and texts may be long, so lines are made when they are asked for (`show.lazy_lines`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from workbench.analysis.alignment import How, Kind, Part, Row
+from workbench.checks.values import json_equal
+from workbench.numerals import duration_text, short_tokens_text
+from workbench.show.glyphs import GLYPHS
+from workbench.show.highlight import cut_json, json_line
+from workbench.show.lazy_lines import GrowingText, JoinedLines, JsonLines, LazyLines, parsed_json, text_rows
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
+from workbench.show.views.run_lines import MAX_NAME_CELLS, MAX_RESULT_CHARS
+from workbench.show.visible import compact_json, one_line
+from workbench.trajectory.events import JsonValue
+from workbench.trajectory.trajectory import CallRecord, Round
+
+INDENT = 2
+TEXT_ROWS = 3
+"""Rows of a differing text before it is shown in full."""
+
+_MAX_LOOKED_AT = 2_000
+"""Characters of a value that are considered when it is shown on one row."""
+
+_LEAD = 24
+"""The maximum of equal text shown before a difference."""
+
+_LABELS: dict[Kind, str] = {"system": "system: ", "said": "told: ", "result": f"{GLYPHS.result} "}
+
+
+class Sides(NamedTuple):
+    """The lines of the left side and those of the right side."""
+
+    left: Sequence[Line]
+    right: Sequence[Line]
+    how: How
+
+
+def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
+    """Return the lines of a row, `width` cells for each side. With `whole`, nothing is cut."""
+    if row.part.kind == "round":
+        how: How = "same" if row.how == "differs" else row.how
+        return [Sides(_head_of(row.left, width), _head_of(row.right, width), how)]
+    if row.part.kind == "call":
+        return _call(row, width, whole=whole)
+    return [_text(row, width, whole=whole)]
+
+
+def _head_of(part: Part | None, width: int) -> list[Line]:
+    """Return the number and usage of a round."""
+    if part is None or part.of is None:
+        return []
+    line: Line = (Span(f"round {part.of.number}", "heading"), Span(f"  {_round_facts(part.of)}", "muted"))
+    return [cut_line(line, width)]
+
+
+def both_heads(left: Part, right: Part, width: int) -> Line:
+    """Return the numbers of two rounds, and the usage of each, on one line."""
+    numbers = dict.fromkeys((left.round, right.round))
+    facts = [_round_facts(part.of) for part in (left, right) if part.of is not None]
+    name = Span(f"round {' beside round '.join(map(str, numbers))}", "heading")
+    parts = tuple(Span(f"  {number} {fact}", "muted") for number, fact in enumerate(facts, 1) if fact)
+    return cut_line((name, *parts), width)
+
+
+def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
+    """Return the line of rows that are the same, whether they are shown below it or not."""
+    sign = GLYPHS.open if is_open else GLYPHS.folded
+    return cut_line((Span(f"{sign} {summary}", "comment"),), width)
+
+
+def _round_facts(of: Round) -> str:
+    """Return the step of a chain, the latency and the tokens of a round."""
+    parts = [f"step {of.step.step}"] if of.step is not None else []
+    if of.latency_ms:
+        parts.append(duration_text(of.latency_ms))
+    if of.usage is not None:
+        parts.append(short_tokens_text(of.usage.input_tokens, of.usage.output_tokens))
+    return f" {GLYPHS.dot} ".join(parts)
+
+
+# Texts
+
+
+def _text(row: Row, width: int, *, whole: bool) -> Sides:
+    if whole:
+        return Sides(_whole_text(row.left, row.how, width), _whole_text(row.right, row.how, width), row.how)
+    at = 0
+    if row.how == "differs" and row.left is not None and row.right is not None:
+        at = _difference_at(_part_text(row.left), _part_text(row.right))
+    return Sides(_short_text(row.left, at, row.how, width), _short_text(row.right, at, row.how, width), row.how)
+
+
+def _part_text(part: Part) -> str:
+    if part.call is not None and part.call.result is not None:
+        return part.call.result.content
+    return part.text
+
+
+def _label(part: Part, how: How) -> Line:
+    failed = part.call is not None and part.call.result is not None and part.call.result.is_error
+    role: Role = "muted" if how == "same" else "accent"
+    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), role)
+    return (label, Span("error  ", "failed")) if failed else (label,)
+
+
+def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
+    if part is None:
+        return []
+    label, text = _label(part, how), _part_text(part)
+    if how == "same":
+        return [cut_line((*label, Span(one_line(text[: 2 * width]), "muted")), width)]
+    shown = _from(text, at, how, width, TEXT_ROWS)
+    if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
+        shown = json_line(plain(shown))
+    rows = wrap_line((*label, *shown), width, hang=INDENT)
+    if len(rows) > TEXT_ROWS:
+        rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
+    return rows
+
+
+def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
+    if part is None:
+        return []
+    text = _part_text(part)
+    role: Role = "muted" if how == "same" else "text"
+    parsed = parsed_json(text, MAX_RESULT_CHARS) if part.kind == "result" else None
+    label = _label(part, how)
+    head = [cut_line(label, width)] if plain(label).strip() else []
+    if parsed is not None:
+        return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
+    return JoinedLines(
+        [head, text_rows(GrowingText(text, MAX_RESULT_CHARS), width, None, role, INDENT + 2 * bool(head))]
+    )
+
+
+def _difference_at(left: str, right: str) -> int:
+    """Return the first character where two texts differ, by bisection: they may be long."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
+    """Return the part of a text that fits into rows. It starts shortly before the difference if that is not in the
+    first row."""
+    longest = width * rows
+    if how != "differs":
+        return (Span(one_line(text[:longest]), "text"),)
+    begin = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD) if at > width - 12 else 0
+    alike, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
+    return Span("…" if begin else "", "muted"), Span(alike, "muted"), Span(other, "warned")
+
+
+# Calls
+
+
+def _call(row: Row, width: int, *, whole: bool) -> list[Sides]:
+    left, right = _call_of(row.left), _call_of(row.right)
+    if row.how == "same" and left is not None and not whole:
+        line = _in_short(left, width)
+        return [Sides([line], [line], "same")]
+    role: Role = "muted" if row.how == "same" else "tool"
+    same_tool = left is not None and right is not None and left.tool == right.tool
+    lines = [Sides(_head(left, role, width), _head(right, role, width), "same" if same_tool else row.how)]
+    lines += _notes(_broken(left), _broken(right), width)
+    given = _arguments_of(left), _arguments_of(right)
+    names = list(dict.fromkeys((*given[0], *given[1])))
+    name_width = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS, width // 3)
+    for name in names:
+        label = " " * (INDENT + 2) + padded(one_line(name), name_width) + "  "
+        lines.append(_argument(label, given[0], given[1], name, width, whole=whole))
+    lines += _notes(_sent(left), _sent(right), width)
+    return lines
+
+
+def _call_of(part: Part | None) -> CallRecord | None:
+    return part.call if part is not None else None
+
+
+def _arguments_of(call: CallRecord | None) -> Mapping[str, JsonValue]:
+    return call.arguments if call is not None else {}
+
+
+def _head(call: CallRecord | None, role: Role, width: int) -> list[Line]:
+    if call is None:
+        return []
+    sign = Span(" " * INDENT + f"{GLYPHS.call} ", "accent" if role == "tool" else role)
+    return [cut_line((sign, Span(one_line(call.tool), role)), width)]
+
+
+def _in_short(call: CallRecord, width: int) -> Line:
+    given = ", ".join(f"{one_line(name)}={compact_json(value, width)}" for name, value in call.arguments.items())
+    return cut_line((Span(f"{' ' * INDENT}{GLYPHS.call} {one_line(call.tool)}({given})", "muted"),), width)
+
+
+def _argument(
+    label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
+) -> Sides:
+    """Return one argument on both sides, after its label."""
+    how = _how_given(left, right, name)
+    longest = MAX_RESULT_CHARS if whole else _MAX_LOOKED_AT
+    of_left, of_right = (compact_json(given.get(name), longest) for given in (left, right))
+    at = _difference_at(of_left, of_right) if how == "differs" else 0
+    room = max(width - cell_len(label), 1)
+    sides: list[Sequence[Line]] = []
+    for given, text in ((left, of_left), (right, of_right)):
+        if name not in given:
+            sides.append([])
+        elif whole and cell_len(text) > room:
+            head = [cut_line((Span(label, "key"),), width)]
+            sides.append(JoinedLines([head, JsonLines(given[name], width, INDENT + 4)]))
+        else:
+            key = Span(label, "muted" if how == "same" else "key")
+            sides.append([(key, *_value(text, at, how, room))])
+    return Sides(sides[0], sides[1], how)
+
+
+def _how_given(left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str) -> How:
+    if name not in left:
+        return "right"
+    if name not in right:
+        return "left"
+    return "same" if json_equal(left[name], right[name]) else "differs"
+
+
+def _value(text: str, at: int, how: How, room: int) -> Line:
+    """Return an argument's value on one row. What two runs share or do not has its colour from that."""
+    match how:
+        case "same":
+            return cut_line((Span(text, "muted"),), room)
+        case "differs":
+            return cut_line(_from(text, at, how, room, 2), room)
+        case _:
+            return cut_json(text, room)
+
+
+def _broken(call: CallRecord | None) -> str | None:
+    if call is None or call.call.problem is None:
+        return None
+    return f"{GLYPHS.failed} {call.call.problem}: {call.call.raw or ''}"
+
+
+def _sent(call: CallRecord | None) -> str | None:
+    if call is None or call.edited is None:
+        return None
+    return f"{GLYPHS.by_hand} sent {compact_json(dict(call.edited), _MAX_LOOKED_AT)}"
+
+
+def _notes(left: str | None, right: str | None, width: int) -> list[Sides]:
+    """Return a note for each side that has one."""
+    if left is None and right is None:
+        return []
+    how = _how_noted(left, right)
+    role: Role = "muted" if how == "same" else "warned"
+    return [Sides(_note(left, role, width), _note(right, role, width), how)]
+
+
+def _how_noted(left: str | None, right: str | None) -> How:
+    if left is None:
+        return "right"
+    if right is None:
+        return "left"
+    return "same" if left == right else "differs"
+
+
+def _note(text: str | None, role: Role, width: int) -> list[Line]:
+    if text is None:
+        return []
+    return [(Span(" " * (INDENT + 2)), Span(cut(one_line(text), width - INDENT - 2), role))]
+
+
+GUTTER = 3
+"""The width between two columns, for the sign; when stacked, before each line."""
+
+TWO_COLUMNS_CELLS = 72
+"""From this width on, the runs are in two columns."""
+
+NARROWEST = 12
+
+_SIGNS: dict[How, tuple[str, Role]] = {
+    "same": ("│", "border"),
+    "differs": (GLYPHS.disagree, "warned"),
+    "left": ("<", "warned"),
+    "right": (">", "warned"),
+}
+
+
+class Beside(LazyLines):
+    """Both sides in two columns."""
+
+    def __init__(self, sides: Sides, width: int) -> None:
+        self._sides = sides
+        self._width = width
+
+    def __len__(self) -> int:
+        return max(len(self._sides.left), len(self._sides.right))
+
+    def line(self, index: int) -> Line:
+        left, right, how = self._sides
+        sign, role = _SIGNS[how if not index else "same"]
+        return beside(_line_at(left, index), Span(f" {sign} ", role), _line_at(right, index), self._width)
+
+
+def _line_at(lines: Sequence[Line], index: int) -> Line:
+    return lines[index] if index < len(lines) else EMPTY
+
+
+class Above(LazyLines):
+    """The left side above the right one. Equal content appears once."""
+
+    def __init__(self, sides: Sides, width: int) -> None:
+        self._left, self._right, self._how = sides
+
+    def __len__(self) -> int:
+        return len(self._left) + (0 if self._how == "same" else len(self._right))
+
+    def line(self, index: int) -> Line:
+        if self._how == "same":
+            return (Span(" " * GUTTER), *self._left[index])
+        side, number, at = self._left, 1, index
+        if index >= len(self._left):
+            side, number, at = self._right, 2, index - len(self._left)
+        sign = " " if index else _SIGNS[self._how][0]
+        lead = " " * GUTTER if at else f"{sign}{number} "
+        return (Span(lead, "warned"), *side[at])
+
+
+def beside(left: Line, between: Span, right: Line, width: int) -> Line:
+    """Join two lines as columns of `width` cells."""
+    return (*left, Span(" " * max(width - cells(left), 0)), between, *right)
