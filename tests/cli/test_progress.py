@@ -17,7 +17,7 @@ from workbench.engine.events import RequestPutOff, RunEvent, StartUp
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.progress import BatchProgress
 from workbench.grading.status import Status
-from workbench.show.text import Paint
+from workbench.show.spans import plain
 from workbench.show.views.progress import Progress, progress_line, starting_text
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
@@ -221,7 +221,7 @@ def test_the_oldest_answer_that_is_waited_for_is_said_with_its_time_progress_and
         return progress.take(RunEvent(Event(runs[run].run_id, 0, 0.0, what)), at_s)
 
     def line(at_s: float) -> str:
-        return progress_line(progress, at_s, width=160, paint=Paint(False))
+        return plain(progress_line(progress, at_s, width=160))
 
     take(0, RequestStarted(1), 10.0)
     take(1, RequestStarted(1), 11.0)

@@ -11,10 +11,8 @@ from rich.cells import cell_len
 
 from workbench.grading.status import Status
 from workbench.numerals import estimate_time_text
-from workbench.show.text import Paint
+from workbench.show.spans import plain
 from workbench.show.views.progress import Progress, progress_line
-
-PLAIN = Paint(False)
 
 
 def progress_of(model: str, planned: int, ended: Sequence[Status], running: int = 0, cost: float = 0.0) -> Progress:
@@ -30,7 +28,7 @@ def progress_of(model: str, planned: int, ended: Sequence[Status], running: int 
 
 def test_the_line_says_what_is_over_how_what_is_under_way_and_what_is_left() -> None:
     progress = progress_of("m", 12, [Status.PASSED, Status.PASSED, Status.FAILED, Status.ERROR], running=2, cost=0.25)
-    line = progress_line(progress, 8.0, width=200, paint=PLAIN)
+    line = plain(progress_line(progress, 8.0, width=200))
     assert line == "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s · $1.00"
 
 
@@ -40,22 +38,22 @@ def test_it_says_how_many_of_those_that_run_wait() -> None:
         progress.waits(f"m-{number}", waits=True)
     progress.waits("m-1", waits=False)
     progress.waits("m-11", waits=True)  # it has not begun
-    assert " · 6 running, 4 of them waiting · " in progress_line(progress, 0.5, width=200, paint=PLAIN)
+    assert " · 6 running, 4 of them waiting · " in plain(progress_line(progress, 0.5, width=200))
     for number in range(2, 6):
         progress.ended(f"m-{number}", "m", Status.ERROR, 0.0)
-    assert " · 2 running · " in progress_line(progress, 0.5, width=200, paint=PLAIN)
+    assert " · 2 running · " in plain(progress_line(progress, 0.5, width=200))
 
 
 def test_without_signs_it_says_the_same_in_words() -> None:
     progress = progress_of("m", 4, [Status.PASSED, Status.ERROR])
-    line = progress_line(progress, 0.0, width=200, paint=PLAIN, only_ascii=True)
+    line = plain(progress_line(progress, 0.0, width=200, only_ascii=True))
     assert line == "######...... | 2/4 | 1 passed 1 in error | 2 left"
     assert line.isascii()
 
 
 def test_where_room_is_short_what_matters_less_goes_first() -> None:
     progress = progress_of("m", 12, [Status.PASSED, Status.PASSED, Status.FAILED, Status.ERROR], running=2, cost=0.25)
-    lines = [progress_line(progress, 8.0, width=width, paint=PLAIN) for width in (68, 62, 60, 45, 30, 12, 3)]
+    lines = [plain(progress_line(progress, 8.0, width=width)) for width in (68, 62, 60, 45, 30, 12, 3)]
     assert lines == [
         "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s",
         "██░░░░ · 4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s",
@@ -69,22 +67,22 @@ def test_where_room_is_short_what_matters_less_goes_first() -> None:
 
 def test_a_cost_that_is_not_all_says_so() -> None:
     progress = progress_of("m", 12, [Status.PASSED], cost=0.25)
-    assert progress_line(progress, 8.0, width=120, paint=PLAIN).endswith(" · $0.2500")
+    assert plain(progress_line(progress, 8.0, width=120)).endswith(" · $0.2500")
     progress.ended("m-1", "m", Status.PASSED, None)
-    assert progress_line(progress, 8.0, width=120, paint=PLAIN).endswith(" · $0.2500 + ?")
+    assert plain(progress_line(progress, 8.0, width=120)).endswith(" · $0.2500 + ?")
 
 
 @given(width=st.integers(1, 200), name=st.text(max_size=30))
 def test_the_line_is_never_wider_than_the_terminal(width: int, name: str) -> None:
     progress = progress_of(name, 2_000, [Status.PASSED] * 7, running=3)
     progress.over_already("other", Status.FAILED, 0.01)
-    assert cell_len(progress_line(progress, 9.0, width=width, paint=PLAIN)) <= width
+    assert cell_len(plain(progress_line(progress, 9.0, width=width))) <= width
 
 
 def test_several_models_are_told_apart_where_there_is_room() -> None:
     progress = progress_of("fast", 4, [Status.PASSED] * 3)
     progress.plan(["slow"] * 4)
-    assert progress_line(progress, 9.0, width=120, paint=PLAIN).endswith(" · fast 3/4 · slow 0/4")
+    assert plain(progress_line(progress, 9.0, width=120)).endswith(" · fast 3/4 · slow 0/4")
 
 
 def test_nothing_is_guessed_before_every_model_has_shown_how_fast_it_is() -> None:

@@ -246,7 +246,7 @@ class ProgressBar:
             # The last column stays free: written to, many terminals go on to the next line. So do two more, for the
             # ^C that a terminal shows after the line.
             width = max(self._columns() - 3, 1)
-            line = progress_line(self._progress, now, width=width, paint=self._paint, only_ascii=self._only_ascii)
+            line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
                 self._write(self._removal() + line)
                 self._shown = line

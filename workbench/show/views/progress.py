@@ -4,16 +4,16 @@ takes."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
-from workbench.numerals import cost_text, counted, estimate_time_text
-from workbench.show.spans import Role
-from workbench.show.text import Paint
+from workbench.numerals import cost_text, count_text, counted, estimate_time_text
+from workbench.show.spans import EMPTY, Line, Span, cells
 from workbench.show.views.values import Awaited
 from workbench.show.visible import fit, one_line
 
@@ -23,7 +23,7 @@ ENOUGH_S = 1.0
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
 _BAR = 5
-"""The priority of the bar: parts with a higher number are kept rather than it."""
+"""The rank of the bar: parts with a lower rank are kept rather than it."""
 
 MODEL_WIDTH_MAX = 20
 
@@ -125,11 +125,11 @@ class Progress:
 
     @property
     def by_model(self) -> dict[str, tuple[int, int]]:
-        """Returns, for each model, how many runs are over and how many were planned."""
+        """Return, for each model, how many runs are over and how many were planned."""
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
-        """Returns about how many seconds are left: models run in parallel, so that the slowest one decides. `None`
+        """Return about how many seconds are left: models run in parallel, so that the slowest one decides. `None`
         while a model with runs left has not shown its speed, and when nothing is left."""
         guesses: list[float] = []
         for model in self._models.values():
@@ -145,40 +145,72 @@ class Progress:
         return max(guesses) if guesses else None
 
 
-def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint, only_ascii: bool = False) -> str:
-    """Returns the line, in at most `width` cells: less important parts are left out where there is no room."""
+def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: bool = False) -> Line:
+    """Return the line, in at most `width` cells: less important parts are left out where there is no room."""
     done, planned = progress.done, progress.planned
-    left = progress.left_s(now_s)
-    parts: list[tuple[int, list[tuple[str, Role]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "text")])]
-    parts.append((0, [(f"{done:,}/{planned:,}", "strong")]))
-    parts.append((1, _ends(progress, only_ascii)))
-    waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
-    parts.append((2, [(f"{progress.running:,} running{waiting}", "text")] if progress.running else []))
-    parts.append((2, [(starting_text(progress.starting.values()), "text")] if progress.starting else []))
-    parts.append((5, _awaited(progress, now_s)))
-    parts.append((4, [(f"{planned - done:,} left", "text")] if done < planned else []))
-    parts.append((3, [(f"about {estimate_time_text(left)}", "text")] if left is not None else []))
-    unknown = " + ?" if progress.cost_unknown else ""
-    parts.append((6, [(cost_text(progress.cost_usd) + unknown, "text")] if progress.cost_usd else []))
-    if len(progress.by_model) > 1:
-        for number, (name, (over, of_all)) in enumerate(progress.by_model.items()):
-            shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
-            parts.append((7 + number, [(f"{shown} {over:,}/{of_all:,}", "muted")]))
-    parts = [part for part in parts if part[1]]
-    gap = " | " if only_ascii else " · "
-    while len(parts) > 1 and _width(parts, gap) > width:
-        last = max(parts, key=lambda part: part[0])
-        if last[0] == _BAR and cell_len(last[1][0][0]) > SHORT_BAR_WIDTH:
-            parts[0] = (_BAR, [(_bar(done, planned, SHORT_BAR_WIDTH, only_ascii), "text")])
+    gap: Line = (Span(" | " if only_ascii else " · ", "muted"),)
+    parts = [part for part in _parts(progress, now_s, only_ascii) if part.line]
+    while len(parts) > 1 and cells(_joined(parts, gap)) > width:
+        last = max(parts, key=lambda part: part.rank)
+        if last.rank == _BAR and cells(last.line) > SHORT_BAR_WIDTH:
+            parts[0] = _Part(_BAR, (Span(_bar(done, planned, SHORT_BAR_WIDTH, only_ascii)),))
         else:
             parts.remove(last)
-    if _width(parts, gap) > width:
-        return fit(f"{done:,}/{planned:,}", width).rstrip()
-    return paint(gap, "muted").join(" ".join(paint(text, tone) for text, tone in words) for _, words in parts)
+    line = _joined(parts, gap)
+    return line if cells(line) <= width else (Span(fit(_done(done, planned), width).rstrip()),)
+
+
+class _Part(NamedTuple):
+    """A part of the line. Parts with a lower rank are kept rather than it."""
+
+    rank: int
+    line: Line
+
+
+def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part]:
+    """Yield the parts in their order; those without text are left out."""
+    done, planned = progress.done, progress.planned
+    yield _Part(_BAR, (Span(_bar(done, planned, BAR_WIDTH, only_ascii)),))
+    yield _Part(0, (Span(_done(done, planned), "strong"),))
+    yield _Part(1, _ends(progress, only_ascii))
+    if progress.running:
+        yield _Part(2, (Span(f"{count_text(progress.running)} running{waiting_text(progress.waiting)}"),))
+    if progress.starting:
+        yield _Part(2, (Span(starting_text(progress.starting.values())),))
+    yield _Part(5, _awaited(progress, now_s))
+    if done < planned:
+        yield _Part(4, (Span(f"{count_text(planned - done)} left"),))
+    if (left_s := progress.left_s(now_s)) is not None:
+        yield _Part(3, (Span(f"about {estimate_time_text(left_s)}"),))
+    if progress.cost_usd:
+        yield _Part(6, (Span(known_cost_text(progress.cost_usd, has_unknown=progress.cost_unknown)),))
+    if len(progress.by_model) > 1:
+        for rank, (name, (over, of_all)) in enumerate(progress.by_model.items(), 7):
+            shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
+            yield _Part(rank, (Span(f"{shown} {_done(over, of_all)}", "muted"),))
+
+
+def _joined(parts: Iterable[_Part], gap: Line) -> Line:
+    first, *others = parts
+    return (*first.line, *(span for part in others for span in (*gap, *part.line)))
+
+
+def _done(done: int, planned: int) -> str:
+    return f"{count_text(done)}/{count_text(planned)}"
+
+
+def waiting_text(runs: int) -> str:
+    """Return how many of the running ones wait, to stand behind their number: `, 4 of them waiting`."""
+    return f", {count_text(runs)} of them waiting" if runs else ""
+
+
+def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
+    """Return what runs of known cost cost together, and whether there are others: `$0.25 + ?`."""
+    return cost_text(cost_usd) + (" + ?" if has_unknown else "")
 
 
 def starting_text(what: Iterable[str]) -> str:
-    """Returns what is starting: "starting server weather", or "starting server weather and 2 others"."""
+    """Return what is starting: "starting server weather", or "starting server weather and 2 others"."""
     first, *others = what
     more = f" and {counted(len(others), 'other')}" if others else ""
     return f"starting {one_line(first)}{more}"
@@ -190,22 +222,22 @@ def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
     return one * full + other * (length - full)
 
 
-def _ends(progress: Progress, only_ascii: bool) -> list[tuple[str, Role]]:
-    return [
-        (f"{count:,} {status.counted}" if only_ascii else f"{status.sign} {count:,}", status.role)
-        for status in Status
-        if (count := progress.statuses[status])
-    ]
+def _ends(progress: Progress, only_ascii: bool) -> Line:
+    """Return how many runs ended with each status."""
+    spans: list[Span] = []
+    for status in Status:
+        if not progress.statuses[status]:
+            continue
+        number = count_text(progress.statuses[status])
+        text = f"{number} {status.counted}" if only_ascii else f"{status.sign} {number}"
+        spans += [Span(" ")] if spans else []
+        spans.append(Span(text, status.role))
+    return tuple(spans)
 
 
-def _awaited(progress: Progress, now_s: float) -> list[tuple[str, Role]]:
-    """Returns for how long the oldest answer is waited for, and what is known of it."""
+def _awaited(progress: Progress, now_s: float) -> Line:
+    """Return for how long the oldest answer is waited for, and what is known of it."""
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
-        return []
-    return [(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}", "text")]
-
-
-def _width(parts: list[tuple[int, list[tuple[str, Role]]]], gap: str) -> int:
-    shown = gap.join(" ".join(text for text, _ in words) for _, words in parts)
-    return cell_len(shown)
+        return EMPTY
+    return (Span(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}"),)

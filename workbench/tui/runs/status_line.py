@@ -7,10 +7,10 @@ from collections.abc import Callable
 from textual.timer import Timer
 
 from workbench.grading.status import Status
-from workbench.numerals import clock, cost_text, counted, duration_text, estimate_time_text, short_count
+from workbench.numerals import clock, counted, duration_text, estimate_time_text, short_count
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
-from workbench.show.views.progress import starting_text
+from workbench.show.views.progress import known_cost_text, starting_text, waiting_text
 from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.run_book.book import Progress, RunBook
@@ -161,8 +161,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
         Span(f"{count:,} {status.sign}  ", status.role) for status in Status if (count := progress.statuses.get(status))
     )
     sign: Line = (Span(f"{progress.running:,} {GLYPHS.running}", "running"),) if progress.running else EMPTY
-    waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
-    running: Line = (*sign, Span(f" running{waiting}  ", "running")) if sign else EMPTY
+    running: Line = (*sign, Span(f" running{waiting_text(progress.waiting)}  ", "running")) if sign else EMPTY
     running = (*running, *_starting(progress))
     left, time_left = _left(progress)
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
@@ -204,4 +203,4 @@ def _cost(spend: Spend) -> str:
     """Return the known cost, and whether some of it is unknown."""
     if not spend.cost_usd:
         return "cost unknown" if spend.unknown else ""
-    return cost_text(spend.cost_usd) + (" + ?" if spend.unknown else "")
+    return known_cost_text(spend.cost_usd, has_unknown=spend.unknown)
