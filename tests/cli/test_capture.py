@@ -81,7 +81,7 @@ def test_the_difference_is_shown_and_then_written_and_all_else_stays_byte_for_by
     changed = [line for line in difference.splitlines() if line[:1] in ("-", "+")][2:]
     added = CAPTURED.partition('Oslo?"\n')[2].partition("\n\n# The end")[0]
     assert changed == ["-expect_nothing_yet = true", *(f"+{line}" for line in added.splitlines())]
-    assert shown.stdout.startswith("weather.toml\n  + oslo: proposed from 3 runs\n\n")
+    assert shown.stdout.startswith("weather.toml\n  + oslo  proposed from 3 runs\n\n")
 
 
 def test_the_example_of_the_page_is_what_is_shown(program: Program) -> None:
@@ -110,7 +110,7 @@ def test_what_is_captured_passes_and_is_captured_no_more(program: Program) -> No
         assert program.run(*words, "--only-empty", "--write").returncode == 0
         again = program.run(*words)
     assert [case.get("expect_no_calls") for case in tomllib.loads(file.read_text())["cases"]] == [None, True]
-    assert (again.returncode, again.stdout) == (0, "weather.toml\n  ✓ oslo: unchanged\n  ✓ hello: unchanged\n\n")
+    assert (again.returncode, again.stdout) == (0, "weather.toml\n  ✓ oslo   unchanged\n  ✓ hello  unchanged\n")
     empty = program.run("capture", "weather.toml", "--model", "offline", "--only-empty")
     assert (empty.returncode, empty.stdout) == (0, "")
     assert "every chosen case expects something already" in empty.stderr
@@ -122,7 +122,7 @@ def test_runs_that_do_not_agree_are_reported_and_not_written(program: Program) -
         done = program.run(*words, "--write")
     assert done.returncode == 1
     assert (
-        "✗ oslo: not agreed: the runs do not call the same tools (2 runs: get_weather; 1 run: nothing)" in done.stdout
+        "✗ oslo  not agreed: the runs do not call the same tools (2 runs: get_weather; 1 run: nothing)" in done.stdout
     )
     assert file.read_text() == HEAD + OSLO
 
@@ -136,12 +136,12 @@ def test_runs_in_error_are_left_out_and_named(program: Program) -> None:
     with scripted(program, [RUNS[0], refused, RUNS[0]]) as words:
         done = program.run(*words, "--write")
     assert done.returncode == 3
-    assert "+ oslo: proposed from 2 runs\n    left out: run 2 with openai:m: " in done.stdout
+    assert "+ oslo  proposed from 2 runs\n      left out: run 2 with openai:m: " in done.stdout
     assert "no such model" in done.stdout
     assert tomllib.loads(file.read_text())["cases"][0]["ordered"][0]["args"]["days"] == 1
     with scripted(program, [refused] * 3) as words:
         done = program.run(*words)
-    assert done.returncode == 3 and "▲ oslo: no runs\n" in done.stdout
+    assert done.returncode == 3 and "▲ oslo  no runs\n" in done.stdout
 
 
 def test_a_program_reads_json_a_person_pastes_toml_or_markdown(program: Program) -> None:
@@ -166,7 +166,7 @@ def test_a_program_reads_json_a_person_pastes_toml_or_markdown(program: Program)
     assert said_by["toml"] == "# weather.toml\n" + CAPTURED.partition("\n# The end")[0] + "\n"
     (case,) = tomllib.loads(said_by["toml"])["cases"]
     assert case["ordered"] == first["expectations"]["ordered"]
-    assert "| `oslo` | proposed from 3 runs |  |\n" in said_by["markdown"]
+    assert "| + | oslo | proposed from 3 runs |\n" in said_by["markdown"]
     assert "\n-expect_nothing_yet = true\n" in said_by["markdown"]
 
 

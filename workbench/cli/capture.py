@@ -32,14 +32,9 @@ if executes(__name__):
     from workbench.evaluation.trust import trust_store
     from workbench.grading.grade import RunResult
     from workbench.numerals import counted
-    from workbench.show.text import paint_for
-    from workbench.show.views.capture import (
-        CapturedSuite,
-        json_of_capture,
-        markdown_of_capture,
-        text_of_capture,
-        toml_of_capture,
-    )
+    from workbench.show.markdown import document
+    from workbench.show.text import block_lines, paint_for
+    from workbench.show.views.capture import CapturedSuite, capture_view, json_of_capture, toml_of_capture
     from workbench.suite.files import FileState, SavingError, save
     from workbench.suite.model import Case
     from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -154,14 +149,13 @@ def _exit_code(suites: Sequence[CapturedSuite]) -> int:
 def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
     if form == "json":
         write_json(json_of_capture(suites, code))
-        return
-    if form == "toml":
-        pieces = toml_of_capture(suites)
+    elif form == "toml":
+        write("".join(toml_of_capture(suites)))
     elif form == "markdown":
-        pieces = markdown_of_capture(suites)
+        write(document(capture_view(suites)))
     else:
-        pieces = text_of_capture(suites, paint_for(sys.stdout, os.environ))
-    write("".join(pieces))
+        lines = block_lines(capture_view(suites), None, paint_for(sys.stdout, os.environ))
+        write("".join(f"{line}\n" for line in lines))
 
 
 def _written(file: SuiteFile, suite: CapturedSuite) -> bool:

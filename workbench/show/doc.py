@@ -179,7 +179,14 @@ class Section:
     blocks: Sequence[Block]
 
 
-Block = Heading | Paragraph | Items | Facts | Section | Table[Any] | Matrix[Any]
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The lines of a unified diff, as they are in the files. Of an empty one nothing is shown."""
+
+    lines: Sequence[str]
+
+
+Block = Heading | Paragraph | Items | Facts | Section | Table[Any] | Matrix[Any] | Diff
 
 
 def line_of(text: str, role: Role = "text") -> Line:

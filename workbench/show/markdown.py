@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from workbench.show.doc import Block, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
+from workbench.show.doc import Block, Diff, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
 from workbench.show.spans import Line, Span, plain
 from workbench.show.visible import one_line
 
@@ -38,7 +38,7 @@ def code(plain: str) -> str:
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
-def block(lines: Iterable[str]) -> str:
+def fenced(lines: Iterable[str]) -> str:
     """Returns lines as a block of code, whose fence no line can close."""
     shown = [one_line(line) for line in lines]
     longest = max((len(ticks) for line in shown for ticks in _TICKS.findall(line)), default=0)
@@ -92,6 +92,8 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
                 yield f"{document_table(block, redact)}\n\n"
             case Matrix():
                 yield "\n".join(_matrix(block, shown)) + "\n\n"
+            case Diff():
+                yield f"{fenced(map(redact, block.lines))}\n\n"
 
 
 def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:

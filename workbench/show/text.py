@@ -9,9 +9,10 @@ from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.show.doc import Block, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
+from workbench.show.doc import Block, Diff, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
 from workbench.show.rows import GAP, Laid, columns_from, fact_rows, filled, is_apart, matrix_rooms
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
+from workbench.show.visible import visible
 
 _CODES: Mapping[Role, str] = {
     "strong": "1",
@@ -43,6 +44,9 @@ def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
     return Paint(wanted and stream.isatty())
 
+
+_DIFF_ROLES: Mapping[str, Role] = {"+": "passed", "-": "failed", "@": "muted"}
+"""By the first character of a line."""
 
 _UNCUT = 100_000
 """A width at which nothing is cut."""
@@ -80,6 +84,8 @@ def _block_lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
             yield from table_lines(block, width, paint)
         case Matrix():
             yield from _matrix_lines(block, width, paint)
+        case Diff():
+            yield from (paint(visible(line), _DIFF_ROLES.get(line[:1], "text")) for line in block.lines)
 
 
 def _in_bold(line: Line) -> Line:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.doc import Block, Heading, Items, Matrix, Paragraph, Section, Table
+from workbench.show.doc import Block, Diff, Heading, Items, Matrix, Paragraph, Section, Table
 from workbench.show.spans import Line
 from workbench.show.visible import visible
 
@@ -153,6 +153,8 @@ def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row
                     for row in block.rows
                 ]
                 yield scrolled(f"Table of {block.first.name}", table(heads, rows, "totals"))
+            case Diff():
+                yield el("pre", "\n".join(block.lines), class_="text")
 
 
 def _table(shown: Table[Any], link: Callable[[Any], str | None]) -> Element:

@@ -10,7 +10,7 @@ from itertools import islice
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
 from workbench.numerals import counted, score_text
-from workbench.show.markdown import block, code, document, document_table, table, text
+from workbench.show.markdown import code, document, document_table, fenced, table, text
 from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.baseline import baseline_view
@@ -145,10 +145,10 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     expected = expected_lines(shown.case, run.grade) if shown.case is not None else []
     for name, lines in (("Expected", expected), ("Made", made_lines(run.trajectory))):
         if lines:
-            yield f"{name}:\n\n{block(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
+            yield f"{name}:\n\n{fenced(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
     steps = cut("\n".join(trajectory_lines(run.trajectory)), _STEPS_MAX)
     if steps:
-        yield f"Steps:\n\n{block(steps.splitlines())}\n"
+        yield f"Steps:\n\n{fenced(steps.splitlines())}\n"
     yield "</details>\n"
 
 

@@ -1,4 +1,4 @@
-"""What `workbench capture` proposes: for a person, as TOML, as JSON and as Markdown."""
+"""What `workbench capture` proposes: for a person, as TOML and as JSON."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import Any, Literal
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.markdown import block, code, table, text
+from workbench.show.doc import Block, Column, Diff, Section, Table, Value, line_of, words
 from workbench.show.spans import Role
-from workbench.show.text import Paint
-from workbench.show.visible import one_line, visible
+from workbench.show.visible import one_line
 from workbench.suite.model import EXPECTATIONS
-from workbench.suite.render import Table
+from workbench.suite.render import Table as TomlTable
 from workbench.version import __version__
 
 CaptureOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipped"]
 """What came of a case. `unchanged`: it expects that already. `not agreed`: no expectation lets all runs pass. `no
 runs`: none of them ended as a run should."""
 
-_SIGNS: dict[CaptureOutcome, tuple[str, Role]] = {
+OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
     "proposed": ("+", "passed"),
     "unchanged": Status.PASSED.mark,
     "not agreed": Status.FAILED.mark,
     "no runs": Status.ERROR.mark,
     "skipped": ("-", "muted"),
 }
-_TONES: dict[str, Role] = {"+": "passed", "-": "failed", "@": "muted"}
+"""The sign of each outcome, and its role."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class CapturedCase:
     runs: int = 0
     why: str = ""
     left_out: tuple[str, ...] = ()
-    table: Table | None = None
+    table: TomlTable | None = None
     block: str = ""
 
     @property
@@ -72,20 +71,23 @@ class CapturedSuite:
         return [*unified_diff(_lines(self.before), _lines(self.after), self.path, self.path, lineterm="")]
 
 
-def text_of_capture(suites: Iterable[CapturedSuite], paint: Paint) -> Iterator[str]:
-    """Yield the outcomes, then the difference of each file, for a person."""
+def capture_view(suites: Iterable[CapturedSuite]) -> Iterator[Block]:
+    """Yield the outcomes of each suite, then the difference of its file."""
     for suite in suites:
-        yield f"{paint(one_line(suite.path), 'strong')}\n"
-        for case in suite.cases:
-            sign, tone = _SIGNS[case.outcome]
-            yield f"  {paint(sign, tone)} {one_line(case.case_id)}: {one_line(case.said)}\n"
-            for why in case.left_out:
-                yield f"    {paint(one_line(f'left out: {why}'), 'muted')}\n"
+        yield Section(line_of(one_line(suite.path)), [Table(_COLUMNS, suite.cases, _left_out)])
         if difference := suite.difference:
-            yield "\n"
-            for line in difference:
-                yield f"{paint(visible(line), _TONES.get(line[:1], 'text'))}\n"
-        yield "\n"
+            yield Diff(difference)
+
+
+_COLUMNS: tuple[Column[CapturedCase], ...] = (
+    Column("", lambda case: words(*OUTCOME_MARKS[case.outcome])),
+    Column("case", lambda case: words(one_line(case.case_id)), gap=1),
+    Column("outcome", lambda case: words(one_line(case.said))),
+)
+
+
+def _left_out(case: CapturedCase) -> Value:
+    return words(one_line(f"left out: {'; '.join(case.left_out)}") if case.left_out else "", "muted")
 
 
 def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
@@ -121,18 +123,7 @@ def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str
     }
 
 
-def markdown_of_capture(suites: Iterable[CapturedSuite]) -> Iterator[str]:
-    """Yield a table of the outcomes and the difference of each file."""
-    for suite in suites:
-        yield f"## {code(suite.path)}\n\n"
-        rows = ([code(case.case_id), text(case.said), text("; ".join(case.left_out))] for case in suite.cases)
-        yield from (f"{line}\n" for line in table(("case", "outcome", "runs left out"), rows))
-        if difference := suite.difference:
-            yield f"\n{block(difference)}\n"
-        yield "\n"
-
-
-def _expectations(case: Table) -> Table:
+def _expectations(case: TomlTable) -> TomlTable:
     return {key: case[key] for key in (*EXPECTATIONS, "steps") if key in case}
 
 

@@ -14,7 +14,7 @@ from workbench.analysis.failures import ADVICE, advice_about, failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.numerals import score_text
-from workbench.show.markdown import block, code
+from workbench.show.markdown import code, fenced
 from workbench.show.views.failures import symptom_text
 from workbench.show.views.grades import expected_lines, issue_text
 from workbench.show.views.trajectory import trajectory_lines
@@ -68,7 +68,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     for tool in involved:
         yield from ("", f"### {code(tool.name)}{f', of the server {code(tool.server)}' if tool.server else ''}", "")
         shown = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-        yield block(json.dumps(shown, indent=2, ensure_ascii=False).splitlines())
+        yield fenced(json.dumps(shown, indent=2, ensure_ascii=False).splitlines())
     if others := [code(tool.name) for tool in tools if tool not in involved]:
         yield from ("", f"Also offered: {', '.join(others)}")
     yield from _section("Expected", _expected(case, result))
@@ -91,12 +91,12 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     variant = variant_name_of(result.model)
     tried = f" --variant {quote(variant)}" if variant is not None else ""
     model = quote(model_of(result.model))
-    yield block([f"workbench run {quote(suite)} --case {quote(case.id)} --model {model}{tried}"])
+    yield fenced([f"workbench run {quote(suite)} --case {quote(case.id)} --model {model}{tried}"])
     yield from ("", "Then run the whole suite, too: `workbench history diff` names what else changed.", "")
 
 
 def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Iterator[str]:
-    yield from ("", f"## {title}", "", block(lines) if lines else nothing)
+    yield from ("", f"## {title}", "", fenced(lines) if lines else nothing)
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:

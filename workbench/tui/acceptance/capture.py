@@ -21,8 +21,8 @@ from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, behind, with_margin
-from workbench.show.views.capture import CapturedSuite, CaptureOutcome
+from workbench.show.spans import EMPTY, Line, Span, behind, with_margin
+from workbench.show.views.capture import OUTCOME_MARKS, CapturedSuite
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
@@ -44,14 +44,6 @@ REPEATS = 3
 """How often cases are run to be captured, as by `workbench capture`."""
 
 CaptureAnswer = Literal["use", "missing", "all", "no"]
-
-_SIGNS: dict[CaptureOutcome, tuple[str, Role]] = {
-    "proposed": ("+", "passed"),
-    "unchanged": (GLYPHS.passed, "muted"),
-    "not agreed": (GLYPHS.failed, "failed"),
-    "no runs": (GLYPHS.warned, "warned"),
-    "skipped": ("-", "muted"),
-}
 
 
 @dataclass(frozen=True)
@@ -274,7 +266,7 @@ def captured_lines(suites: Sequence[CapturedSuite], width: int) -> list[Line]:
     for suite in suites:
         lines += [EMPTY, *with_margin(suite.path, width, "strong")]
         for case in suite.cases:
-            sign, role = _SIGNS[case.outcome]
+            sign, role = OUTCOME_MARKS[case.outcome]
             said = f"{one_line(case.case_name)}: {one_line(case.said)}"
             lines += behind((Span(f"  {sign} ", role),), said, "text", max(width - 6, 10))
             for why in case.left_out:
