@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.analysis.runs import GradedRun, called, graded
 from tests.grading.cases import QUANTITY_FREE, call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.analysis.failures import ADVICE, CAUSES, NEVER_ALONE, Failures, Subject, advice_about, failures_of
+from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Failures, Subject, advice_about
+from workbench.analysis.failures import failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
 from workbench.grading.run import GRADER_OF
 from workbench.grading.status import Status

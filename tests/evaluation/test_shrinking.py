@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.failures import Cause
+from workbench.analysis.causes import Cause
 from workbench.lab.shrink import Document, shrink
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.analysis.runs import called
 from tests.grading.cases import call, case_of
-from workbench.analysis.failures import Failures, failures_of
+from workbench.analysis.causes import Failures
+from workbench.analysis.failures import failures_of
 from workbench.show.json.report import failures_report
 from workbench.show.text import Paint
 from workbench.show.views.failures import failure_lines, failures_text

@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from workbench.analysis.failures import FailureNumbers, failure_numbers
+from workbench.analysis.causes import FailureNumbers
+from workbench.analysis.failures import failure_numbers
 from workbench.analysis.gates import (
     AggregateResult,
     GateResult,

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
-from workbench.analysis.failures import Cause, failures_of
+from workbench.analysis.causes import Cause
+from workbench.analysis.failures import failures_of
 from workbench.config.models import ModelSpec
 from workbench.config.program import Program
 from workbench.engine.events import BatchEvent, RunDone

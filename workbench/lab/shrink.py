@@ -14,7 +14,8 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-from workbench.analysis.failures import Cause, Subject, failures_of
+from workbench.analysis.causes import Cause, Subject
+from workbench.analysis.failures import failures_of
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.suite.model import Case

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import begin, program_of
+from workbench.analysis.failures import failures_of
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.runtime import Runtime
@@ -134,7 +135,7 @@ def test_looking_for_failures_leaves_packed_runs_packed_and_keeps_no_rounds(made
     failed = [(planned, events, replace(result, status=Status.FAILED)) for planned, events, result in made]
     records = [recorded(each, shelf) for each in failed]
     state = FailureList(records, {})
-    state.find_out()
+    state.take(failures_of(state.results()))
     assert [run.result.run_id for run in state.failures.runs] == [planned.run_id for planned, _, _ in made]
     assert not any(run.result.trajectory.rounds for run in state.failures.runs)
     assert [is_packed(record) for record in records] == [True] * (len(made) - 1) + [False]

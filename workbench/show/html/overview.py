@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
 from workbench.analysis.batch_diff import CaseChange
-from workbench.analysis.failures import CauseNumbers
+from workbench.analysis.causes import CauseNumbers
 from workbench.analysis.side_by_side import Comparison
 from workbench.grading.status import GOOD_WORDS, Status, passed_if
 from workbench.numerals import cost_text, counted, duration_text, mean_text, pace_text, rate_text

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
+from workbench.analysis.causes import FailureNumbers
 from workbench.analysis.comparison import cells_of
-from workbench.analysis.failures import FailureNumbers
 from workbench.analysis.side_by_side import compared
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from workbench.analysis.failures import ADVICE, Cause, CauseNumbers, FailureNumbers
+from workbench.analysis.causes import ADVICE, Cause, CauseNumbers, FailureNumbers
 from workbench.analysis.gates import Quality
 from workbench.analysis.published_reports import published_reports
 from workbench.analysis.totals import that_count, totals_by_model

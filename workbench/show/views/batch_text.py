@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from workbench.analysis.failures import BASELINE
+from workbench.analysis.causes import BASELINE
 from workbench.analysis.gates import Quality
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from workbench.analysis.batch_diff import CaseSide
+from workbench.analysis.causes import BASELINE
 from workbench.analysis.comparison import Cell, ModelTotals
-from workbench.analysis.failures import BASELINE
 from workbench.analysis.gates import GateResult
 from workbench.analysis.measures import AGAINST_SCORE, GATE_MEASURES
 from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points

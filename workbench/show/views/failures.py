@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from workbench.analysis.failures import (
+from workbench.analysis.causes import (
     ADVICE,
     CauseGroup,
     CauseNumbers,

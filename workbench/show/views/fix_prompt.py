@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from workbench.analysis.causes import ADVICE, advice_about
 from workbench.analysis.expectations import forbidden_others
-from workbench.analysis.failures import ADVICE, advice_about, failures_of
+from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.numerals import score_text

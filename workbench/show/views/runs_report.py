@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from workbench.analysis.failures import FailureNumbers
+    from workbench.analysis.causes import FailureNumbers
     from workbench.analysis.gates import Quality
     from workbench.analysis.totals import Totals
     from workbench.analysis.watched import PairWatched

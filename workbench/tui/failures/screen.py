@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.message import Message as TextualMessage
 
-from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span
 from workbench.show.views.failures import ConfusionTable
 from workbench.show.visible import one_line
@@ -19,13 +17,9 @@ from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.kit.stage import in_background
 
 if TYPE_CHECKING:
-    from workbench.analysis.failures import Cause
-    from workbench.authoring.open_suite import OpenSuite
-    from workbench.tui.failures.state import RowKey
-    from workbench.tui.run_book.record import RunRecord
+    from workbench.tui.run_book.record import RunRecord  # noqa: F401 (the base class names it)
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -142,58 +136,3 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         if changed:
             self._show_state()
         return changed
-
-
-class Failures:
-    """Opens the screen of failures, as it was left the last time."""
-
-    def __init__(self, app: Workbench) -> None:
-        self._stage = app
-        self._selection = app.selection
-        self._row: RowKey | None = None
-        """The last position of the cursor."""
-        self._folded: dict[str, frozenset[Cause]] = {}
-        """The folded causes, by the suite or folder of the screen."""
-
-    def open(self) -> None:
-        """Find the causes, and show them."""
-        self._stage.work(self._find_and_show(), "failures", exclusive=True)
-
-    async def _find_and_show(self) -> None:
-        suites, place = self._selection.suites_below()
-        files = [suite.file for suite in suites]
-        names = {file.path: file.suite.name if file.suite is not None else file.path.name for file in files}
-        state = FailureList(self._runs(suites), names)
-        await in_background(state.find_out)
-        if not self._stage.shows_main:
-            return  # the user has gone elsewhere
-        if not state.failures.runs:
-            text = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
-            self._stage.announce(text, "warned", GLYPHS.warned)
-            return
-        state.resume(self._folded.get(place, frozenset()), self._row)
-
-        def go(run: RunRecord | None) -> None:
-            self._folded[place], self._row = state.folded, state.selected.key if state.selected else None
-            if run is not None:
-                from workbench.tui.tree.selection import go_to_run  # on use: the screen needs no tree
-
-                go_to_run(self._selection, self._stage.main, self._stage, run)
-
-        self._stage.show(FailuresScreen(self._stage, state, place), go)
-
-    def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
-        """Return the runs that count, in the order of the cases."""
-        return [
-            run
-            for suite in suites
-            for case in {outline.id: outline for outline in suite.cases}.values()
-            for run in self._selection.book.runs_that_count((suite.path, case.id))
-        ]
-
-    def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
-        """Describe the other suites with failures."""
-        rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
-        others = [suite for suite in rest if any(run.status == Status.FAILED for run in self._runs([suite]))]
-        first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
-        return f"{first} and {counted(len(others) - 1, 'other suite')}" if len(others) > 1 else first

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.analysis.failures import Cause, CauseGroup, FailedRun, Failures, failures_of
+from workbench.analysis.causes import NOTHING_FAILED, Cause, CauseGroup, FailedRun, Failures
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
@@ -27,6 +27,8 @@ from workbench.show.views.failures import ConfusionTable, RunNames, cause_lines,
 from workbench.tui.kit.rows import FoldingState
 
 if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
+    from workbench.suite.model import Case
     from workbench.tui.run_book.record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
@@ -50,7 +52,7 @@ class FailureRow(NamedTuple):
 
 
 class FailureList(FoldingState[FailureRow]):
-    """The failures of some runs as rows. There are none before `find_out` was called."""
+    """The failures of some runs as rows. There are none before `take` was called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
@@ -58,18 +60,22 @@ class FailureList(FoldingState[FailureRow]):
         self.records = [record for record, status in done if status.graded]
         # The state at this moment; runs may be regraded meanwhile.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
-        self.failures: Failures = failures_of(())
+        self.failures = NOTHING_FAILED
         several_models = len({record.model for record, _ in done}) > 1
         suites = {str(path): name for path, name in suite_names.items()}
         self.names = RunNames(suites, with_suite=len(suites) > 1, with_model=several_models)
         self.under_way = len(records) - len(done)
         """The number of runs that were active when this was created."""
 
-    def find_out(self) -> None:
-        """Find out why runs failed. Reads every run, about a second for ten thousand. May be called on a thread while
-        nothing else uses this object."""
-        read = ((result(), case) for result, case in self._unread)
-        self.failures = failures_of((result, case) for result, case in read if result is not None)
+    def results(self) -> Iterator[tuple[RunResult, Case | None]]:
+        """Yield the graded runs with their cases. Reads each one, about a second for ten thousand, on any thread."""
+        for read, case in self._unread:
+            if (result := read()) is not None:
+                yield result, case
+
+    def take(self, failures: Failures) -> None:
+        """Show why the runs failed."""
+        self.failures = failures
         self._unread = []
         self._rebuild()
 

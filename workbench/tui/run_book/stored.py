@@ -24,7 +24,7 @@ from workbench.trajectory.recording import Recording, RecordingError
 from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
-    from workbench.analysis.failures import Cause
+    from workbench.analysis.causes import Cause
     from workbench.analysis.over_time import TrendKey
     from workbench.history.history import History
 

@@ -378,9 +378,9 @@ class ScreenActions(MainActions):
     )
     def open_failures(self) -> None:
         """Show the failures by cause."""
-        from workbench.tui.failures.screen import Failures
+        from workbench.tui.failures.finder import FailureFinder
 
-        self.app.part(Failures).open()
+        self.app.part(FailureFinder).open()
 
     @action(
         "",

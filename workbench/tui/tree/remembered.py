@@ -26,8 +26,8 @@ from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_grade
 from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:
+    from workbench.analysis.causes import Cause
     from workbench.analysis.comparison import Cell
-    from workbench.analysis.failures import Cause
     from workbench.analysis.over_time import LastResult, LastResults
     from workbench.tui.shell.workbench import Workbench
 

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from workbench.analysis.causes import CAUSES
 from workbench.analysis.comparison import cells_of, model_totals
-from workbench.analysis.failures import CAUSES
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import age_text, cost_text, counted, tokens_text
