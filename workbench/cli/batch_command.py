@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import sys
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.approval import approved
 from workbench.cli.live import Live, Show, Watcher, run_live, signals_interrupt
-from workbench.cli.redaction import printing_to, shown_search, warn
+from workbench.cli.pins import FrozenError, check_pins
+from workbench.cli.redaction import shown_search, warn
 from workbench.cli.report_output import Output, can_record_in, report_width
 from workbench.config.folders import history_option
 from workbench.config.model_book import described
@@ -28,19 +28,14 @@ from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, NotInstalledError, Plan, PlanError
 from workbench.evaluation.planner import plan
-from workbench.evaluation.tool_list import tools_of
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
 from workbench.history.records import HistoryError, ResumedBy
 from workbench.numerals import cost_text
 from workbench.show.text import paint_for
-from workbench.show.views.tools import SuiteTools
-from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import model_of
-from workbench.tools.answer import ToolsError
-from workbench.tools.listings import pin_difference, pin_file, read_pins, write_pins
-from workbench.tools.pool import ServerPool
+from workbench.tools.listings import pin_file
 from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
@@ -48,87 +43,6 @@ if TYPE_CHECKING:
     from workbench.show.views.baseline import Confirm, FailOn
 
 # Pinned definitions of tools: writing them, and holding what servers list against them before runs.
-
-
-class FrozenError(Exception):
-    """Definitions of tools differ from what is pinned, and must not, or could not be compared."""
-
-
-def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
-    """Pin what the servers of suites list; returns whether that was done for all of them. A suite one of whose servers
-    did not answer keeps the pins that it had."""
-    done = True
-    for file, suite in zip(files, listed, strict=True):
-        servers = {source.server: program.secrets.redacted(source.tools) for source in suite.sources if source.server}
-        if failed := [source for source in suite.sources if source.error is not None]:
-            warn(f"{file.path}: not pinned: {failed[0].error}", program.secrets)
-        elif not servers:
-            warn(f"{file.path}: not pinned: it has no servers, and what is written out changes with the suite alone")
-        else:
-            try:
-                warn(f"pinned in {write_pins(file.path, {name: servers[name] for name in sorted(servers)})}")
-                continue
-            except OSError as error:
-                warn(f"cannot write {pin_file(file.path)}: {error.strerror}")
-        done = False
-    return done
-
-
-def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
-    """Show on standard error how the tools of servers differ from what is pinned. Servers are started for that, of
-    suites with pins only. Raises FrozenError, if `frozen`, when they differ or cannot be compared."""
-    said = [line for file in plan.files for line in _said_of(file, plan.program, approval)]
-    for line in said:
-        warn(line, plan.program.secrets)
-    unpinned = [file for file in plan.files if file.suite and file.suite.servers and not pin_file(file.path).exists()]
-    if frozen and unpinned:
-        path = unpinned[0].path
-        raise FrozenError(f"nothing was run: {path} has no pins: 'workbench tools {path} --pin' writes them")
-    if frozen and said:
-        raise FrozenError("nothing was run: with --frozen, tools have to be as they are pinned")
-
-
-def _said_of(file: SuiteFile, program: Program, approval: Approval) -> Iterable[str]:
-    if file.suite is None:
-        return
-    try:
-        pins = read_pins(file.path)
-    except ToolsError as error:
-        yield str(error)
-        return
-    if pins is None:
-        return
-    if approval.grant(file.path) is None:
-        if file.suite.servers:
-            yield f"{file.path}: its tools are not held against their pins, because it is not trusted"
-        return
-    for source in _listed(file, program, approval).sources:
-        if source.server is None:
-            continue
-        if source.error is not None:
-            yield f"{file.path}: the tools of {source.server!r} are not held against their pins: {source.error}"
-            continue
-        lines = list(pin_difference(pins.get(source.server), program.secrets.redacted(source.tools), source.server))
-        if lines:
-            yield f"{file.path}: the tools of the server {source.server!r} are not as pinned in {pin_file(file.path)}:"
-            yield from (visible(line) for line in lines)
-    for gone in sorted({*pins} - {server.name for server in file.suite.servers}):
-        yield f"{file.path}: the server {gone!r} is pinned, but the suite no longer has it"
-
-
-def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools:
-    async def listed() -> SuiteTools:
-        pool = ServerPool(program)
-        try:
-            return await tools_of(file, None, pool, approval)
-        finally:
-            await pool.close()
-
-    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the report
-        return asyncio.run(listed())
-
-
-# Trust on the command line: shows what a suite would start, and asks where someone can answer.
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:

@@ -305,7 +305,7 @@ async def _work(
     if options.lint:
         annotate(wanted, findings, output if wanted.is_text else None)
     if options.pin:
-        from workbench.cli.batch_command import pin  # on use: most listings pin nothing
+        from workbench.cli.pins import pin  # on use: most listings pin nothing
 
         written = pin(files, suites, program) and written
     if not written:

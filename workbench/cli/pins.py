@@ -1,0 +1,101 @@
+"""Pins the tools of servers, and reports where they differ from what was pinned."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+
+from workbench.cli.redaction import printing_to, warn
+from workbench.config.program import Program
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.plan import Plan
+from workbench.show.views.tools import SuiteTools
+from workbench.show.visible import visible
+from workbench.suite.suite_file import SuiteFile
+from workbench.tools.answer import ToolsError
+from workbench.tools.listings import pin_difference, pin_file, read_pins, write_pins
+from workbench.tools.pool import ServerPool
+
+
+class FrozenError(Exception):
+    """With --frozen, tools differ from their pins or could not be compared with them."""
+
+
+def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
+    """Pin what the servers of suites list, and return whether all of them are pinned. A suite with a server that did
+    not answer keeps the pins that it had."""
+    done = True
+    for file, suite in zip(files, listed, strict=True):
+        servers = {source.server: program.secrets.redacted(source.tools) for source in suite.sources if source.server}
+        if failed := [source for source in suite.sources if source.error is not None]:
+            warn(f"{file.path}: not pinned: {failed[0].error}", program.secrets)
+        elif not servers:
+            warn(f"{file.path}: not pinned: it has no servers, and what is written out changes with the suite alone")
+        else:
+            try:
+                warn(f"pinned in {write_pins(file.path, {name: servers[name] for name in sorted(servers)})}")
+                continue
+            except OSError as error:
+                warn(f"cannot write {pin_file(file.path)}: {error.strerror}")
+        done = False
+    return done
+
+
+def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
+    """Show on standard error how the tools of servers differ from what is pinned. Servers are started for that, of
+    suites with pins only. Raises FrozenError, if `frozen`, when they differ or cannot be compared."""
+    said = [line for file in plan.files for line in _said_of(file, plan.program, approval)]
+    for line in said:
+        warn(line, plan.program.secrets)
+    unpinned = [file for file in plan.files if file.suite and file.suite.servers and not pin_file(file.path).exists()]
+    if frozen and unpinned:
+        path = unpinned[0].path
+        raise FrozenError(f"nothing was run: {path} has no pins: 'workbench tools {path} --pin' writes them")
+    if frozen and said:
+        raise FrozenError("nothing was run: with --frozen, tools have to be as they are pinned")
+
+
+def _said_of(file: SuiteFile, program: Program, approval: Approval) -> Iterable[str]:
+    if file.suite is None:
+        return
+    try:
+        pins = read_pins(file.path)
+    except ToolsError as error:
+        yield str(error)
+        return
+    if pins is None:
+        return
+    if approval.grant(file.path) is None:
+        if file.suite.servers:
+            yield f"{file.path}: its tools are not held against their pins, because it is not trusted"
+        return
+    for source in _listed(file, program, approval).sources:
+        if source.server is None:
+            continue
+        if source.error is not None:
+            yield f"{file.path}: the tools of {source.server!r} are not held against their pins: {source.error}"
+            continue
+        lines = list(pin_difference(pins.get(source.server), program.secrets.redacted(source.tools), source.server))
+        if lines:
+            yield f"{file.path}: the tools of the server {source.server!r} are not as pinned in {pin_file(file.path)}:"
+            yield from (visible(line) for line in lines)
+    for gone in sorted({*pins} - {server.name for server in file.suite.servers}):
+        yield f"{file.path}: the server {gone!r} is pinned, but the suite no longer has it"
+
+
+def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools:
+    from workbench.evaluation.tool_list import tools_of  # on use: few suites are pinned
+
+    async def listed() -> SuiteTools:
+        pool = ServerPool(program)
+        try:
+            return await tools_of(file, None, pool, approval)
+        finally:
+            await pool.close()
+
+    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the report
+        return asyncio.run(listed())
+
+
+# Trust on the command line: shows what a suite would start, and asks where someone can answer.
