@@ -1,4 +1,4 @@
-"""What commands that run cases do alike: plan, ask for what runs need, make them, tell how a stopped batch goes on."""
+"""Shared by commands that run cases: plan, approve, run, print how to resume."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ from workbench.trajectory.events import JsonValue
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
     from workbench.show.views.baseline import Confirm, FailOn
-
-# Pinned definitions of tools: writing them, and holding what servers list against them before runs.
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
