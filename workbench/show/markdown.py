@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from workbench.show.doc import Block, Diff, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
 from workbench.show.spans import Line, Span, plain
 from workbench.show.visible import one_line
+from workbench.startup import late_pattern
 
-_MARKUP = re.compile(r"[\\`*_\[\]<>~&$#]")
-_ACTED_ON = re.compile(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
+_MARKUP = late_pattern(r"[\\`*_\[\]<>~&$#]")
+_ACTED_ON = late_pattern(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
 """What GitHub turns into a link or a picture even where it is escaped, except in code."""
 _BAR = r"\|"
-_LIST = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
+_LIST = late_pattern(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
 """What makes a list or a title of a line that begins with it."""
-_WORDS = re.compile(r"\S+")
-_TICKS = re.compile(r"`+")
+_WORDS = late_pattern(r"\S+")
+_TICKS = late_pattern(r"`+")
 
 
 def text(plain: str) -> str:

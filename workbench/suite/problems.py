@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 
 Severity = Literal["error", "warning"]
 
@@ -37,7 +37,7 @@ class Problem:
 Place = tuple[str | int, ...]
 """Keys and indices (from 0) from the top of the file, such as `("cases", 3, "ordered", 0, "args", "city")`."""
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
 
 
 def written(place: Iterable[str | int]) -> str:

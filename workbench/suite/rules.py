@@ -6,7 +6,6 @@ They read the TOML as it was written, so that they find what they can even where
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, RESERVED_NAMES, SWALLOWED, CheckBase, check_names_in
 from workbench.checks.schemas import is_plainly_valid
 from workbench.checks.values import file_name_fault, has_stray_dollar, is_module_name
+from workbench.startup import late_pattern
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 
@@ -77,7 +77,7 @@ def measures_of(cases: object) -> tuple[str, ...]:
     return (*MEASURES, *(f"{NAMED_MEASURE}{name}" for name in names))
 
 
-_SUBJECT_NAME = re.compile(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
+_SUBJECT_NAME = late_pattern(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 _KEPT_SCHEMAS = 1024
 NO_CASES: Final = "the suite has no cases"
@@ -557,7 +557,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
             yield from check_rules(value, at, of_answer=True)
 
 
-_NAME = re.compile(r"[\w-]+")
+_NAME = late_pattern(r"[\w-]+")
 
 
 def _message_rules(messages: object, place: Place) -> Iterator[Finding]:

@@ -6,16 +6,15 @@ to no section: they are the gap behind the one before.
 
 from __future__ import annotations
 
-import re
-
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_LINE_END = re.compile(r"\r?\n\Z")
-_BLANK_AT_START = re.compile(r"(?:[ \t]*\r?\n)*")
-_BLANK_AT_END = re.compile(r"[ \t\r\n]*\Z")
+_LINE = late_pattern(r"[^\n]*\n|[^\n]+")
+_LINE_END = late_pattern(r"\r?\n\Z")
+_BLANK_AT_START = late_pattern(r"(?:[ \t]*\r?\n)*")
+_BLANK_AT_END = late_pattern(r"[ \t\r\n]*\Z")
 
 
 @dataclass(frozen=True, slots=True)

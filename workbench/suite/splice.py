@@ -7,7 +7,6 @@ to check it. So the parts together mean what they mean apart. `SuiteText.checked
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from itertools import chain, zip_longest
 from typing import TypeVar
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.suite.positions import scan
 from workbench.suite.render import Table, block_text, is_list_of_tables, suite_text
 from workbench.suite.sameness import same
@@ -23,7 +23,7 @@ from workbench.suite.sections import cut, gap_without, line_end_of
 
 _BYTE_ORDER_MARK = "\ufeff"
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
-_COMMENTS = re.compile(r"(?:[ \t]*#[^\n]*\n)*")
+_COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
 
 _Item = TypeVar("_Item")
 

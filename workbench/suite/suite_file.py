@@ -6,7 +6,6 @@ Loading never starts a process, imports a module, opens a connection or reads a 
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.suite.advice import advice, unknown_tags
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
@@ -266,7 +266,7 @@ def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]
         return
 
 
-_LINE_AND_COLUMN = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_LINE_AND_COLUMN = late_pattern(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _WAYS_OUT = (
     ("Cannot overwrite a value", "this key is already written above in the same table"),
@@ -324,7 +324,7 @@ def _way_out_of_value(text: str, line: int | None) -> str:
 MAX_FRESH = 8
 """With more cases than this to read, the whole file is read."""
 
-_CASE = re.compile(r"cases\[(\d+)\]")
+_CASE = late_pattern(r"cases\[(\d+)\]")
 
 
 @dataclass(frozen=True)
