@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -101,25 +102,25 @@ def names_set_in(tree: ast.Module) -> Iterator[str]:
             yield node.id
 
 
-OURS = {
-    name
-    for room in ("tui", "show")
-    for path in Path(workbench.__file__).parent.joinpath(room).rglob("*.py")
-    for name in names_set_in(ast.parse(path.read_text(encoding="utf-8")))
-}
-THEIRS = {
-    name
-    for path in TEXTUAL.rglob("*.py")
-    for name in names_set_in(ast.parse(path.read_text(encoding="utf-8")))
-    if name.startswith("_") and not name.startswith("__")
-}
+@cache
+def private_names_of_textual() -> set[str]:
+    """The private names that Textual defines and the app does not."""
+    ours = {name for room in ("tui", "show") for name in names_defined_below(APP.parent / room)}
+    private = {name for name in names_defined_below(TEXTUAL) if name.startswith("_") and not name.startswith("__")}
+    return private - ours
+
+
+def names_defined_below(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*.py"):
+        yield from names_set_in(ast.parse(path.read_text(encoding="utf-8")))
 
 
 def private_in(tree: ast.Module) -> Iterator[str]:
     """The private modules of Textual, and private names of it alone, that a file uses."""
     yield from (module for module, _ in imported_from_textual(tree) if "._" in module)
+    theirs = private_names_of_textual()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in THEIRS - OURS and ast.unparse(node) != "os._exit":
+        if isinstance(node, ast.Attribute) and node.attr in theirs and ast.unparse(node) != "os._exit":
             yield node.attr
 
 
