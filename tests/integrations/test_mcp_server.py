@@ -10,14 +10,16 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from tests.api.conftest import BROKEN, CLOCK
 from tests.cli.forking import forked_command
 from tests.providers.server import Server, base_url_of, said
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 JUDGED = CLOCK.replace("expect_no_calls = true", 'response = { judged = "polite" }')
 SERVED = CLOCK.replace("[[tools]]", '[[servers]]\nname = "own"\ncommand = ["touch", "started"]\n\n[[tools]]', 1)
@@ -26,6 +28,8 @@ SERVED = CLOCK.replace("[[tools]]", '[[servers]]\nname = "own"\ncommand = ["touc
 @asynccontextmanager
 async def served(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
     """A client of `workbench mcp` in a folder."""
+    from mcp import Client, StdioServerParameters
+
     homes = {f"XDG_{kind}_HOME": str(folder / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}
     program, *words = forked_command()
     command = StdioServerParameters(

@@ -12,27 +12,27 @@ from tests.providers.server import APIS, Answer, Api, serve
 from workbench.exchange.observed.wires import Decompressed
 from workbench.providers.model import ModelError
 
-BOMB = gzipped(b'{"data":"', b"x")
+JSON = b'{"data":"'
+TOO_MUCH = "the model sent too much: more than 32 MiB in one answer"
 
 
-def answer(kind: str, status: int = 200, body: bytes = BOMB) -> Answer:
-    return Answer((body,), status, {"content-type": kind, "content-encoding": "gzip"}, "length")
+def answer(kind: str, status: int = 200, first: bytes = JSON) -> Answer:
+    return Answer((gzipped(first, b"x"),), status, {"content-type": kind, "content-encoding": "gzip"}, "length")
 
 
 @pytest.mark.parametrize("api", APIS[:1])
 @pytest.mark.parametrize(
-    ("sent", "why"),
+    ("kind", "status", "first", "why"),
     [
-        (answer("application/json"), "the model sent too much: more than 32 MiB in one answer"),
-        (
-            answer("text/event-stream", body=gzipped(b"data: ", b"x")),
-            "the model sent too much: more than 32 MiB in one answer",
-        ),
-        (answer("application/json", 400), "400"),
+        ("application/json", 200, JSON, TOO_MUCH),
+        ("text/event-stream", 200, b"data: ", TOO_MUCH),
+        ("application/json", 400, JSON, "400"),
     ],
 )
-async def test_an_answer_that_unpacks_to_too_much_ends_at_the_limit(api: Api, sent: Answer, why: str) -> None:
-    with serve(sent) as server, pytest.raises(ModelError, match=why):
+async def test_an_answer_that_unpacks_to_too_much_ends_at_the_limit(
+    api: Api, kind: str, status: int, first: bytes, why: str
+) -> None:
+    with serve(answer(kind, status, first)) as server, pytest.raises(ModelError, match=why):
         await ask(spec_of(server, api))
 
 
@@ -44,4 +44,4 @@ async def test_a_listing_that_unpacks_to_too_much_ends_at_the_limit() -> None:
 
 def test_what_the_proxy_reads_of_an_answer_ends_at_the_limit() -> None:
     with pytest.raises(ValueError, match="unpacks to more than 64 MiB"):
-        Decompressed("gzip").feed(BOMB)
+        Decompressed("gzip").feed(gzipped(JSON, b"x"))
