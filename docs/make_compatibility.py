@@ -1,4 +1,4 @@
-"""Drives two independent servers from the npm registry through the command line and writes docs/compatibility.md.
+"""Drives two independent servers from the npm registry through the command line; writes docs/compatibility.md to BFCL.
 
     npm install --prefix FOLDER @copilotkit/aimock @modelcontextprotocol/server-everything
     python docs/make_compatibility.py FOLDER
@@ -330,7 +330,8 @@ def main() -> None:
         transports=" | ".join(SERVERS),
         tools="\n".join(tools),
     )
-    PAGE.write_text(page, encoding="utf-8")
+    _, heading, by_hand = PAGE.read_text(encoding="utf-8").partition("\n## BFCL\n")
+    PAGE.write_text(page + heading + by_hand, encoding="utf-8")
     sys.stdout.write(page)
 
 

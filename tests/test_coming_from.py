@@ -1,4 +1,4 @@
-"""Suites in the documentation load; those of docs/coming-from also run on `offline`, and score what the pages say."""
+"""Suites in the documentation load; those of docs/importing.md also run on `offline`, and score what the page says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ TOML = re.compile(r"^```toml\n(format = 1\n.*?)^```$", re.MULTILINE | re.DOTALL)
 SCORED = re.compile(r"^```json\n(.+?)```\n\nScore ([\d.]+): (\w+)\.", re.MULTILINE | re.DOTALL)
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 SUITES = [(page, suite) for page in PAGES for suite in TOML.findall(page.read_text(encoding="utf-8"))]
-COMING = sorted((ROOT / "docs" / "coming-from").glob("*.md"))
+IMPORTING = (ROOT / "docs" / "importing.md").read_text(encoding="utf-8")
+COMING = dict(re.findall(r"^## Coming from (.+?)\n(.*?)(?=^## |\Z)", IMPORTING, re.MULTILINE | re.DOTALL))
 
 
 @pytest.mark.parametrize(("page", "suite"), SUITES, ids=lambda value: value.name if isinstance(value, Path) else "")
@@ -28,9 +29,9 @@ def test_a_suite_of_the_documentation_loads(page: Path, suite: str, tmp_path: Pa
     assert [str(problem) for problem in load_suite(file).problems if problem.severity == "error"] == []
 
 
-@pytest.mark.parametrize("page", COMING, ids=lambda page: page.stem)
-def test_the_suite_of_a_page_runs_and_scores_what_it_says(page: Path, program: Program) -> None:
-    text = page.read_text(encoding="utf-8")
+@pytest.mark.parametrize("system", COMING)
+def test_the_suite_of_a_section_runs_and_scores_what_it_says(system: str, program: Program) -> None:
+    text = COMING[system]
     (suite,) = TOML.findall(text)
     ((said, score, status),) = SCORED.findall(text)
     assert text.count("```toml") == text.count("```json") == 1
@@ -44,7 +45,7 @@ def test_the_suite_of_a_page_runs_and_scores_what_it_says(page: Path, program: P
 
 
 def test_the_examples_of_others_can_be_read() -> None:
-    text = "".join(page.read_text(encoding="utf-8") for page in COMING)
+    text = "".join(COMING.values())
     of_python, of_yaml = (re.findall(rf"^```{form}\n(.*?)^```$", text, re.M | re.S) for form in ("python", "yaml"))
     assert len(of_python) == 2 and len(of_yaml) == 1
     for example in of_python:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, document, said, whole_document
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8").partition("\n## pytest\n")[0]
 FILE = re.compile(r"<!-- file: (\S+) -->\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 MODEL = "openai:gpt-6-luna"

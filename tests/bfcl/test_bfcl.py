@@ -1,4 +1,4 @@
-"""Cases made of leaderboard rows agree with the leaderboard's own checker, but for what `docs/bfcl.md` names."""
+"""Cases made of BFCL rows agree with the leaderboard's own checker, but for what `docs/compatibility.md` names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.grading.run import grade_run
 from workbench.suite.model import Suite
 from workbench.suite.render import suite_text
 
-PAGE = Path(__file__).parents[2] / "docs" / "bfcl.md"
+PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 
 
 @cache

@@ -17,7 +17,7 @@ from workbench.evaluation.file_schemas import file_schema
 from workbench.trajectory.recording import RecordingError
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "grading-your-agent.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "your-agent.md").read_text(encoding="utf-8")
 EXAMPLE, LINES = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[:2]
 OTHERS = """
 [[cases]]

@@ -18,7 +18,7 @@ from workbench.suite.suite_file import parse_suite
 from workbench.suite.trust import needs_trust
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "grading-your-agent.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "your-agent.md").read_text(encoding="utf-8")
 AGENT = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
 SUBJECT = """
 [subject]

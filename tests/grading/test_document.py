@@ -1,4 +1,4 @@
-"""The examples in the graders' pages (docs/graders) are what really happens.
+"""The examples in docs/graders.md are what really happens.
 
 An example is a part of a suite, the calls that a model made (or those with its final answer), and the score and status.
 """
@@ -16,11 +16,12 @@ from tests.trajectories import trajectory_of
 from workbench.grading.run import GRADER_OF, grade_run
 from workbench.suite.model import Suite
 
-PAGES = Path(__file__).parents[2] / "docs" / "graders"
+PAGE = (Path(__file__).parents[2] / "docs" / "graders.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"```toml\n(.+?)```\n\n```json\n(.+?)```\n\nScore ([\d.]+): (\w+)\.", re.DOTALL)
 Example = tuple[str, str, str, str]
 
-TEXTS: dict[str, str] = {grader: (PAGES / f"{grader}.md").read_text(encoding="utf-8") for grader in GRADER_OF}
+OVERVIEW, *PARTS = re.split(r"^## `(\w+)`\n", PAGE, flags=re.MULTILINE)
+TEXTS = dict(zip(PARTS[::2], PARTS[1::2], strict=True))
 EXAMPLES: dict[str, list[Example]] = {grader: EXAMPLE.findall(text) for grader, text in TEXTS.items()}
 
 
@@ -44,7 +45,7 @@ def test_an_example_is_true(grader: str, example: Example) -> None:
     assert verdict == status
 
 
-@pytest.mark.parametrize("grader", TEXTS)
+@pytest.mark.parametrize("grader", GRADER_OF)
 def test_no_example_is_left_out(grader: str) -> None:
     text = TEXTS[grader]
     assert len(EXAMPLES[grader]) == text.count("```toml") == text.count("```json") > 0
@@ -56,9 +57,6 @@ def test_the_last_example_of_critics_without_the_option_scores_what_the_text_say
     assert without != suite
     assert graded("critics", without, calls)[0] == 0.5
     assert "the same run scores 0.5" in TEXTS["critics"]
-
-
-OVERVIEW = (PAGES / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_overview_s_run_scores_under_each_grader_what_the_table_says() -> None:

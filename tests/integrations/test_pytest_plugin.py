@@ -32,7 +32,7 @@ from workbench.suite.trust import TrustStore, needs_trust
 
 GATED = CLOCK.replace('name = "Clock"', 'name = "Gated"\n\n[gate]\nmin_pass_rate = RATE', 1)
 
-PAGE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8").partition("\n## pytest\n")[2]
 ORDINARY = PAGE.partition("```python\n")[2].partition("```")[0]
 """The tests with fixtures that the page shows."""
 

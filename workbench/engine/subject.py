@@ -233,7 +233,7 @@ def _read(ended: Ended, who: str) -> Told:
 
 
 def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> dict[str, Any]:
-    """Return what a subject reads: docs/grading-your-agent.md describes it key by key."""
+    """Return what a subject reads: docs/your-agent.md describes it key by key."""
     case = request.case
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
     messages = opening_messages(case)

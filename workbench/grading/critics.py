@@ -1,7 +1,7 @@
 """The `critics` grader: weighted critics on arguments, calls paired optimally, two thresholds (Arcade evals).
 
 `arcade_compatible` reproduces the published system exactly. Without it the grader deviates from it in the points that
-`docs/graders/critics.md` lists.
+`docs/graders.md` lists.
 """
 
 from __future__ import annotations
@@ -586,7 +586,7 @@ def _decide(
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
     """Returns score, verdict, reason and the sums behind the score, by the first rule that applies
-    (docs/graders/critics.md)."""
+    (docs/graders.md)."""
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
         return 0.0, Status.FAILED, f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}

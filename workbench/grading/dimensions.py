@@ -1,6 +1,6 @@
 """The `dimensions` grader: precision, recall, parameters and content make the score; latency is reported with it.
 
-It is the published five-dimension tool evaluator, with the repairs that `docs/graders/dimensions.md` lists.
+It is the published five-dimension tool evaluator, with the repairs that `docs/graders.md` lists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The `trajectory` grader (Apple Evaluations): ordered, unordered and disallowed expectations, each met or not.
 
-Points that the published system leaves open are decided as `docs/graders/trajectory.md` says.
+Points that the published system leaves open are decided as `docs/graders.md` says.
 """
 
 from __future__ import annotations

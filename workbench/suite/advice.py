@@ -238,7 +238,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 
 
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
-    """`arcade_compatible` has one critic for each argument name of a case (docs/graders/critics.md)."""
+    """`arcade_compatible` has one critic for each argument name of a case (docs/graders.md)."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():

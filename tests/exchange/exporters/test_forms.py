@@ -110,7 +110,7 @@ def test_files_are_never_overwritten_and_names_fit(tmp_path: Path) -> None:
     assert write_runs(runs, "messages", tmp_path / "new" / "a.jsonl", "runs") == [tmp_path / "new" / "a.jsonl"]
 
 
-@pytest.mark.parametrize("page", ["docs/exporting.md", "docs/command-line.md"])
+@pytest.mark.parametrize("page", ["docs/importing.md", "docs/command-line.md"])
 def test_the_pages_name_every_form(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert not [form for form in FORMS if f"`{form}`" not in text and f"|{form}" not in text]

@@ -1,5 +1,5 @@
-"""Rows of the Berkeley Function Calling Leaderboard of one turn. What is accepted stands in a file of its own:
-`possible_answer/NAME` beside the rows, or `STEM.possible_answer.ENDING`. docs/bfcl.md says what stays the same."""
+"""Rows of the Berkeley Function Calling Leaderboard of one turn. Accepted values are in a file of their own:
+`possible_answer/NAME` beside them, or `STEM.possible_answer.ENDING`. docs/compatibility.md has the differences."""
 
 from __future__ import annotations
 
