@@ -37,7 +37,7 @@ from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tui.comparison.sources import of_batch
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.history.batches_screen import FIRST_BATCHES
-from workbench.tui.run_book.stored import read_batches, read_cases
+from workbench.tui.run_book.stored_batches import read_batches, read_cases
 
 CASES, MODELS, BATCHES = 50_000, 20, 2
 REAL_RUNS = sized(40, 3)

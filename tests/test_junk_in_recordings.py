@@ -21,7 +21,7 @@ from workbench.exchange.exporters.exported import exported_run
 from workbench.exchange.exporters.forms import FORMS
 from workbench.show.spans import plain
 from workbench.trajectory.recording import Recording, RecordingError, read_recording
-from workbench.tui.run_book.stored import recalled
+from workbench.tui.run_book.stored_runs import recalled
 from workbench.tui.trajectory import headline
 from workbench.tui.trajectory.run_lines import RunLines
 

@@ -17,7 +17,7 @@ from workbench.history.history import History
 from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.tui.history.batches import HistoryList, detail_lines
-from workbench.tui.run_book.stored import ReadBatches
+from workbench.tui.run_book.stored_batches import ReadBatches
 
 ROOT = Path(__file__).parents[1] / "workbench"
 

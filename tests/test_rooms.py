@@ -88,6 +88,7 @@ MOST_MODULES = {
     **{f"grading.{grader}": 20 for grader in GRADERS},
     "show.junit": 22,
     "tui.failures.screen": 36,
+    "tui.history.batches_screen": 43,
 }
 """How many of our modules one of them may load, itself among them, packages aside."""
 

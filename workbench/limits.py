@@ -44,6 +44,9 @@ class Limit(int):
 MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given}")
 """How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
 
+MAX_LOOKS = 10
+"""How often a batch that stops early looks at what it has. The table of critical values ends there."""
+
 MAX_CLUSTER_WORKERS = Limit(512, "a local cluster has 1 to {limit} workers, as in local:8, not {given}")
 """Processes of one machine. Larger machines are rare, and a typing error must not start thousands."""
 

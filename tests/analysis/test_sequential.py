@@ -12,7 +12,6 @@ import pytest
 from workbench.analysis.statistics import (
     ENOUGH,
     LEVEL,
-    MAX_LOOKS,
     GateEvidence,
     e_value,
     fewest_that_reach,
@@ -20,6 +19,7 @@ from workbench.analysis.statistics import (
     looks_after,
     mcnemar,
 )
+from workbench.limits import MAX_LOOKS
 
 CASES = 200
 TRIALS = 2_000

@@ -13,9 +13,9 @@ import pytest
 from tests.analysis.cells import ran
 from workbench.analysis.early_stop import Place, Watch
 from workbench.analysis.statistics import e_value
-from workbench.analysis.watched import Until
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary
 from workbench.grading.status import Status
+from workbench.history.records import Until
 from workbench.show.views.gates import watched_text
 from workbench.trajectory.events import JsonValue
 

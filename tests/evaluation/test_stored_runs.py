@@ -27,7 +27,8 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history.edits import add_grading
 from workbench.history.history import History
-from workbench.history.records import HistoryError, RunTable
+from workbench.history.records import HistoryError
+from workbench.history.run_table import RunTable
 from workbench.show import forms
 from workbench.show.forms import forms_of
 from workbench.trajectory.events import Usage

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.history.batches import SUITE, run_kept
-from workbench.analysis.over_time import trends_of
+from workbench.analysis.trends import trends_of
 from workbench.engine.recordings import result_of_recording, suite_of_recording
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status

@@ -14,7 +14,7 @@ import pytest
 from tests.history.batches import SUITE, run_kept
 from tests.history.entries import batch_of
 from tests.programs import program_of
-from workbench.analysis.over_time import stored_trends, trends_of
+from workbench.analysis.trends import stored_trends, trends_of
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.resume import resumable
 from workbench.grading.run_summary import summary_of
@@ -202,7 +202,7 @@ def test_of_many_batches_only_those_are_read_that_are_looked_at(
         read_rows.clear()
         trends = stored_trends(history, [(suite.key, "offline")], 5)
         assert trends == trends_of(reversed(history.batches()[3:]))
-        monkeypatch.setattr("workbench.analysis.over_time.MAX_TREND", 2)
+        monkeypatch.setattr("workbench.analysis.trends.MAX_TREND", 2)
         read_rows.clear()
         assert stored_trends(history, [(suite.key, "offline")], 7) == {(suite.key, "offline"): [(6, 0.5), (7, 0.5)]}
         assert read_rows.count("part") == 2

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.analysis.over_time import is_whole, trends_of
+from workbench.analysis.trends import is_whole, trends_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, Kind, MergedShards, SuiteRef
 from workbench.show.csv import table_rows

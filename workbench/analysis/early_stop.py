@@ -23,12 +23,12 @@ from workbench.analysis.statistics import (
     looks_after,
     mcnemar,
 )
-from workbench.analysis.watched import GateWatched, PairWatched, TooFewUnits, Until
+from workbench.analysis.watched import GateWatched, PairWatched, TooFewUnits
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import NOT_NEEDED, RunSummary, is_not_needed
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status
-from workbench.history.records import BatchRow, RunRow
+from workbench.history.records import BatchRow, RunRow, Until
 from workbench.suite.model import Gate
 
 

@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Final, Literal, NamedTuple
 
 from workbench.grading.scoring import ROUNDING_SLACK, mean
+from workbench.limits import MAX_LOOKS
 
 BEYOND = 0.05
 """An interval of 95% lacks the true value so often."""
@@ -410,7 +411,6 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
 ENOUGH: Final = 1 / LEVEL
 """The e-value from which on a difference is decided."""
 
-MAX_LOOKS: Final = 10
 
 _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072, 2.080, 2.087)
 """The constants for 1 to 10 looks, two-sided at 5% (Jennison and Turnbull 2000, table 2.3)."""

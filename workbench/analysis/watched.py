@@ -2,64 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import repeat
-from typing import Final, Literal
 
-from workbench.analysis.statistics import LEVEL, MAX_LOOKS, Decided, Interval, fewest_that_reach
+from workbench.analysis.statistics import LEVEL, Decided, Interval, fewest_that_reach
 from workbench.dataclasses import dataclass
+from workbench.history.records import StopRule
 from workbench.numerals import counted, decimals, p_text
-from workbench.trajectory.events import JsonValue
-
-Rule = Literal["e-value", "looks", "gate"]
-
-_WORSE_BY: Final = 0.1
-
-
-@dataclass(frozen=True)
-class Until:
-    """When a batch stops: models compared by an e-value after each case, or at a few `looks`; or pass rates held
-    against a gate. `seed` made the order of its runs. `gate` and `worse` are those of the caller; without `gate`, the
-    suites' own count."""
-
-    rule: Rule
-    seed: int
-    looks: int | None = None
-    gate: float | None = None
-    worse: float | None = None
-
-    @property
-    def settings(self) -> dict[str, JsonValue]:
-        """It as the history stores it."""
-        kept: dict[str, JsonValue] = {"rule": self.rule, "seed": self.seed}
-        optional = {"looks": self.looks, "gate": self.gate, "worse": self.worse}
-        return kept | {name: value for name, value in optional.items() if value is not None}
-
-    @classmethod
-    def of(cls, settings: Mapping[str, JsonValue]) -> Until | None:
-        """Return it from the settings of a batch; `None` for a batch that makes all runs."""
-        kept = settings.get("until")
-        if not isinstance(kept, dict):
-            return None
-        rule, seed, looks, gate, worse = (kept.get(name) for name in ("rule", "seed", "looks", "gate", "worse"))
-        named: Rule | None = next((each for each in _RULES if each == rule), None)
-        if named is None or not isinstance(seed, int):
-            return None
-        counts = isinstance(looks, int) and 1 <= looks <= MAX_LOOKS
-        if named == "looks" and not counts:
-            return None
-        return cls(named, seed, looks if isinstance(looks, int) else None, _number(gate), _number(worse))
-
-    def worse_than(self, gate: float) -> float:
-        """The pass rate that is to be told apart from a gate."""
-        return self.worse if self.worse is not None else max(gate - _WORSE_BY, gate / 2)
-
-
-_RULES: Final[tuple[Rule, ...]] = ("e-value", "looks", "gate")
-
-
-def _number(value: JsonValue) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +19,7 @@ class PairWatched:
 
     first: str
     second: str
-    rule: Rule
+    rule: StopRule
     decided: bool
     cases: int
     of: int

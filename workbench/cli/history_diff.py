@@ -15,7 +15,8 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.baseline import notes_on_tools, offered_in
 from workbench.evaluation.exit_codes import USAGE
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, RunTable, same_suites
+from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
+from workbench.history.run_table import RunTable
 from workbench.show.forms import pieces_of, why_too_many
 from workbench.show.markdown import document
 from workbench.show.text import block_lines

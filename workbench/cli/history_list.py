@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import islice
 from pathlib import Path
 
-from workbench.analysis.over_time import TrendKey, stored_trends
+from workbench.analysis.trends import TrendKey, stored_trends
 from workbench.cli.history_command import HistoryCommand
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass

@@ -24,8 +24,7 @@ from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.numerals import counted
 from workbench.show.views.baseline import Confirm, FailOn
-from workbench.show.views.batch import shard_lines
-from workbench.show.views.batch_list import merge_hint
+from workbench.show.views.batch_list import merge_hint, shard_lines
 from workbench.show.visible import one_line
 
 

@@ -19,14 +19,7 @@ from workbench.engine.suite_secrets import keep_stored
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
-from workbench.show.views.batch import (
-    gates_reached,
-    head_lines,
-    later_runs,
-    run_title,
-    runs_lines,
-    totals_lines,
-)
+from workbench.show.views.batch import gates_reached, head_lines, later_runs, run_title, runs_lines, totals_lines
 from workbench.show.views.batch_list import called
 from workbench.show.views.cases import titled_case_lines
 from workbench.show.views.gates import gate_demands

@@ -371,7 +371,7 @@ def _processes(text: str) -> int:
 
 
 def _looks(text: str) -> int:
-    from workbench.analysis.statistics import MAX_LOOKS  # on use: `--help` loads nothing of it
+    from workbench.limits import MAX_LOOKS
 
     if not text.isdecimal() or not 1 <= int(text) <= MAX_LOOKS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_LOOKS}, not {text!r}")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from workbench.analysis.batch_diff import BatchDiff, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.watched import Until
 from workbench.config.folders import history_option, path_in, project_folder
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import same_value
@@ -24,11 +23,12 @@ from workbench.history.records import (
     HistoryError,
     Regrade,
     RunRow,
-    RunTable,
     SameSuites,
     SuiteRef,
+    Until,
     same_suites,
 )
+from workbench.history.run_table import RunTable
 from workbench.numerals import counted
 from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch import later_runs

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from workbench.analysis.early_stop import Place, Watch
-from workbench.analysis.watched import PairWatched, Until
+from workbench.analysis.watched import PairWatched
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.options import Stop
 from workbench.evaluation.plan import Plan
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
+from workbench.history.records import Until
 from workbench.suite.model import Gate
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import JsonValue

@@ -15,7 +15,7 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import CellKey, PlannedRun, Selection
-from workbench.limits import MAX_CLUSTER_WORKERS, MAX_REPEATS
+from workbench.limits import MAX_CLUSTER_WORKERS, MAX_LOOKS, MAX_REPEATS
 from workbench.providers.built_in import is_built_in
 from workbench.suite.model import GraderName, RepeatRule
 from workbench.suite.suite_file import SuiteFile
@@ -220,11 +220,9 @@ class RunOptions:
             yield "a mean score needs all runs: leave out either --min-score or --until"
         if self.shard is not None:
             yield from self._problems_of_shard(self.shard)
-        if self.until is not None and self.until.looks is not None:
-            from workbench.analysis.statistics import MAX_LOOKS  # on use: few batches stop early
-
-            if not 1 <= self.until.looks <= MAX_LOOKS:
-                yield f"there may be 1 to {MAX_LOOKS} looks, not {self.until.looks}"
+        looks = self.until.looks if self.until is not None else None
+        if looks is not None and not 1 <= looks <= MAX_LOOKS:
+            yield f"there may be 1 to {MAX_LOOKS} looks, not {looks}"
         try:
             _ = self.model_options
         except ConfigError as error:

@@ -23,12 +23,11 @@ from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
 
 if TYPE_CHECKING:
-    from workbench.analysis.watched import Until
     from workbench.engine.plan import PlannedShard
     from workbench.evaluation.cost_limit import CostLimit
     from workbench.evaluation.reruns import Reruns
     from workbench.evaluation.resumed_batch import ResumedBatch
-    from workbench.history.records import ShardRef
+    from workbench.history.records import ShardRef, Until
 
 
 NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.analysis.watched import Until
 from workbench.config.folders import project_folder
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
@@ -35,7 +34,7 @@ from workbench.grading.scoring import mean
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.history import History
-from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef
+from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef, Until
 from workbench.show.views.batch_list import called
 from workbench.show.when import ago, local_time
 from workbench.suite.model import Gate

@@ -30,11 +30,11 @@ from workbench.history.records import (
     ModelUse,
     Regrade,
     RunRow,
-    RunTable,
     SuiteRef,
     Tally,
 )
 from workbench.history.rows import DAMAGE, StoredRows, values_in
+from workbench.history.run_table import RunTable
 from workbench.suite.model import Gate
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording

@@ -23,7 +23,7 @@ async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
 ) -> None:
     for name in ("SEARCH_S", "GOING_S"):
         monkeypatch.setattr(f"workbench.tui.comparison.batch_screen.{name}", 0.0)
-    monkeypatch.setattr("workbench.tui.run_book.stored.MAX_RUNS_READ", 2)
+    monkeypatch.setattr("workbench.tui.run_book.stored_batches.MAX_RUNS_READ", 2)
     history, project = tmp_path / "history.sqlite3", tmp_path / "project"
     project.mkdir()
     run_kept(project, history, suite=SUITE)

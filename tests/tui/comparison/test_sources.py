@@ -20,7 +20,7 @@ from workbench.trajectory.events import Event, EventPayload, Paused, RequestFail
 from workbench.tui.comparison.sources import ComparedCase, LiveRuns, Standing, of_batch
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.stored import read_cases
+from workbench.tui.run_book.stored_batches import read_cases
 
 
 def live(book: RunBook, *chosen: str) -> CompareState:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
-from workbench.analysis.over_time import TrendKey, trends_of
+from workbench.analysis.trends import TrendKey, trends_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
 from workbench.show.markdown import document_table
@@ -21,7 +21,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.tui.history import batches as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList
-from workbench.tui.run_book.stored import ReadBatches, read_batches, read_cases
+from workbench.tui.run_book.stored_batches import ReadBatches, read_batches, read_cases
 
 __all__ = ["utc"]
 

@@ -13,7 +13,7 @@ from workbench.show.spans import Span, cells, plain
 from workbench.trajectory.events import JsonValue
 from workbench.tui.history import changes as diff_lines
 from workbench.tui.history.changes import DiffList
-from workbench.tui.run_book.stored import read_two
+from workbench.tui.run_book.stored_batches import read_two
 
 
 def changes_in(folder: Path, *batches: Made) -> DiffList:

@@ -18,7 +18,8 @@ from workbench.show.spans import plain
 from workbench.trajectory.events import EventPayload, RunFinished
 from workbench.tui.history import timeline
 from workbench.tui.history.timeline import Timeline
-from workbench.tui.run_book.stored import read_case, read_recording, record_of
+from workbench.tui.run_book.stored_batches import read_case
+from workbench.tui.run_book.stored_runs import read_recording, record_of
 from workbench.tui.trajectory.headline import facts
 
 __all__ = ["utc"]

@@ -10,7 +10,7 @@ import pytest
 from tests.history.batches import run_kept
 from workbench.history.history import History
 from workbench.trajectory.recording import Recording, RecordingError
-from workbench.tui.run_book.stored import record_of
+from workbench.tui.run_book.stored_runs import record_of
 
 
 def kept(folder: Path, number: int) -> Recording:

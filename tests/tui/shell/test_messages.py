@@ -18,7 +18,7 @@ from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.timeline import Timeline
 from workbench.tui.kit.actions import PANES, MainSituation, key_for, why_no_run, why_unavailable
 from workbench.tui.kit.bars import notice_rows
-from workbench.tui.run_book.stored import ReadBatches
+from workbench.tui.run_book.stored_batches import ReadBatches
 from workbench.tui.shell.actions import ALL_ACTIONS, MAIN_ACTIONS
 from workbench.tui.tree.lines import tree_message
 

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, ChangeKind, decider_of
 from workbench.analysis.gates import GateResult
-from workbench.analysis.over_time import TrendKey
+from workbench.analysis.trends import TrendKey
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, Kind, Regrade, ResumedBy, RunRow, SuiteRef
 from workbench.show.json.base import (

@@ -12,26 +12,22 @@ from workbench.analysis.batch_diff import decider_of
 from workbench.analysis.comparison import cells_of, model_totals
 from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
-from workbench.analysis.watched import Until
-from workbench.dataclasses import json_text
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
-from workbench.numerals import counted, duration_text, score_text
+from workbench.numerals import counted, score_text
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK
 from workbench.show.text import Paint, table_lines
-from workbench.show.views.batch_list import called, kind_text, missing_text, shards_text
+from workbench.show.views.batch_list import called, kind_text, made_with, missing_text, times_text
 from workbench.show.views.cases import Title, cut_what
 from workbench.show.views.totals import case_totals
-from workbench.show.visible import model_label, one_line, shortened
-from workbench.show.when import epoch_ms, local_time, took_s
+from workbench.show.visible import one_line, shortened
+from workbench.show.when import epoch_ms, local_time
 from workbench.suite.model import Gate
-from workbench.trajectory.events import JsonValue
 
 _TITLE_MIN, _TITLE_MAX = 12, 80
-_BETWEEN = " · "
 
 
 def head_lines(
@@ -60,12 +56,6 @@ def head_lines(
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 
-def times_text(batch: BatchRow) -> str:
-    """Return when a batch began, and how long it took if it is over."""
-    took = took_s(batch.started_at, batch.ended_at)
-    return local_time(batch.started_at) + (f", took {duration_text(took * 1000)}" if took is not None else "")
-
-
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
     """Returns which graders decided, and how many runs where there are several."""
     deciders = Counter(by for run in runs if run.figures is not None and (by := decider_of(run.figures)) is not None)
@@ -84,63 +74,6 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
             f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "
             f"'workbench history regrade {batch.number}{history}' regrades all of them"
         )
-
-
-def made_with(batch: BatchRow) -> Iterator[str]:
-    """Yield the program and settings of a batch, then how each of its models was reached. A setting of an unknown kind,
-    as a foreign history may have, is left out."""
-    settings = batch.settings
-    at_a_time = settings.get("concurrency")
-    how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
-    if type(at_a_time) is int:
-        how.insert(1, f"{counted(at_a_time, 'run')} at a time on each endpoint")
-    yield ", ".join(how)
-    if (until := Until.of(settings)) is not None:
-        looks = f", at {counted(until.looks, 'look')}" if until.looks else ""
-        yield f"until decided{looks}, in a random order by seed {until.seed}"
-    yield from shard_lines(batch)
-    models = settings.get("models")
-    for name, model in models.items() if isinstance(models, Mapping) else ():
-        if isinstance(model, Mapping):
-            yield f"{model_label(name)}: {one_line(_BETWEEN.join(_reached(model)))}"
-
-
-def _executed(settings: Mapping[str, JsonValue]) -> str:
-    if settings.get("execute_all") is True:
-        return "all tools executed"
-    wanted = settings.get("execute")
-    if isinstance(wanted, bool):
-        return "tools marked read-only executed" if wanted else "no tool executed"
-    return "tools mocked or executed as the cases say"
-
-
-def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield how a model was reached, or why it was not, and its parameters and prices."""
-    if isinstance(problem := model.get("problem"), str):
-        yield f"could not be reached: {problem}"
-    for key in ("model", "provider", "base_url"):
-        if isinstance(value := model.get(key), str) and value:
-            yield value
-    if isinstance(params := model.get("params"), Mapping):
-        yield from (f"{key} {json_text(value)}" for key, value in params.items())
-    if isinstance(price := model.get("price"), Mapping) and price:
-        yield f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out"
-    if isinstance(origin := model.get("origin"), str) and origin:
-        yield f"from {origin}"
-
-
-def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yields which shard of a plan a batch is, or from which it was merged."""
-    shard, merged = batch.shard, batch.merged
-    if shard is not None:
-        yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{_plan(shard.plan_id)}")
-    elif merged is not None:
-        lacks = f", without {', '.join(map(str, merged.missing))}" if merged.missing else ""
-        yield one_line(f"merged from {shards_text(merged)}{lacks}{_plan(merged.plan_id)}")
-
-
-def _plan(plan_id: str | None) -> str:
-    return f", plan {plan_id}" if plan_id is not None else ""
 
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of
-from workbench.dataclasses import dataclass
+from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
+from workbench.dataclasses import dataclass, json_text
 from workbench.grading.status import Status
-from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
-from workbench.numerals import cost_text, counted, rate_text, short_count
+from workbench.history.records import Until
+from workbench.numerals import cost_text, counted, duration_text, rate_text, short_count
 from workbench.show.doc import Column, Table, Value, age, joined, names, rate, share, short_when, when, words
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK, sparkline
 from workbench.show.spans import Role
 from workbench.show.visible import model_label, one_line
+from workbench.show.when import local_time, took_s
+
+if TYPE_CHECKING:
+    from workbench.history.records import BatchPart, BatchRow, MergedShards, Regrade, SuiteRef
+    from workbench.trajectory.events import JsonValue
 
 NARROW = 64
 """Below this width, dates lack their year, and only the first of several states is shown."""
 ROOMY = 100
 """From this width on, ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
+_BETWEEN = " · "
 _IN_RESULTS = [status for status in Status if status.final]
 
 
@@ -198,6 +205,69 @@ def shards_text(merged: MergedShards) -> str:
     """Returns how many shards of a plan were merged: `3 of 20 shards`."""
     some = f"{len(merged.shards):,} of " if merged.of is not None else ""
     return some + counted(merged.of or len(merged.shards), "shard")
+
+
+def times_text(batch: BatchRow) -> str:
+    """Return when a batch began, and how long it took if it is over."""
+    took = took_s(batch.started_at, batch.ended_at)
+    return local_time(batch.started_at) + (f", took {duration_text(took * 1000)}" if took is not None else "")
+
+
+def made_with(batch: BatchRow) -> Iterator[str]:
+    """Yield the program and settings of a batch, then how each of its models was reached. A setting of an unknown kind,
+    as a foreign history may have, is left out."""
+    settings = batch.settings
+    at_a_time = settings.get("concurrency")
+    how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
+    if type(at_a_time) is int:
+        how.insert(1, f"{counted(at_a_time, 'run')} at a time on each endpoint")
+    yield ", ".join(how)
+    if (until := Until.of(settings)) is not None:
+        looks = f", at {counted(until.looks, 'look')}" if until.looks else ""
+        yield f"until decided{looks}, in a random order by seed {until.seed}"
+    yield from shard_lines(batch)
+    models = settings.get("models")
+    for name, model in models.items() if isinstance(models, Mapping) else ():
+        if isinstance(model, Mapping):
+            yield f"{model_label(name)}: {one_line(_BETWEEN.join(_reached(model)))}"
+
+
+def _executed(settings: Mapping[str, JsonValue]) -> str:
+    if settings.get("execute_all") is True:
+        return "all tools executed"
+    wanted = settings.get("execute")
+    if isinstance(wanted, bool):
+        return "tools marked read-only executed" if wanted else "no tool executed"
+    return "tools mocked or executed as the cases say"
+
+
+def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Yield how a model was reached, or why it was not, and its parameters and prices."""
+    if isinstance(problem := model.get("problem"), str):
+        yield f"could not be reached: {problem}"
+    for key in ("model", "provider", "base_url"):
+        if isinstance(value := model.get(key), str) and value:
+            yield value
+    if isinstance(params := model.get("params"), Mapping):
+        yield from (f"{key} {json_text(value)}" for key, value in params.items())
+    if isinstance(price := model.get("price"), Mapping) and price:
+        yield f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out"
+    if isinstance(origin := model.get("origin"), str) and origin:
+        yield f"from {origin}"
+
+
+def shard_lines(batch: BatchRow) -> Iterator[str]:
+    """Yields which shard of a plan a batch is, or from which it was merged."""
+    shard, merged = batch.shard, batch.merged
+    if shard is not None:
+        yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{_plan(shard.plan_id)}")
+    elif merged is not None:
+        lacks = f", without {', '.join(map(str, merged.missing))}" if merged.missing else ""
+        yield one_line(f"merged from {shards_text(merged)}{lacks}{_plan(merged.plan_id)}")
+
+
+def _plan(plan_id: str | None) -> str:
+    return f", plan {plan_id}" if plan_id is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

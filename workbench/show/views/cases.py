@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.batch_diff import came_to
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.analysis.over_time import MAX_TREND
+from workbench.analysis.trends import MAX_TREND
 from workbench.dataclasses import dataclass
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.run_summary import RunSummary

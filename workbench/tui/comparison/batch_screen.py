@@ -16,7 +16,7 @@ from workbench.show.spans import ELLIPSIS, EMPTY, Line, Span
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.comparison.sources import StoredRuns, changed_cases
 from workbench.tui.comparison.state import CompareState
-from workbench.tui.run_book.stored import OutdatedError
+from workbench.tui.run_book.stored_batches import OutdatedError
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey

@@ -24,7 +24,8 @@ from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_na
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.stored import ReadBatch, read_recording, record_of
+from workbench.tui.run_book.stored_batches import ReadBatch
+from workbench.tui.run_book.stored_runs import read_recording, record_of
 
 if TYPE_CHECKING:
     from workbench.tui.comparison.watched_batch import WatchedBatch

@@ -10,7 +10,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.tui.comparison.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
 from workbench.tui.kit.actions import unless_read_only
-from workbench.tui.run_book.stored import case_text
+from workbench.tui.run_book.stored_batches import case_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from workbench.show.views.batch_list import called
 from workbench.show.views.grade_moves import Move, moves_text
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.run_book.stored import opened
+from workbench.tui.run_book.stored_batches import opened
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:

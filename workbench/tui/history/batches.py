@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from workbench.analysis.over_time import MAX_TREND, TrendKey, rate_of, trends_of
-from workbench.grading.run_summary import RunSummary
+from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of, trends_of
 from workbench.grading.status import Status
-from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, RunTable, SuiteRef
+from workbench.history.records import BatchPart, BatchRow, Regrade, SuiteRef
 from workbench.numerals import counted
 from workbench.show.doc import Table
 from workbench.show.glyphs import GLYPHS
@@ -30,13 +30,23 @@ from workbench.show.spans import (
     spread,
     wrap_line,
 )
-from workbench.show.views.batch import made_with, times_text
-from workbench.show.views.batch_list import BatchFacts, batch_table, called, kind_text, missing_text, pass_rate_text
+from workbench.show.views.batch_list import (
+    BatchFacts,
+    batch_table,
+    called,
+    kind_text,
+    made_with,
+    missing_text,
+    pass_rate_text,
+    times_text,
+)
 from workbench.show.visible import model_label, one_line
 from workbench.show.when import local_time
 from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.run_book.stored import ReadBatches
+
+if TYPE_CHECKING:
+    from workbench.tui.run_book.stored_batches import ReadBatches
 
 OLDER_ROWS = 100
 """Older batches are read when the cursor is so many rows from the last one."""
@@ -266,13 +276,6 @@ class HistoryList(MarkedState[BatchRow]):
 def _text_of(batch: BatchRow) -> str:
     suites = " ".join(f"{suite.name} {suite.path}" for suite in batch.suites)
     return f"#{batch.number} {batch.name or ''} {local_time(batch.started_at)} {suites} {' '.join(batch.models)}"
-
-
-def figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
-    """Return the summaries of finished runs."""
-    if isinstance(runs, RunTable):
-        return runs.figures
-    return [run.figures for run in runs if run.figures is not None]
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:

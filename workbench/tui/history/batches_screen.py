@@ -17,13 +17,11 @@ from workbench.show.spans import EMPTY, Line, Message, Span, with_margin, wrap
 from workbench.show.views.batch_list import called
 from workbench.show.visible import one_line
 from workbench.tui.history.batches import HistoryList, detail_lines, list_message
-from workbench.tui.history.changes import changes_screen
-from workbench.tui.history.stored_screens import batch_screen, show_stored
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.dialogs import BuildLines, Option
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.questions import AskScreen, NameScreen
-from workbench.tui.run_book.stored import read_batches, read_going, read_gradings, read_trends
+from workbench.tui.run_book.stored_batches import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
@@ -296,7 +294,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         if not again and batch.number in self.state.regraded:
             again = ", as graded when it ran"
         place = f"batch {called(batch)}{again}"
-        show_stored(self.stage, self, lambda: batch_screen(self.stage, batch, grading, place))
+        self.stage.screens.show_batch(self, batch, grading, place)
 
     @property
     def _batch(self) -> BatchRow:
@@ -308,7 +306,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         wanted = [
             (batch.number, grading.id if (grading := self.state.grading(batch)) else None) for batch in (earlier, later)
         ]
-        show_stored(self.stage, self, lambda: changes_screen(self.stage, wanted))
+        self.stage.screens.show_changes(self, wanted)
 
     @action("f2", "Name the batch, for example as a baseline; an empty name removes it", label="name", changes=True)
     def do_name(self) -> None:

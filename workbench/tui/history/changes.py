@@ -13,6 +13,7 @@ from workbench.analysis.comparison import CellKey, cells_of
 from workbench.config.folders import history_option
 from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
+from workbench.history.run_table import RunTable
 from workbench.numerals import counted, duration_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document
@@ -31,16 +32,16 @@ from workbench.show.views.batch_diff import (
 from workbench.show.views.batch_list import called
 from workbench.show.views.comparison import both_verdicts, verdict_line
 from workbench.show.visible import model_label, one_line
-from workbench.tui.history.batches import figures_in
 from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
 from workbench.tui.history.timeline import show_timeline
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.stored import ReadBatch, read_two
+from workbench.tui.run_book.stored_batches import ReadBatch, read_two
 
 if TYPE_CHECKING:
+    from workbench.grading.run_summary import RunSummary
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -68,7 +69,7 @@ class DiffList(FoldingState[DiffRow]):
         self.before = before
         self.after = after
         same = same_suites(before.batch.suites, after.batch.suites)
-        figures = figures_in(before.runs), figures_in(after.runs)
+        figures = _figures_in(before.runs), _figures_in(after.runs)
         unfinished = _unfinished(before.runs), _unfinished(after.runs)
         self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
         self.tests = tuple(test_lines(self.diff.tests, *names_of(before, after)))
@@ -129,6 +130,13 @@ class DiffList(FoldingState[DiffRow]):
         suite = self.suites[change.suite]
         text = f"{change.kind} {suite.name} {suite.path} {change.case_id} {change.case_name} {change.model}"
         return f"{text} {change.sentence}"
+
+
+def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
+    """Return the summaries of finished runs."""
+    if isinstance(runs, RunTable):
+        return runs.figures
+    return [run.figures for run in runs if run.figures is not None]
 
 
 def _unfinished(runs: Sequence[RunRow]) -> set[CellKey]:

@@ -64,7 +64,7 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
     from workbench.tui.comparison.batch_screen import ComparedBatchScreen
     from workbench.tui.comparison.sources import StoredRuns, of_batch
     from workbench.tui.comparison.state import CompareState
-    from workbench.tui.run_book.stored import read_cases
+    from workbench.tui.run_book.stored_batches import read_cases
 
     file = file_of(app)
     watched = await in_background(partial(_watched, app, file, batch.number)) if batch.ended_at is None else None
@@ -105,7 +105,7 @@ def look_on(app: Workbench, number: int) -> None:
     """Show a batch of the history while its runs are made."""
 
     async def made() -> ComparedBatchScreen:
-        from workbench.tui.run_book.stored import read_going
+        from workbench.tui.run_book.stored_batches import read_going
 
         (batch,), _ = await in_background(partial(read_going, file_of(app), (number,)))
         return await batch_screen(app, batch, None, f"batch {called(batch)}")
@@ -115,7 +115,7 @@ def look_on(app: Workbench, number: int) -> None:
 
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
     """Return the screen of one run, or of two side by side. Each has its origin and grading."""
-    from workbench.tui.run_book.stored import read_recording, record_of
+    from workbench.tui.run_book.stored_runs import read_recording, record_of
     from workbench.tui.run_pair.screen import pair_screen
     from workbench.tui.trajectory.screen import TrajectoryScreen
 
@@ -165,6 +165,6 @@ def open_last_grades(app: Workbench) -> None:
 
 def _reader_of(app: Workbench, run: RunRow) -> Callable[[], RunRecord]:
     """Return what reads a run with its latest grades."""
-    from workbench.tui.run_book.stored import read_latest, record_of
+    from workbench.tui.run_book.stored_runs import read_latest, record_of
 
     return lambda: record_of(read_latest(file_of(app), run))

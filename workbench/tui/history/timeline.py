@@ -36,7 +36,7 @@ from workbench.tui.kit.actions import action, unless_read_only
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.rows import MarkedState
 from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.stored import read_case
+from workbench.tui.run_book.stored_batches import read_case
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from workbench.suite.variants import variant_name_of
 from workbench.trajectory.events import Event
 from workbench.tui.run_book.forks import in_place_of, origin_name, root_of, with_branches
 from workbench.tui.run_book.record import RUN_AGAIN, Question, RunKind, RunRecord, Shelf, Spend, Stopwatch, Tally, total
-from workbench.tui.run_book.stored import recalled
+from workbench.tui.run_book.stored_runs import recalled
 from workbench.tui.run_book.summaries import (
     NEVER_RUN,
     CaseSummary,

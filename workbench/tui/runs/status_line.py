@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -12,10 +13,11 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
 from workbench.show.views.progress import known_cost_text, starting_text, waiting_text
 from workbench.show.visible import model_label, one_line
-from workbench.suite.variants import SEPARATOR, Variants
-from workbench.tui.run_book.book import Progress, RunBook
-from workbench.tui.run_book.record import Spend
-from workbench.tui.run_book.summaries import Counts
+
+if TYPE_CHECKING:
+    from workbench.tui.run_book.book import Progress, RunBook
+    from workbench.tui.run_book.record import Spend
+    from workbench.tui.run_book.summaries import Counts
 
 
 class RunTicker:
@@ -57,17 +59,6 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
         return ""
     text = f" {GLYPHS.dot} ".join(model_label(model) for model in models)
     return text if len(text) <= width else f"{model_label(models[0])} and {len(models) - 1} more"
-
-
-def variants_label(variants: Variants) -> str:
-    """Return which variants are run, in a few words, empty for none."""
-    if variants.all_of_them:
-        text = "all variants"
-    elif len(variants.names) > 1:
-        text = counted(len(variants.names), "variant")
-    elif not (text := one_line("".join(variants.names))):
-        return ""
-    return f"{SEPARATOR}{text}{'' if variants.plain else ' alone'}"
 
 
 def status_line(

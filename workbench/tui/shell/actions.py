@@ -38,6 +38,7 @@ from workbench.tui.trajectory.actions import ShownRunActions, why_no_other_run
 from workbench.tui.tree.actions import TreeActions
 
 if TYPE_CHECKING:
+    from workbench.history.records import BatchRow, Regrade
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.shell.workbench import Workbench
 
@@ -464,7 +465,20 @@ class ScreenActions(MainActions):
 
         self.app.part(Observer).ask()
 
-    # For screens below that of the history
+    # For the screen of the history, and those above it
+
+    def show_batch(self, shown: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
+        """Show a batch by a grading (`None`: by its first grades), above a screen."""
+        from workbench.tui.history.stored_screens import batch_screen, show_stored
+
+        show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
+
+    def show_changes(self, shown: SideScreen[Any], wanted: Sequence[tuple[int, int | None]]) -> None:
+        """Show what changed between two batches, above a screen. Each has its number and the id of a grading."""
+        from workbench.tui.history.changes import changes_screen
+        from workbench.tui.history.stored_screens import show_stored
+
+        show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
 
     def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
         """Show a case over time, above a screen (`None`: the main screen)."""

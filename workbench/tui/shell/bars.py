@@ -5,10 +5,12 @@ from __future__ import annotations
 from textual.timer import Timer
 
 from workbench.config.read_only import is_read_only
+from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
+from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.case.form.view import TYPING
 from workbench.tui.case.toml.pane import TYPING_TOML
 from workbench.tui.holds.actions import TYPING as TYPING_HELD
@@ -26,7 +28,7 @@ from workbench.tui.kit.actions import (
 )
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.strips import Bar
-from workbench.tui.runs.status_line import models_label, status_line, variants_label
+from workbench.tui.runs.status_line import models_label, status_line
 from workbench.tui.shell.actions import MAIN_ACTIONS, ProgramActions, ViewActions, places_of
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.situation import situation_of
@@ -81,7 +83,7 @@ class MainBars:
         if screen.is_covered:
             return
         models = screen.selection.models or self._suite_models()
-        variants = variants_label(screen.selection.variants)
+        variants = _variants_label(screen.selection.variants)
         counts, spend, progress = screen.book.counts(), screen.book.spend(), screen.book.progress()
         place, cases = screen.selection.open_suites.workspace.place, screen.selection.tree.case_count
         place += " (read-only)" if is_read_only() else ""
@@ -219,3 +221,14 @@ def _rank(action: Action, now: MainSituation) -> int:
     if action.id == "break.here" or action.id == "save":  # saving comes first if there is something to save
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)
+
+
+def _variants_label(variants: Variants) -> str:
+    """Return which variants are run, in a few words, empty for none."""
+    if variants.all_of_them:
+        text = "all variants"
+    elif len(variants.names) > 1:
+        text = counted(len(variants.names), "variant")
+    elif not (text := one_line("".join(variants.names))):
+        return ""
+    return f"{SEPARATOR}{text}{'' if variants.plain else ' alone'}"

@@ -21,7 +21,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
-from workbench.tui.run_book.stored import main_causes
+from workbench.tui.run_book.stored_runs import main_causes
 from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_graded
 from workbench.tui.tree.rows import Row
 

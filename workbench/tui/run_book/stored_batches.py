@@ -1,4 +1,4 @@
-"""Reads a history for the screens. Each function opens it, reads, and closes it, on the calling thread.
+"""Reads batches of a history for the screens. Each function opens it, reads, and closes it, on the calling thread.
 
 All raise HistoryError. SQLite is imported on the first call, which must not be on the app's event loop.
 """
@@ -6,27 +6,19 @@ All raise HistoryError. SQLite is imported on the first call, which must not be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import field, replace
-from datetime import datetime
+from contextlib import closing, contextmanager
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.engine.plan import PlannedRun
-from workbench.engine.recordings import run_of_recording, suite_of_recording
-from workbench.grading.grade import RunResult
-from workbench.history.records import BatchPart, BatchRow, DamagedError, Regrade, RunRow
-from workbench.suite.model import Gate
-from workbench.trajectory.events import Event
-from workbench.trajectory.recording import Recording, RecordingError
-from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
-    from workbench.analysis.causes import Cause
-    from workbench.analysis.over_time import TrendKey
+    from workbench.analysis.trends import TrendKey
     from workbench.history.history import History
+    from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
+    from workbench.suite.model import Gate
 
 
 MAX_RUNS_OF_CASE = 1_000
@@ -91,7 +83,7 @@ def read_batches(file: Path, most: int | None = None) -> ReadBatches:
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
     """Read the latest results of each suite with each model of a batch, up to it, the oldest first."""
-    from workbench.analysis.over_time import stored_trends
+    from workbench.analysis.trends import stored_trends
 
     with opened(file) as history:
         return stored_trends(history, ((part.suite.key, part.model) for part in batch.parts), batch.number)
@@ -151,43 +143,6 @@ def read_case(
         return runs, history.names(), history.regraded(), damaged
 
 
-def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
-    """Read one run with all its events, graded by `grading` or as it ran."""
-    with opened(file) as history:
-        return history.recording(run, grading)
-
-
-def read_latest(file: Path, run: RunRow) -> Recording:
-    """Read one run with all its events, by its latest grades."""
-    with opened(file) as history:
-        return history.recording(run, next(iter(history.gradings(run.batch)[-1:]), None))
-
-
-def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
-    """Find out the main causes of failed runs, by the ids of runs of this session, and by #id of rows of the history in
-    `file`. Those that cannot be read have none."""
-    from workbench.analysis.failures import failures_of
-
-    found: dict[str, Cause] = {}
-
-    def explain(key: str, run: RunRecord) -> None:
-        if run.result is not None and (failures := failures_of([(run.result, run.planned.case)]).runs):
-            found[key] = failures[0].main
-
-    stored = [run for run in failed if isinstance(run, RunRow)]
-    for run in failed:
-        if isinstance(run, RunRecord):
-            explain(run.run_id, run)
-    if file is not None and stored:
-        with opened(file) as history:
-            regraded = {batch: history.gradings(batch)[-1:] for batch in {run.batch for run in stored}}
-            for row in stored:
-                grading = next(iter(regraded[row.batch]), None)
-                with suppress(DamagedError, RecordingError):
-                    explain(f"#{row.id}", record_of(history.recording(row, grading)))
-    return found
-
-
 def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
     from workbench.history.claims import claimed
 
@@ -243,27 +198,3 @@ def _first_that_fit(
             else:
                 places.append((case.first, case.last))
     return [run for first, last in places for run in history.runs_between(number, first, last, grading)], is_all
-
-
-def record_of(recording: Recording) -> RunRecord:
-    """Return a recorded run in its final state. Raises RecordingError if its suite, case or result cannot be read."""
-    file = suite_of_recording(recording)
-    run = run_of_recording(recording, file)
-    if run is None:
-        why = f": {file.errors[0].message}" if file.errors else ""
-        raise RecordingError(f"{recording.path}: its suite has no case {recording.header.case!r}{why}")
-    planned, result = run
-    # If it is saved again, it refers to the original suite.
-    planned = replace(planned, file=replace(file, hash=recording.header.suite.hash))
-    return recalled(planned, recording.header.started_at, recording.events, result)
-
-
-def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> RunRecord:
-    """Return the record of an earlier run. `started_at` is ISO 8601."""
-    record = RunRecord(planned, recorded=True, started_at=started_at)
-    for event in events:
-        record.add(event)
-    began_ms = datetime.fromisoformat(started_at).timestamp() * 1000 if started_at else None
-    took_ms = result.trajectory.duration_ms + result.trajectory.held_ms
-    record.finish(result, began_ms, began_ms + took_ms if began_ms is not None else None)
-    return record

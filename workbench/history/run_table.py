@@ -1,0 +1,117 @@
+"""All runs of a batch in columns: some hundred thousand fit into memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from workbench.grading.lazy import Codes, Lazy
+from workbench.grading.run_summary import RunSummary
+from workbench.history.records import RunRow
+
+_NO_NUMBER = float("nan")
+_NO_COUNT = -(1 << 63)
+"""What stands for `None` in a column; neither a time nor a score is the one, and no provider counts the other."""
+
+_NUMBERS = ("score", "latency_ms", "first_token_ms", "cost_usd", "began_ms", "ended_ms", "loop_ms")
+_COUNTS = ("input_tokens", "output_tokens")
+
+
+class RunTable(Lazy[RunRow]):
+    """Runs of a history, in their order."""
+
+    def __init__(self, runs: Iterable[RunRow] = ()) -> None:
+        self._ids, self._places = array("q"), array("q")
+        self._kinds: Codes[tuple[Any, ...]] = Codes()
+        self._cases: Codes[tuple[str, str]] = Codes()
+        self._reasons: Codes[str | None] = Codes()
+        self._numbers = tuple(array("d") for _ in _NUMBERS)
+        self._counts = tuple(array("q") for _ in _COUNTS)
+        self._finished = 0
+        for run in runs:
+            self.append(run)
+
+    def append(self, run: RunRow) -> None:
+        """Add a run; its figures are those of the same case, model and repeat."""
+        figures = run.figures
+        self._ids.append(run.id)
+        self._places.append(run.place)
+        self._cases.append((run.case_id, run.case_name))
+        of_run = (run.batch, run.suite, run.model, run.model_of_suite, run.repeat, run.by, run.is_fork)
+        if figures is None:
+            self._kinds.append((*of_run, None))
+            self._reasons.append(None)
+            for column in self._numbers:
+                column.append(_NO_NUMBER)
+            for counts in self._counts:
+                counts.append(_NO_COUNT)
+            return
+        self._finished += 1
+        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired)
+        kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading)
+        self._kinds.append((*of_run, kind))
+        self._reasons.append(figures.reason)
+        for column, name in zip(self._numbers, _NUMBERS, strict=True):
+            value = getattr(figures, name)
+            column.append(_NO_NUMBER if value is None else value)
+        for counts, name in zip(self._counts, _COUNTS, strict=True):
+            value = getattr(figures, name)
+            counts.append(_NO_COUNT if value is None else value)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def at(self, index: int) -> RunRow:
+        batch, suite, model, of_suite, repeat, by, is_fork, _ = self._kinds[index]
+        id_, place, figures = self._ids[index], self._places[index], self.figures_at(index)
+        return RunRow(id_, batch, place, suite, *self._cases[index], model, of_suite, repeat, by, is_fork, figures)
+
+    def figures_at(self, index: int) -> RunSummary | None:
+        """Returns the figures of the run at an index from 0, `None` where it never finished."""
+        _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
+        if kind is None:
+            return None
+        key, status, asked, is_broken, grading, metrics, arguments, repaired = kind
+        score, latency, first, cost, began, ended, loop = [
+            None if (value := column[index]) != value else value for column in self._numbers
+        ]
+        sent, got = [None if (value := column[index]) == _NO_COUNT else value for column in self._counts]
+        assert latency is not None
+        of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
+        of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
+        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments, repaired)
+
+    @property
+    def figures(self) -> Sequence[RunSummary]:
+        """The figures of the runs that are over, in their order."""
+        return _Figures(self, self._finished)
+
+    def over(self) -> Iterator[int]:
+        """Yields the indices of the runs that are over."""
+        return self._kinds.where(lambda kind: kind[-1] is not None)
+
+    @property
+    def unfinished(self) -> frozenset[tuple[str, str, str]]:
+        """Suite, case and model of the runs that are not over."""
+        rows = map(self.at, self._kinds.where(lambda kind: kind[-1] is None))
+        return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
+
+    def of_cases(self, ids: Collection[str]) -> Iterator[RunRow]:
+        """Yields the runs of cases with such ids."""
+        return map(self.at, self._cases.where(lambda case: case[0] in ids))
+
+
+class _Figures(Lazy[RunSummary]):
+    def __init__(self, runs: RunTable, finished: int) -> None:
+        self._runs = runs
+        self._finished = finished
+        self._over = array("L", runs.over()) if finished < len(runs) else range(len(runs))
+
+    def __len__(self) -> int:
+        return self._finished
+
+    def at(self, index: int) -> RunSummary:
+        figures = self._runs.figures_at(self._over[index])
+        assert figures is not None
+        return figures
