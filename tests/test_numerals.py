@@ -49,8 +49,8 @@ NOT_FOR_SHOWING = {
 """Modules and folders that round for another reason than to show a number to a person, with that reason."""
 
 
-def roundings(tree: ast.AST) -> list[int]:
-    """The lines that round a number: with `round(`, or with a format for decimals or per cent."""
+def spellings(tree: ast.AST) -> list[int]:
+    """The lines that spell a number: with `round(`, or with a format for decimals, per cent, digits or groups."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "round":
@@ -58,16 +58,16 @@ def roundings(tree: ast.AST) -> list[int]:
         if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
             parts = node.format_spec.values
             spec = "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in parts)
-            if re.fullmatch(r"[^%]*[feE%]", spec):
+            if re.fullmatch(r"[^%]*[feEg%,]", spec):
                 found.append(node.lineno)
     return found
 
 
-def test_no_other_module_rounds_a_number_to_show_it() -> None:
+def test_no_other_module_spells_a_number() -> None:
     found, needless = [], set(NOT_FOR_SHOWING)
     for path in sorted(ROOT.rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        lines = roundings(ast.parse(path.read_text(encoding="utf-8"))) if name != "numerals.py" else []
+        lines = spellings(ast.parse(path.read_text(encoding="utf-8"))) if name != "numerals.py" else []
         allowed = {key for key in NOT_FOR_SHOWING if name == key or name.startswith(f"{key}/")} if lines else set()
         needless -= allowed
         found += [f"{name}:{line}" for line in lines] if not allowed else []

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.numerals import count_text, setting_text
+
 
 class Limit(int):
     """A limit that a user can reach.
@@ -36,7 +38,7 @@ class Limit(int):
         return self._filled(self.happened, about)
 
     def _filled(self, words: str, about: Mapping[str, object]) -> str:
-        return words.format(limit=f"{self:,}", mib=f"{self / 2**20:g} MiB", **about)
+        return words.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **about)
 
 
 # Batches and clusters.

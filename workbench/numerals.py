@@ -50,6 +50,11 @@ def counted_of(part: int, whole: int, noun: str) -> str:
     return f"{count_text(part)} of {counted(whole, noun)}"
 
 
+def of_text(part: int, whole: int) -> str:
+    """Return how many of several there are, without their noun: `3 of 1,000`."""
+    return f"{count_text(part)} of {count_text(whole)}"
+
+
 def short_count(count: int) -> str:
     """Return a count in at most four digits: `950`, `1.2k`, `35k`, `1.4M`."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
@@ -69,6 +74,11 @@ def figure(value: float) -> str:
 def setting_text(value: float) -> str:
     """Return a number as the user wrote it: a threshold, a limit, a bound of a schema."""
     return f"{value:.12g}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time limit: `10 s`, `2.5 s`."""
+    return f"{setting_text(seconds)} s"
 
 
 def whole(number: float) -> float:

@@ -12,6 +12,7 @@ import math
 from typing import Literal
 
 from workbench.dataclasses import dataclass
+from workbench.numerals import of_text
 
 Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
 """What is known of a case that broke: it did, it passes again, or neither is sure."""
@@ -109,8 +110,8 @@ class ConfirmedCase:
         made = self.good + self.failed
         reruns = "rerun" if made == 1 else "reruns"
         if self.outcome == "recovered":
-            return f"not confirmed: passed {self.good:,} of {made:,} {reruns}"
-        shown = [f"failed {self.failed:,} of {made:,} {reruns}"] if made else []
+            return f"not confirmed: passed {of_text(self.good, made)} {reruns}"
+        shown = [f"failed {of_text(self.failed, made)} {reruns}"] if made else []
         shown += [self.why] if self.why is not None else []
         return f"{'broke' if self.outcome == 'confirmed' else self.outcome}: {'; '.join(shown)}"
 

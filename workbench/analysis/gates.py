@@ -17,6 +17,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.repeats import Cases, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.grading.status import Status
+from workbench.numerals import count_text
 from workbench.suite.model import Aggregate, Gate, Statistic, Suite
 from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading
@@ -316,7 +317,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
         if graded and not run.grading.quarantined:
             return None
         left_out["in quarantine" if graded else run.status.counted] += 1
-    why = ", ".join(f"{number:,} {words}" for words, number in left_out.items())
+    why = ", ".join(f"{count_text(number)} {words}" for words, number in left_out.items())
     return f"no run that counts was graded: {why or 'there is none'}"
 
 

@@ -29,7 +29,7 @@ from workbench.analysis.statistics import (
 )
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
-from workbench.numerals import counted, decimals, difference_text, p_text, points_text
+from workbench.numerals import count_text, counted, decimals, difference_text, of_text, p_text, points_text
 from workbench.suite.model import ComparedBy
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ class Paired:
             apart = f"+0.0 points{self._rate_bounds}"
             return f"{name_a} and {name_b} agree on {alike}, {apart}: nothing tells them apart{left_out}"
         clusters = f" in {counted(self.clusters, 'cluster')}" if self.clusters is not None else ""
-        counts = f"better on {self.better:,}, worse on {self.worse:,} of {self.count:,}{clusters}"
+        counts = f"better on {count_text(self.better)}, worse on {of_text(self.worse, self.count)}{clusters}"
         decides = self.primary == "status"
         told = _told(self.p_status, len(self._all_status), decides=decides)
         needed = self._needed_status() if decides and not _is_real(self.adjusted_status) else ""
@@ -420,8 +420,8 @@ class Paired:
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
-                return f"; {MAX_MORE_CASES:,} more cases like these would not be enough either"
-            return f"; needs about {'one more case' if more == 1 else f'{more:,} more cases'} like these"
+                return f"; {count_text(MAX_MORE_CASES)} more cases like these would not be enough either"
+            return f"; needs about {'one more case' if more == 1 else f'{count_text(more)} more cases'} like these"
         seen = self.detectable_rate
         if seen is None or seen <= abs(self.rate_difference or 0.0):
             return ""

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from workbench.grading.scoring import ROUNDING_SLACK, mean
 from workbench.limits import MAX_LOOKS
+from workbench.numerals import setting_text
 
 BEYOND = 0.05
 """An interval of 95% lacks the true value so often."""
@@ -469,7 +470,10 @@ class GateEvidence:
 
     def __init__(self, gate: float, worse: float) -> None:
         if not 0 < worse < gate < 1:
-            raise ValueError(f"a gate of {gate:g} and {worse:g} for worse: both lie between 0 and 1, and worse is less")
+            raise ValueError(
+                f"a gate of {setting_text(gate)} and {setting_text(worse)} for worse: both lie between 0 and 1, and "
+                "worse is less"
+            )
         apart, most_up, most_down = gate - worse, _ALMOST_ALL / worse, _ALMOST_ALL / (1 - gate)
         walds = apart / (gate * (1 - gate))
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])

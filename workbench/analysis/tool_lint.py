@@ -15,6 +15,7 @@ from rapidfuzz import fuzz
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_OFFERED_TOOLS, MAX_SCHEMA_PARAMETERS
+from workbench.numerals import count_text
 from workbench.startup import late_pattern
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
@@ -233,7 +234,7 @@ def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[L
         yield LintFinding("too many tools", "error", message, fewer)
     tokens = tokens_of(tools)
     if tokens > LARGE_OFFER_TOKENS and at_once == len(tools):
-        message = f"all tools together take about {tokens:,} tokens of every request"
+        message = f"all tools together take about {count_text(tokens)} tokens of every request"
         yield LintFinding("large offer", "warning", message, f"{fewer}; small local models have no room for them")
 
 
@@ -336,7 +337,7 @@ def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
         yield LintFinding("short description", "warning", message, "say what it does and when to use it", about)
     tokens = tokens_in(definition_size(tool))
     if tokens > LARGE_TOOL_TOKENS:
-        message = f"its definition takes about {tokens:,} tokens of every request"
+        message = f"its definition takes about {count_text(tokens)} tokens of every request"
         yield LintFinding("large tool", "warning", message, "shorten it, or split the tool", about)
     for rule, severity, where, message, hint in _schema_findings(tool.parameters):
         yield LintFinding(rule, severity, message, hint, about, where)

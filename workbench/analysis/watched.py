@@ -7,7 +7,7 @@ from itertools import repeat
 from workbench.analysis.statistics import LEVEL, Decided, Interval, fewest_that_reach
 from workbench.dataclasses import dataclass
 from workbench.history.records import StopRule
-from workbench.numerals import counted, decimals, p_text
+from workbench.numerals import count_text, counted, counted_of, decimals, p_text, setting_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class PairWatched:
 
     def sentence(self, name_a: str, name_b: str) -> str:
         """What came out, in one plain sentence."""
-        seen = f"{self.cases:,} of {counted(self.of, 'case')}"
-        counts = f"{name_b} better on {self.better:,}, worse on {self.worse:,}"
+        seen = counted_of(self.cases, self.of, "case")
+        counts = f"{name_b} better on {count_text(self.better)}, worse on {count_text(self.worse)}"
         among = f" for {self.comparisons} comparisons" if self.comparisons > 1 else ""
         if self.e_value is not None:
             found = f"e-value {_e_text(self.e_value)}, anytime {p_text(self.p, LEVEL)}{among}"
@@ -61,7 +61,9 @@ class PairWatched:
 
 
 def _e_text(value: float) -> str:
-    return "beyond a million" if value >= 1e6 else f"{int(value):,}" if value >= 100 else decimals(value)
+    if value >= 1e6:
+        return "beyond a million"
+    return count_text(int(value)) if value >= 100 else decimals(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,10 @@ class TooFewUnits:
         """What that means, and what to do."""
         unit = "cluster" if self.are_clusters else "case"
         fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
+        assert fewest is not None  # of endless units that are all good, enough reach any gate
         return (
-            f"{counted(self.units, unit)} cannot reach a gate of {self.gate:.12g} against {self.worse:.12g} early: that"
-            f" takes at least {fewest:,} {unit}s, all of them good. Unless it is missed, all runs are made and their"
-            f" rate decides, without a bound on errors: add cases, or give a lower --worse"
+            f"{counted(self.units, unit)} cannot reach a gate of {setting_text(self.gate)} against "
+            f"{setting_text(self.worse)} early: that takes at least {count_text(fewest)} {unit}s, all of them good. "
+            "Unless it is missed, all runs are made and their rate decides, without a bound on errors: add cases, or "
+            "give a lower --worse"
         )

@@ -29,6 +29,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut, describe_value, duration_seconds, is_function_reference, json_equal, json_text
 from workbench.dataclasses import ByIdentity, dataclass
+from workbench.numerals import setting_text
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 
 NAMED_WEIGHTS: dict[str, int] = {
@@ -590,13 +591,13 @@ def _beyond(low: float, high: float, schema: Schema) -> str | None:
     least, most = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     if is_number(least) and high < least:
-        return f"the schema allows nothing below {least:g}"
+        return f"the schema allows nothing below {setting_text(least)}"
     if is_number(most) and low > most:
-        return f"the schema allows nothing above {most:g}"
+        return f"the schema allows nothing above {setting_text(most)}"
     if is_number(above) and high <= above:
-        return f"the schema allows only what is above {above:g}"
+        return f"the schema allows only what is above {setting_text(above)}"
     if is_number(below) and low >= below:
-        return f"the schema allows only what is below {below:g}"
+        return f"the schema allows only what is below {setting_text(below)}"
     return None
 
 

@@ -38,7 +38,7 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, file_name_fault, is_function_reference
-from workbench.numerals import number_text, range_text, score_text
+from workbench.numerals import number_text, range_text, score_text, setting_text
 from workbench.trajectory.json_schema import Schema
 
 
@@ -300,7 +300,7 @@ class PythonCheck(CheckBase):
                 )
             holds = score >= self.at_least
         holds = bool(score) if holds is None else holds
-        needed = "" if self.at_least is None else f", at least {self.at_least:g} needed"
+        needed = "" if self.at_least is None else f", at least {setting_text(self.at_least)} needed"
         words = " ".join(reason.split()) if isinstance(reason, str) else ""
         return CheckVerdict(float(score), holds, words or f"the function returned {score_text(float(score))}{needed}")
 

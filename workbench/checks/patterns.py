@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.limits import MAX_PATTERN_ITEMS
+from workbench.numerals import count_text, seconds_text
 from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
@@ -384,11 +385,13 @@ def _escaped(token: str) -> str:
 
 
 def _ran_out(pattern: str, text: str) -> SearchError:
-    return SearchError(f"{_place(pattern, text)} did not end within {SEARCH_LIMIT_S:g} s; simplify the pattern")
+    return SearchError(
+        f"{_place(pattern, text)} did not end within {seconds_text(SEARCH_LIMIT_S)}; simplify the pattern"
+    )
 
 
 def _place(pattern: str, text: str) -> str:
-    return f"the search for the pattern {_shown(pattern)} in a text of {len(text):,} characters"
+    return f"the search for the pattern {_shown(pattern)} in a text of {count_text(len(text))} characters"
 
 
 def _shown(pattern: str) -> str:

@@ -49,7 +49,7 @@ from workbench.checks.values import (
     similarity,
     timestamp_credit,
 )
-from workbench.numerals import score_text
+from workbench.numerals import figure, score_text, setting_text
 from workbench.trajectory.json_schema import Schema, type_of
 
 ANY_TEXT = "…"
@@ -105,7 +105,7 @@ class Similar(_TextCheck):
         score = min(similarity(self.similar, as_text(value), self.metric), 1.0)
         if score == 1.0:
             return HOLDS
-        note = f"similarity {score_text(score)}, {self.threshold:g} needed"
+        note = f"similarity {score_text(score)}, {setting_text(self.threshold)} needed"
         return CheckVerdict(score, score >= self.threshold, note)
 
 
@@ -189,7 +189,7 @@ class DateTime(_TextCheck):
         credit = timestamp_credit(distance, tolerance, duration_seconds(self.max_difference))
         if distance == 0:
             return HOLDS
-        return CheckVerdict(credit, distance <= tolerance, f"{distance:g} s apart")
+        return CheckVerdict(credit, distance <= tolerance, f"{figure(distance)} s apart")
 
 
 class _PartOfText(_TextCheck):

@@ -37,7 +37,7 @@ from workbench.checks.check import (
     with_texts,
 )
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
-from workbench.numerals import number_text, range_text, score_text, whole
+from workbench.numerals import number_text, range_text, score_text, setting_text, whole
 from workbench.trajectory.json_schema import Schema, is_number
 
 _LARGE = 1_000_000
@@ -246,7 +246,7 @@ class Range(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         low, high = self.range
         if not low <= high:
-            raise NeverHoldsError(f"no number lies between {low:g} and {high:g}")
+            raise NeverHoldsError(f"no number lies between {setting_text(low)} and {setting_text(high)}")
         first = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
         ends = [whole(end) for end in (low, high) if math.isfinite(end)]
         inside: list[JsonValue] = [first] if low <= first <= high else []

@@ -36,7 +36,7 @@ if executes(__name__):
     from workbench.evaluation.stored_runs import result_of_row, stored_report
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError, RunRow
-    from workbench.numerals import counted
+    from workbench.numerals import counted, counted_of
     from workbench.remote.records import AttachError, Detached, Found, found, is_running, record_of
     from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
     from workbench.show.views.batch_list import called
@@ -307,7 +307,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
         if known is not None and code is None:
             said.append(
                 f"the process of batch {called(stored)} ended without a word, killed or with the machine: "
-                f"{stored.planned - stored.missing:,} of {counted(stored.planned, 'run')} are in the history"
+                f"{counted_of(stored.planned - stored.missing, stored.planned, 'run')} are in the history"
             )
         if stored.missing:
             said.append(how_to_resume(batch.history, stored.number, stored.resumed_by))

@@ -23,7 +23,7 @@ if executes(__name__):
     from workbench.config.program import Program
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError
-    from workbench.numerals import counted
+    from workbench.numerals import counted_of
     from workbench.remote.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
     from workbench.remote.viewer import Connection, GoneError
     from workbench.show.text import paint_for, table_lines
@@ -153,7 +153,7 @@ def stop(which: str, history: Path) -> int:
 
 
 def _over(batch: BatchRow) -> str:
-    return f"{batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} are over"
+    return f"{counted_of(batch.planned - batch.missing, batch.planned, 'run')} are over"
 
 
 def _why_not_stopped(batch: Found) -> str:

@@ -17,7 +17,7 @@ from workbench.evaluation.exit_codes import OK
 from workbench.history.database import bytes_on_disk
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, SuiteRef
-from workbench.numerals import bytes_text, counted
+from workbench.numerals import bytes_text, count_text, counted
 from workbench.show.markdown import document_table
 from workbench.show.text import table_lines
 from workbench.show.views.batch_list import BatchFacts, batch_table, facts_of, trend_table
@@ -117,7 +117,7 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
         yield from table_lines(trends, command.width, command.paint)
     yield ""
     hidden = listed.count - len(runs) - len(forks)
-    more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
+    more = f", {count_text(hidden)} of them not shown (--limit N)" if hidden else ""
     yield command.paint(f"{counted(listed.count, 'batch')}{more}, in {_file(command.file)}", "muted")
 
 

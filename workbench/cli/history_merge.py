@@ -22,7 +22,7 @@ from workbench.history.edits import check_name, name_batch
 from workbench.history.history import History
 from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted, counted_of
 from workbench.show.views.baseline import Confirm, FailOn
 from workbench.show.views.batch_list import merge_hint, shard_lines
 from workbench.show.visible import one_line
@@ -156,7 +156,7 @@ def _histories(files: Sequence[Path]) -> Iterator[Path]:
 
 def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     over = batch.planned - batch.missing
-    come = f"{over:,} of {counted(batch.planned, 'run')}, {merged.taken:,} of them new"
+    come = f"{counted_of(over, batch.planned, 'run')}, {count_text(merged.taken)} of them new"
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
         ways = [merge_hint(batch)] if not merged.of_none else []
@@ -168,8 +168,9 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
         yield from merged.unfinished
         if merged.of_none:
             yield (
-                f"the runs were not shared out alike, {merged.of_several:,} to several shards and {merged.of_none:,} "
-                "to none: all shards need the same N in --shard I/N, and with --shard-by cost the same history"
+                f"the runs were not shared out alike, {count_text(merged.of_several)} to several shards and "
+                f"{count_text(merged.of_none)} to none: all shards need the same N in --shard I/N, and with "
+                "--shard-by cost the same history"
             )
     yield from merged.named
     if merged.second:

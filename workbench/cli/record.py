@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.parser import AS_WRITTEN
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.numerals import duration_text
+from workbench.numerals import count_text, duration_text
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
@@ -165,7 +165,7 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
     finally:
         await proxy.close()
     if proxy.passed:
-        warn(f"{proxy.passed:,} other requests were passed on, such as listings of models")
+        warn(f"{count_text(proxy.passed)} other requests were passed on, such as listings of models")
 
 
 class _Lines:

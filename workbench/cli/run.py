@@ -34,6 +34,7 @@ from workbench.cli.run_options import (
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.numerals import count_text
 from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
@@ -251,7 +252,7 @@ def report_on_runs(
     returns an exit code."""
     resumed = plan.resumed
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
-        warn(f"reading the {resumed.before.count:,} runs that were over before, for the report")
+        warn(f"reading the {count_text(resumed.before.count)} runs that were over before, for the report")
     try:
         with signals_interrupt():
             report = live.outcome.report(plan)

@@ -33,7 +33,7 @@ if executes(__name__):
     from workbench.grading.status import Status
     from workbench.history.records import HistoryError
     from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
-    from workbench.numerals import counted, figure
+    from workbench.numerals import counted, figure, of_text
     from workbench.providers.built_in import is_built_in
     from workbench.show.report_files import why_not_writable, write_report
     from workbench.show.views.values import estimate_text
@@ -248,7 +248,7 @@ class _Shrinking:
         for each in shrunk.dropped:
             shown = ", ".join(map(one_line, each.pieces[:_MAX_SHOWN]))
             more = ", …" if len(each.pieces) > _MAX_SHOWN else ""
-            yield f"left out {len(each.pieces):,} of {each.of:,} {each.kind}: {shown}{more}"
+            yield f"left out {of_text(len(each.pieces), each.of)} {each.kind}: {shown}{more}"
         if not shrunk.complete:
             yield f"stopped by --most-runs {self._arguments.most_runs}: more could perhaps be left out"
         yield f"{counted(self._made, 'run')} made"

@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
-    from workbench.numerals import counted
+    from workbench.numerals import count_text, counted
     from workbench.show.forms import pieces_of
     from workbench.suite.project import is_settings
 
@@ -76,10 +76,10 @@ def execute(arguments: argparse.Namespace) -> int:
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)
     valid = len(files) - broken
     found = f" ({counted(cases, 'case')})" if cases else ""
-    parts = [f"{valid:,} valid {'suite' if valid == 1 else 'suites'}{found}"]
+    parts = [f"{count_text(valid)} valid {'suite' if valid == 1 else 'suites'}{found}"]
     if only_settings and not settings:
         parts = ["valid settings"]
-    parts += [f"{broken:,} with errors"] if broken else []
+    parts += [f"{count_text(broken)} with errors"] if broken else []
     parts += [counted(warnings, "warning")] if warnings else []
     audited = list(_audited(files)) if arguments.audit else []
     if arguments.audit:

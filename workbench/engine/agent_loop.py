@@ -26,6 +26,7 @@ from workbench.engine.turns import (
     turns_of,
 )
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_ANSWER_VALUES, MAX_CALL_ARGUMENTS, Limit
+from workbench.numerals import seconds_text
 from workbench.providers.model import (
     DEFAULT_RETRIES,
     FIRST_TOKENS,
@@ -594,7 +595,7 @@ async def run_case(
             finish = await loop.run()
     except TimeoutError:
         finish = RunFinished(
-            "timed out", f"not finished within {limits.timeout_s:g} s: raise limits.timeout_s to wait longer"
+            "timed out", f"not finished within {seconds_text(limits.timeout_s)}: raise limits.timeout_s to wait longer"
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")

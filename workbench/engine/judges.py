@@ -41,6 +41,7 @@ from workbench.grading.grade import (
     unjudged,
 )
 from workbench.limits import MAX_RATIONALE_CHARS
+from workbench.numerals import seconds_text, setting_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelRequest, RetryPolicy
 from workbench.startup import late_pattern
 from workbench.trajectory.events import (
@@ -127,7 +128,7 @@ def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
     if scale is None:
         return _SYSTEM, _VERDICT
     low, high = scale
-    described = f"how far the value meets the criteria, from {low:g} to {high:g}"
+    described = f"how far the value meets the criteria, from {setting_text(low)} to {setting_text(high)}"
     number: dict[str, JsonValue] = {"type": "number", "minimum": low, "maximum": high, "description": described}
     return _RATING_SYSTEM, _verdict_tool("Rate the value by the criteria.", "number", number)
 
@@ -178,7 +179,9 @@ async def ask_judge(
             answer = await _ask(model, ModelRequest(1, system, messages, (tool,)), recorder, retries, limit)
         finding, rationale = _verdict_in(answer, mark_of(criteria, value), written, scale)
     except TimeoutError:
-        raise JudgeError(f"{model.name} gave no verdict within {timeout_s:g} s", recorder.trajectory) from None
+        raise JudgeError(
+            f"{model.name} gave no verdict within {seconds_text(timeout_s)}", recorder.trajectory
+        ) from None
     except (ModelError, TrajectoryError, _NoVerdictError) as error:
         raise JudgeError(f"{model.name}: {error}", recorder.trajectory) from error
     return Ruling(finding, rationale, recorder.trajectory)
@@ -189,7 +192,8 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
     mark = mark_of(criteria, value)
     question = "Does the value meet the criteria?"
     if scale is not None:
-        question = f"How far does the value meet the criteria, on a scale from {scale[0]:g} to {scale[1]:g}?"
+        low, high = map(setting_text, scale)
+        question = f"How far does the value meet the criteria, on a scale from {low} to {high}?"
     return (
         f"The criteria, between two lines that say CRITERIA {mark}:\n\n"
         f"CRITERIA {mark}\n{criteria.strip()}\nCRITERIA {mark}\n\n"
@@ -292,7 +296,11 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
     rationale = found.get("rationale")
     finding = _holds_in(found) if scale is None else _number_in(found, scale)
     if finding is None or not isinstance(rationale, str):
-        what = "a boolean `holds`" if scale is None else f"a `number` from {scale[0]:g} to {scale[1]:g}"
+        what = (
+            "a boolean `holds`"
+            if scale is None
+            else f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
+        )
         raise ValueError(f"a text `rationale` and {what} are asked for")
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")

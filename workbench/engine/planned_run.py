@@ -24,6 +24,7 @@ from workbench.engine.recorder import Recorder
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
 from workbench.grading.run import GradedRun, grade_step, graded_run
 from workbench.grading.status import Status
+from workbench.numerals import seconds_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
 from workbench.suite.model import Case, Subject
 from workbench.suite.suite_file import SuiteFile
@@ -258,7 +259,8 @@ class RunGrading:
         try:
             return await (in_time(None) if self.judge is None else judged(in_time, self.judge))
         except TimeoutError:
-            return f"grading did not end within {GRADING_TIMEOUT_S:g} s: look at the suite's Python checks and patterns"
+            late = f"grading did not end within {seconds_text(GRADING_TIMEOUT_S)}"
+            return f"{late}: look at the suite's Python checks and patterns"
         except (CheckError, GradingError, ToolsError) as error:
             return str(error)
         except Exception as error:

@@ -26,6 +26,7 @@ from workbench.engine.redaction import EventDoor, SuiteParts, redacted_result, r
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.status import Status
+from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
 from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.suite_file import Excerpts, SuiteFile, parse_suite
@@ -389,7 +390,7 @@ def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
         its_cases = f": {', '.join(ids)}"
     else:
         near = get_close_matches(wanted, ids, n=1)
-        its_cases = f" among its {len(ids):,}{f': did you mean {near[0]!r}?' if near else ''}"
+        its_cases = f" among its {count_text(len(ids))}{f': did you mean {near[0]!r}?' if near else ''}"
     raise RecordingError(
         f"{recording.path} is a run of the case {wanted!r}, but {file.path} has no such case{its_cases}"
     )

@@ -27,6 +27,7 @@ from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
+from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
 from workbench.suite.model import GRADERS, Case, RepeatRule
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
@@ -103,7 +104,7 @@ def resumable(
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes them again")
     if (planned_in := history.planned_in(batch.number)) < batch.planned:
-        written = f"{planned_in:,} of its {batch.planned:,} runs are in it"
+        written = f"{count_text(planned_in)} of its {count_text(batch.planned)} runs are in it"
         raise HistoryError(
             f"batch {batch.number} was interrupted while its plan was being written, {written}: start a new batch"
         )

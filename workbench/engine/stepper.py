@@ -16,6 +16,7 @@ from workbench.engine.events import BatchEvent, BatchListener, RequestHeld, RunD
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import GRADING_TIMEOUT_S, RunGrading
 from workbench.grading.run import fault_of_call
+from workbench.numerals import seconds_text
 from workbench.providers.model import ModelError
 from workbench.suite.trust import needs_trust
 from workbench.tools.answer import ToolsError
@@ -191,7 +192,7 @@ class _Conditions:
             async with asyncio.timeout(GRADING_TIMEOUT_S) as limit:
                 return await condition_holds(when, arguments, self._python, judged if judge is not None else None)
         except TimeoutError as error:
-            raise ConditionError(f"its checks did not end within {GRADING_TIMEOUT_S:g} s") from error
+            raise ConditionError(f"its checks did not end within {seconds_text(GRADING_TIMEOUT_S)}") from error
         except (CheckError, ToolsError) as error:
             raise ConditionError(str(error)) from error
 

@@ -19,6 +19,7 @@ from workbench.engine.external_run import Told, ToldError, run_document, told_pa
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_ERROR_BYTES, MAX_OUTPUT_BYTES
+from workbench.numerals import seconds_text
 from workbench.suite.model import Mock, Subject, Suite
 from workbench.suite.render import to_toml_data
 from workbench.tools.answer import ToolsError
@@ -164,7 +165,8 @@ async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, reco
         key = "subject" if run.subject.timeout_s else "limits"
         finish = RunFinished(
             "timed out",
-            f"the subject {run.subject.name!r} was ended after {seconds:g} s: raise {key}.timeout_s to wait longer",
+            f"the subject {run.subject.name!r} was ended after {seconds_text(seconds)}: "
+            f"raise {key}.timeout_s to wait longer",
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")

@@ -29,7 +29,7 @@ from workbench.history.records import (
     same_suites,
 )
 from workbench.history.run_table import RunTable
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch import later_runs
 from workbench.show.visible import one_line
@@ -114,7 +114,7 @@ def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator
     if found:
         named = ", ".join(what for what, _ in found.most_common(_MAX_NAMED))
         more = f", and {counted(len(found) - _MAX_NAMED, 'other')}" if len(found) > _MAX_NAMED else ""
-        of = f"{cases:,} of {counted(len(broke), 'case')} that broke"
+        of = f"{counted_of(cases, len(broke), 'case')} that broke"
         yield f"offered other tools in {of}: {named}{more}"
 
 

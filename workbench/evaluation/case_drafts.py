@@ -26,7 +26,7 @@ from workbench.evaluation.planner import plan
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.views.grades import issue_text
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line, shortened
@@ -395,7 +395,7 @@ def _draft_of(
         raise ValueError("there is no request in it")
     user = user.strip()
     if len(user) > MAX_DRAFT_CHARS:
-        raise ValueError(f"the request is too long: {len(user):,} characters")
+        raise ValueError(f"the request is too long: {count_text(len(user))} characters")
     if secrets is not None and secrets.redacted(dict(item)) != dict(item):
         raise ValueError("it holds a secret")
     if (why := _unlike_its_kind(item.get("kind"), about, tool)) is not None:

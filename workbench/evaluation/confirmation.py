@@ -27,7 +27,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.history.history import Contents, History
 from workbench.history.records import HistoryError
-from workbench.numerals import counted
+from workbench.numerals import counted, of_text
 from workbench.providers.built_in import REPLAY, is_built_in
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.suite.variants import model_of
@@ -117,7 +117,7 @@ def confirming(
         if (sure := _why_sure(baseline, change, of_case)) is not None:
             settled.append(_confirmed(change, "confirmed", why=sure))
         elif _repeats_confirm(change, against.diff.compared):
-            why = f"failed {_failed(change):,} of {_graded(change):,} repeats"
+            why = f"failed {of_text(_failed(change), _graded(change))} repeats"
             settled.append(_confirmed(change, "confirmed", why=why))
         elif (why_not := _why_not(baseline, change, of_case, plan, planned, interrupted=interrupted)) is not None:
             settled.append(_confirmed(change, "perhaps by chance", why=f"not made again: {why_not}"))

@@ -17,6 +17,7 @@ from workbench.evaluation.plan import Plan
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.records import Until
+from workbench.numerals import setting_text
 from workbench.suite.model import Gate
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import JsonValue
@@ -47,8 +48,8 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
     for rate in rates.values():
         if rate is not None and not 0 < (worse := until.worse_than(rate)) < rate < 1:
             raise StopError(
-                f"a gate of {rate:g} cannot be told apart from {worse:g}: the gate and --worse lie between 0 and 1, "
-                "and --worse is less"
+                f"a gate of {setting_text(rate)} cannot be told apart from {setting_text(worse)}: the gate and --worse "
+                "lie between 0 and 1, and --worse is less"
             )
     return until
 

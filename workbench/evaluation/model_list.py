@@ -31,7 +31,7 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Needs, Trust, needs_asking
 from workbench.evaluation.trust import trust_store
 from workbench.grading.status import Status
-from workbench.numerals import counted
+from workbench.numerals import counted, seconds_text, setting_text
 from workbench.providers.built_in import is_built_in
 from workbench.providers.http.endpoints import CheckResult, Endpoints
 from workbench.providers.model import ModelError
@@ -116,7 +116,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
         async with asyncio.timeout(LISTING_TIMEOUT_S):
             models = await endpoints.list_models(preset.spec(), endpoint.environment)
     except TimeoutError:
-        problem = f"{preset.base_url} did not list its models within {LISTING_TIMEOUT_S:g} s"
+        problem = f"{preset.base_url} did not list its models within {seconds_text(LISTING_TIMEOUT_S)}"
         return replace(endpoint, models=None, problem=problem)
     except ModelError as error:
         return replace(endpoint, models=None, problem=str(error))
@@ -221,10 +221,14 @@ class ListedModel:
         if spec.params:
             yield f"params {json_text(dict(spec.params))}"
         if price is not None:
-            cached = f", ${price.cached_input:g} cached in" if price.cached_input is not None else ""
-            yield f"${price.input:g} in{cached}, ${price.output:g} out per million tokens"
+            cached = f", ${setting_text(price.cached_input)} cached in" if price.cached_input is not None else ""
+            yield f"${setting_text(price.input)} in{cached}, ${setting_text(price.output)} out per million tokens"
         limits = [f"{spec.concurrency} at a time"] if spec.concurrency is not None else []
-        limits += [f"{spec.requests_per_minute:g} requests a minute"] if spec.requests_per_minute is not None else []
+        limits += (
+            [f"{setting_text(spec.requests_per_minute)} requests a minute"]
+            if spec.requests_per_minute is not None
+            else []
+        )
         if limits:
             yield ", ".join(limits)
         if spec.file is not None:
@@ -338,7 +342,9 @@ async def check_models(models: Sequence[ListedModel], program: Program) -> None:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 listed.check = await endpoints.check(listed.spec, listed.environment)
         except TimeoutError:
-            listed.check = CheckResult(False, f"{listed.spec.base_url} did not answer within {CHECK_TIMEOUT_S:g} s")
+            listed.check = CheckResult(
+                False, f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}"
+            )
 
     try:
         await asyncio.gather(*map(check, models))
@@ -396,7 +402,7 @@ class TypedModel:
         """Return a model as it could have been typed."""
         price = spec.price
         numbers = (price.input, price.output, price.cached_input) if price is not None else ()
-        typed = ", ".join(f"{number:g}" for number in numbers if number is not None)
+        typed = ", ".join(setting_text(number) for number in numbers if number is not None)
         return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
 
     def spec(self, owner: Owner = "user") -> ModelSpec:

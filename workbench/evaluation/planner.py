@@ -19,6 +19,7 @@ from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError,
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
+from workbench.numerals import of_text
 from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
 from workbench.suite.project import Search
@@ -229,7 +230,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
 
 def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
     """What is to be known of a shard before its first run."""
-    yield Notice(f"{part.ref}: {len(part.places):,} of {len(part.whole):,} runs", "detail")
+    yield Notice(f"{part.ref}: {of_text(len(part.places), len(part.whole))} runs", "detail")
     if shard.plan_id is None:
         yield Notice(
             "this batch has no id: shards of the next batch of this plan would count as the same batch when they are "

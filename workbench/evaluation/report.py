@@ -29,7 +29,7 @@ from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.show.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.show.report_files import write_report
 from workbench.show.text import Paint, block_lines
@@ -437,7 +437,7 @@ class Report:
 
 def shard_line(shard: ShardRef, runs: int) -> str:
     """What a shard is of its plan, and where the rest is decided."""
-    some = f"{shard}: {runs:,} of {counted(shard.planned, 'run')}" if runs else f"{shard}: no run is left for it"
+    some = f"{shard}: {counted_of(runs, shard.planned, 'run')}" if runs else f"{shard}: no run is left for it"
     return f"{some}; what is demanded of all of them is decided by 'workbench history merge'"
 
 

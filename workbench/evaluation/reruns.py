@@ -14,6 +14,7 @@ from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import NOT_NEEDED, is_cost_limited
 from workbench.grading.status import Status
+from workbench.numerals import count_text
 from workbench.trajectory.trajectory import CallRecord
 
 
@@ -112,7 +113,7 @@ class RerunCourse:
             if self.cost_limit is not None:
                 return f"{NOT_NEEDED}a limit on cost was reached"
             if not self._left:
-                return f"{NOT_NEEDED}{self._reruns.most:,} runs are the most that are made again"
+                return f"{NOT_NEEDED}{count_text(self._reruns.most)} runs are the most that are made again"
             if self._is_next(place) and planned.repeat < self.over[place] + evidence.needed:
                 self._left -= 1
                 return None

@@ -35,6 +35,7 @@ from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef, Until
+from workbench.numerals import of_text
 from workbench.show.views.batch_list import called
 from workbench.show.when import ago, local_time
 from workbench.suite.model import Gate
@@ -114,7 +115,7 @@ def _plan_of(
     if limit is not None and options.cluster is not None:
         raise PlanError(*notices, Notice(NOT_IN_A_CLUSTER))
     which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
-    missing = f"{len(resumption.runs):,} of {batch.planned:,} runs are missing"
+    missing = f"{of_text(len(resumption.runs), batch.planned)} runs are missing"
     notices.append(Notice(f"resuming batch {which}: {missing}", "detail"))
     notices += [Notice(limit.notice(resumption.runs), "detail")] if limit is not None else []
     asked = {(run.file.path, run.case.id): (run.file, run.case) for run in resumption.runs}.values()

@@ -17,6 +17,7 @@ from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue
+from workbench.numerals import count_text
 from workbench.startup import late_pattern
 from workbench.suite.model import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -535,12 +536,12 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
         return None
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
-    beside = f" beside {said:,} for the conversation" if prompt >= least else ""
+    beside = f" beside {count_text(said)} for the conversation" if prompt >= least else ""
     return Issue(
         "endpoint fault",
         TOOLS_NEVER_ARRIVED,
-        expected=f"at least {least:,} tokens for the tools alone{beside}",
-        got=f"a prompt of {prompt:,} tokens",
+        expected=f"at least {count_text(least)} tokens for the tools alone{beside}",
+        got=f"a prompt of {count_text(prompt)} tokens",
         decides=True,
     )
 

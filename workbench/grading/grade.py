@@ -18,6 +18,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical
 from workbench.dataclasses import dataclass, escape_lone_surrogates
 from workbench.grading.status import NOT_APPLICABLE, Status, Verdict, disagree
+from workbench.numerals import range_text, setting_text
 from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.events import JsonValue, Usage
 from workbench.trajectory.trajectory import Trajectory
@@ -54,7 +55,7 @@ class Judgement:
         if self.scale is None or self.number is None:
             return CheckVerdict(1.0 if self.holds else 0.0, self.holds, reason)
         low, high = self.scale
-        rated = f"{self.number:g} on {low:g}..{high:g}: {reason}"
+        rated = f"{setting_text(self.number)} on {range_text(low, high)}: {reason}"
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:

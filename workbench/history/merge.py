@@ -24,7 +24,7 @@ from workbench.history.database import Say, as_history_errors, open_for_reading,
 from workbench.history.packing import unpacked
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, what_is_asked
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
-from workbench.numerals import counted, score_text
+from workbench.numerals import count_text, counted, score_text
 from workbench.trajectory.events import JsonValue
 
 # The shards in histories: batches that have some runs of a plan, which `merging` puts together.
@@ -248,7 +248,7 @@ class _Merging:
                 merged.kept.append(f"{shard} stays beside it: {why}")
         merged.number = number
         merged.programs.add(program)
-        some = f"{lacks:,} of its {counted(planned, 'run')}"
+        some = f"{count_text(lacks)} of its {counted(planned, 'run')}"
         if lacks and shard.goes_on:
             merged.goes_on = True
             merged.unfinished.append(f"{shard} is still running, and has {some} to make")

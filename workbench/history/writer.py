@@ -32,6 +32,7 @@ from workbench.history.rows import (
     start_batch,
     write_run,
 )
+from workbench.numerals import count_text
 
 # A history's file while batches are written to it: opened on demand, and again when it is damaged, removed or
 # replaced meanwhile. Batches that are going on begin again in the new file.
@@ -522,7 +523,7 @@ class HistoryWriter:
         for handle in tuple(self._runs_given):
             missing[handle.number, handle.resumed_by] += self.missing(handle)
         for (number, command), runs in (+missing).items():
-            message = f"1 run{_of(number)} is" if runs == 1 else f"{runs:,} runs{_of(number)} are"
+            message = f"1 run{_of(number)} is" if runs == 1 else f"{count_text(runs)} runs{_of(number)} are"
             self._tell(f"{message} not in the history {self.file}{self._way_out(number, command)}")
 
     def _way_out(self, number: int | None, command: ResumedBy) -> str:

@@ -29,6 +29,7 @@ from textual_serve.server import Server
 from workbench.config.program import SERVED
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
+from workbench.numerals import setting_text
 from workbench.remote.gate import COOKIE, Gate
 
 _ICON = (
@@ -527,7 +528,7 @@ class AppServer(Server):
         while idle_s is not None:
             left_s = visitor.typed_s + idle_s - loop.time()
             if left_s <= 0:
-                why = f"Nothing was typed for {idle_s / 60:g} minutes."
+                why = f"Nothing was typed for {setting_text(idle_s / 60)} minutes."
                 await socket.close(code=WSCloseCode.GOING_AWAY, message=why.encode())
                 return
             await asyncio.sleep(left_s)

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.dataclasses import compact_json
 from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
+from workbench.numerals import setting_text
 from workbench.show.csv import csv_rows
 from workbench.show.json.base import bounded
 from workbench.show.json.comparison import ComparisonReport, cells_of
@@ -58,7 +59,7 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "cost_usd": run.cost_usd,
         "touched": trajectory.touched,
         "fork": trajectory.fork is not None,
-        "metrics": [f"{metric.name}: {metric.value:g}" for metric in run.metrics],
+        "metrics": [f"{metric.name}: {setting_text(metric.value)}" for metric in run.metrics],
         "checked_calls": arguments.checked,
         "valid_calls": arguments.valid,
     }

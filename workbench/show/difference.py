@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.spans import Line, Role, Span, cut_line
 from workbench.show.visible import one_line
 
@@ -46,7 +46,8 @@ class Difference:
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
         parts = [(count, what) for count, what in counts if count]
         texts = [
-            f"{counted(count, 'line') if at == 0 else f'{count:,}'} {what}" for at, (count, what) in enumerate(parts)
+            f"{counted(count, 'line') if at == 0 else count_text(count)} {what}"
+            for at, (count, what) in enumerate(parts)
         ]
         return ", ".join(texts) or "no difference"
 

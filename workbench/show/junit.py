@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.status import Status
-from workbench.numerals import counted, score_text
+from workbench.numerals import counted_of, score_text
 from workbench.show.text import Paint
 from workbench.show.views.grades import cut, doubts, issue_lines
 from workbench.show.views.server_output import output_lines
@@ -87,7 +87,7 @@ def _missing(report: RunsReport) -> Iterator[str]:
         file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
         name = report.secrets.redact(each.case_name)
         yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
-        why = f"{each.missing:,} of {counted(each.planned, 'run')} {'is' if each.missing == 1 else 'are'} missing"
+        why = f"{counted_of(each.missing, each.planned, 'run')} {'is' if each.missing == 1 else 'are'} missing"
         yield f"{_element('error', 'missing', [why])}    </testcase>\n"
     yield "  </testsuite>\n"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut, plain, row_ends, wrap
 from workbench.show.visible import compact_json, visible
@@ -423,9 +423,10 @@ def text_rows(
     if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
         note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, {ways.expand} shows them"
         if text.hidden:
-            note = f"{GLYPHS.running} {text.hidden + DISPLAY_LIMIT:,} characters in all, {ways.expand} shows more"
+            characters = counted(text.hidden + DISPLAY_LIMIT, "character")
+            note = f"{GLYPHS.running} {characters} in all, {ways.expand} shows more"
         return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]
     if not text.hidden:
         return lines
-    note = f"{GLYPHS.running} {text.hidden:,} more characters{ways.copy}"
+    note = f"{GLYPHS.running} {count_text(text.hidden)} more characters{ways.copy}"
     return JoinedLines([lines, [(lead, Span(cut(note, width - indent), "comment"))]])

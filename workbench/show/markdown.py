@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from workbench.numerals import count_text
 from workbench.show.doc import Block, Diff, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
 from workbench.show.spans import Line, Span, plain
 from workbench.show.visible import one_line
@@ -53,7 +54,7 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
     for place, line in enumerate(lines):
         left -= len(line.encode())
         if left < 0:
-            yield f"\n{len(lines) - place:,} lines are left out: the place takes {most:,} bytes.\n"
+            yield f"\n{count_text(len(lines) - place)} lines are left out: the place takes {count_text(most)} bytes.\n"
             return
         yield line
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from workbench.checks.check import JSON_TYPES, Check, CheckBase, Checks
+from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
@@ -106,7 +107,8 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
     warn = _first(own.warn_threshold, suite.grading.warn_threshold, _DEFAULT_GRADING.warn_threshold)
     if warn < fail:
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
-        message = f"the warn threshold ({warn:g}) is below the fail threshold ({fail:g}): the lower one fails"
+        both = f"the warn threshold ({setting_text(warn)}) is below the fail threshold ({setting_text(fail)})"
+        message = f"{both}: the lower one fails"
         yield warning((*place, "grading", key), message, "write both, with `fail_threshold` below `warn_threshold`")
 
 
@@ -186,7 +188,9 @@ def _gates_that_everything_meets(suite: Suite) -> Iterator[Finding]:
         for key, table in (("at_least", each.at_least), ("above", each.above), ("at_most", each.at_most)):
             for name, limit in table:
                 if limit is not None and _always_met(each.of, key, limit):
-                    yield warning(("aggregates", index, key, name), f"every batch meets {key} {limit:g}", hint)
+                    yield warning(
+                        ("aggregates", index, key, name), f"every batch meets {key} {setting_text(limit)}", hint
+                    )
 
 
 def _always_met(of: str, key: str, limit: float) -> bool:

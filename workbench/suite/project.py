@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
 from workbench.suite.files import absolute
@@ -60,7 +60,7 @@ class Search:
             return None
         names = [str(folder) for folder in self.skipped[:_MAX_NAMED]]
         more = len(self.skipped) - len(names)
-        names += [f"{more:,} more"] if more else []
+        names += [f"{count_text(more)} more"] if more else []
         return f"{counted(len(self.skipped), 'folder')} of installed packages not searched: {', '.join(names)}"
 
     def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
+from workbench.numerals import setting_text
 from workbench.suite.model import (
     EXPECTATIONS,
     EXTRA_RULE,
@@ -208,11 +209,11 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
         case "literal_error":
             return _not_allowed(place, value, str(context["expected"]))
         case "greater_than_equal":
-            message, hint = f"must be at least {context['ge']:g}, not {value}", ""
+            message, hint = f"must be at least {setting_text(context['ge'])}, not {value}", ""
         case "greater_than":
-            message, hint = f"must be more than {context['gt']:g}, not {value}", ""
+            message, hint = f"must be more than {setting_text(context['gt'])}, not {value}", ""
         case "less_than_equal":
-            message, hint = f"must be at most {context['le']:g}, not {value}", ""
+            message, hint = f"must be at most {setting_text(context['le'])}, not {value}", ""
         case "string_too_short" | "too_short":
             message, hint = "must not be empty", ""
         case "value_error":

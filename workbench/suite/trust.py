@@ -16,6 +16,7 @@ from typing import TypeGuard, TypeVar
 from workbench.checks.check import Checks, with_parts
 from workbench.checks.values import environment_names
 from workbench.dataclasses import dataclass
+from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
 from workbench.suite.model import Mock, Server, Suite, started_by
 from workbench.suite.suite_file import SuiteFile
@@ -347,9 +348,8 @@ class TrustStore:
                     entries[known_as] = _Entry(needs.fingerprint, needs.files)
                     write_atomically(self._file, _document(entries).encode("utf-8"))
         except LockedError:
-            raise TrustError(
-                f"trust cannot be stored in {self._file}: another program has locked it for {LOCK_TIMEOUT_S:g} s"
-            ) from None
+            locked = f"another program has locked it for {seconds_text(LOCK_TIMEOUT_S)}"
+            raise TrustError(f"trust cannot be stored in {self._file}: {locked}") from None
         except OSError as error:
             raise TrustError(f"trust cannot be stored in {self._file}: {error.strerror}") from error
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.config.secrets import Finder, Pieces, Secrets
 from workbench.limits import MAX_MESSAGE_BYTES, MAX_STRAY_LINE_CHARS, MAX_STRAY_LINES
+from workbench.numerals import count_text
 from workbench.suite.model import Server
 from workbench.tools.answer import clean_json
 from workbench.tools.connection import INHERITED, TimeLimits, filled, first_line
@@ -171,7 +172,7 @@ class ServerLog:
             kept = reading.read(MAX_LOG_BYTES)
         kept = kept[kept.find(b"\n") + 1 :]
         file.truncate(0)
-        notice = f"[workbench] {size - len(kept):,} bytes that came before this line were dropped\n".encode()
+        notice = f"[workbench] {count_text(size - len(kept))} bytes that came before this line were dropped\n".encode()
         file.write(notice + kept)
         self._size = len(notice) + len(kept)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
 from workbench.limits import MAX_LISTING_PAGES, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
+from workbench.numerals import seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
 from workbench.tools.connection import Connection, MissingVariableError, TimeLimits, first_line, innermost
@@ -145,7 +146,7 @@ class McpServer:
                 result = await client.call_tool(name, dict(arguments), progress_callback=progress)
             return self._fit(answer_of(result), tool)
         except TimeoutError:
-            late = f"did not answer a call of {tool} within {self._limits.call_s:g} s{connection.hint()}"
+            late = f"did not answer a call of {tool} within {seconds_text(self._limits.call_s)}{connection.hint()}"
             raise self._failure(late) from None
         except (MCPError, RuntimeError, ValueError) as error:
             # MCPError is an error reported by the server or the end of the connection, and both may have the same code;
@@ -186,7 +187,7 @@ class McpServer:
         if owner.done():
             raise self._start_error()
         # Before it is ended, which makes some servers write more.
-        error = self._failure(f"did not answer within {self._limits.start_s:g} s{self._connection.hint()}")
+        error = self._failure(f"did not answer within {seconds_text(self._limits.start_s)}{self._connection.hint()}")
         await self._end()
         raise error
 

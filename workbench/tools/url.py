@@ -17,6 +17,7 @@ from workbench.config.models import is_loopback
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_MESSAGE_BYTES
+from workbench.numerals import seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError
 from workbench.tools.connection import TimeLimits, filled, first_line
@@ -227,7 +228,7 @@ class UrlConnection:
                 case httpx2.ProxyError():
                     return f"cannot be reached through the proxy of the environment: {first_line(cause)}"
                 case httpx2.TimeoutException():
-                    return f"cannot be reached within {self._limits.start_s:g} s"
+                    return f"cannot be reached within {seconds_text(self._limits.start_s)}"
                 case httpx2.ConnectError():
                     return f"cannot be reached: {first_line(cause)}"
                 case httpx2.SSEError():

@@ -12,6 +12,7 @@ from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, d
 from workbench.checks.patterns import CheckError, matching_text
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.checks.text_kinds import ANY_TEXT
+from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
 from workbench.suite.problems import Place, quoted
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -272,7 +273,9 @@ def idle_gates(suite: Suite) -> Iterator[AuditFinding]:
         for key in ("at_least", "at_most", "above", "below"):
             for name, limit in getattr(aggregate, key, None) or _NOTHING:
                 if limit is not None and _always(key, name, limit, is_share):
-                    yield _never_missed(("aggregates", index, key, name), f"{key} {limit:g} is met by every batch")
+                    yield _never_missed(
+                        ("aggregates", index, key, name), f"{key} {setting_text(limit)} is met by every batch"
+                    )
 
 
 _NOTHING: tuple[tuple[str, float | None], ...] = ()

@@ -34,6 +34,7 @@ from workbench.authoring.form.row import (
 from workbench.authoring.form.typed import ABSENT, items_at, shown_name, value_at
 from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
+from workbench.numerals import setting_text
 from workbench.show.visible import one_line
 from workbench.suite.model import (
     EXTRA_CALLS_RULES,
@@ -178,7 +179,7 @@ def default_text(value: object, of_suite: bool) -> str:
         case bool():
             text = "yes" if value else "no"
         case float():
-            text = f"{value:g}"
+            text = setting_text(value)
         case list() | tuple():
             text = ", ".join(map(str, value)) or "none"
         case "":

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
 
 from workbench.checks.values import duration_seconds
+from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, one_line
@@ -355,8 +356,12 @@ def shown_range(low: float, high: float) -> str:
 
 def _limits(least: float, most: float) -> str:
     if math.isinf(least):
-        return "" if math.isinf(most) else f" up to {most:g}"
-    return f" of at least {least:g}" if math.isinf(most) else f" from {least:g} to {most:g}"
+        return "" if math.isinf(most) else f" up to {setting_text(most)}"
+    return (
+        f" of at least {setting_text(least)}"
+        if math.isinf(most)
+        else f" from {setting_text(least)} to {setting_text(most)}"
+    )
 
 
 def _toml(text: str) -> tuple[object] | None:

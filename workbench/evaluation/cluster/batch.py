@@ -55,6 +55,7 @@ from workbench.grading.packed import InCommon, pickled
 from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
 from workbench.history.records import DoneRun
+from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
 from workbench.suite.files import absolute
@@ -429,7 +430,7 @@ class ClusterBatch(Batch):
             if addresses or not self._crew.is_local:
                 last_s = now_s()
             elif now_s() - last_s > NO_WORKER_S:
-                return self._give_up(f"no worker could be started again for {NO_WORKER_S:g} s")
+                return self._give_up(f"no worker could be started again for {seconds_text(NO_WORKER_S)}")
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")

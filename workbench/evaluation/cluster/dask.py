@@ -28,6 +28,7 @@ from workbench.engine.plan import PlannedRun, with_grader
 from workbench.evaluation.options import ClusterAddress
 from workbench.evaluation.plan import ClusterError, NotInstalledError
 from workbench.evaluation.worker_pool import Happened, Hold, Made
+from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
 from workbench.suite.model import Case, GraderName, RepeatRule
@@ -444,7 +445,7 @@ def _why(error: Exception) -> str:
     while isinstance(error.__cause__, Exception):
         error = error.__cause__
     if isinstance(error, TimeoutError):
-        return f"it was not there within {START_TIMEOUT_S:g} s"
+        return f"it was not there within {seconds_text(START_TIMEOUT_S)}"
     return f"{type(error).__name__}: {error}"
 
 

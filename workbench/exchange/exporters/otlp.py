@@ -24,7 +24,7 @@ from workbench.exchange.exporters.forms import ExportError
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.status import Status
 from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
-from workbench.numerals import counted
+from workbench.numerals import counted, seconds_text
 from workbench.providers.http.clients import Client, beginning_of, tls_context
 from workbench.providers.http.errors import Refused, asked_wait_s, causes_of, proxy_for, shown_url, words_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
@@ -450,7 +450,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
             case ssl.SSLCertVerificationError():
                 return "shows a certificate that is not trusted here: name its authority's file in SSL_CERT_FILE"
             case TimeoutError():
-                return f"did not answer within {_ANSWER_TIMEOUT_S:g} s: look at the collector's log"
+                return f"did not answer within {seconds_text(_ANSWER_TIMEOUT_S)}: look at the collector's log"
     return "broke off the connection: a collector's port 4317 speaks gRPC, and 4318 HTTP"
 
 

@@ -27,7 +27,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, source_of
 from workbench.limits import MAX_FILE_BYTES
-from workbench.numerals import counted
+from workbench.numerals import counted, seconds_text, setting_text
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
 
@@ -65,7 +65,7 @@ def executed(
     try:
         output, errors = process.communicate(code, time_limit_s)
     except subprocess.TimeoutExpired as error:
-        raise RefusedError(f"{file} was stopped: it ran for more than {time_limit_s:g} s") from error
+        raise RefusedError(f"{file} was stopped: it ran for more than {seconds_text(time_limit_s)}") from error
     finally:
         _stop(process)
     if process.returncode != 0:
@@ -223,7 +223,11 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
         text = " ".join(map(str, shown)) if isinstance(shown, list) else shown if isinstance(shown, str) else str(shown)
         return {"similar": text, **_option(critic, "similarity_threshold", "threshold"), "weight": weight}
     if kind == "DatetimeCritic":
-        times = {key: f"{_seconds(each):g}s" for key in ("tolerance", "max_difference") if (each := critic.get(key))}
+        times = {
+            key: f"{setting_text(_seconds(each))}s"
+            for key in ("tolerance", "max_difference")
+            if (each := critic.get(key))
+        }
         return {"datetime": value.text(), **times, "weight": weight}
     return refused("no such critic is known")
 

@@ -14,7 +14,7 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
-from workbench.numerals import counted
+from workbench.numerals import counted, figure
 from workbench.providers.wire.repairs import DETAILS, repaired
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.model import RepeatRule
@@ -401,7 +401,7 @@ def unless_wrong(case: ImportedCase) -> ImportedCase:
     score = next(each for each in case.runs[0].scores if not each.passed)
     case = without_expectations(case)
     case.table["expect_nothing_yet"] = True
-    why = f"{score.name} is {score.value:g}: what was done is not expected, so the case expects nothing yet"
+    why = f"{score.name} is {figure(score.value)}: what was done is not expected, so the case expects nothing yet"
     return case.noted(Note(case.place, why, "expects nothing yet"))
 
 

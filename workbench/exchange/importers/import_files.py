@@ -35,7 +35,7 @@ from workbench.exchange.importers.source_files import RefusedError, Source, read
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_MILLISECONDS
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.report_files import why_not_writable
 from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
@@ -329,7 +329,11 @@ class ImportReport:
             found += [f"  · {note.why if note.place == imported.place else note}" for note in imported.notes]
         found += [f"· {note}" for note in made.notes]
         if self.keys:
-            what = "1 value that looked like a key" if self.keys == 1 else f"{self.keys:,} values that looked like keys"
+            what = (
+                "1 value that looked like a key"
+                if self.keys == 1
+                else f"{count_text(self.keys)} values that looked like keys"
+            )
             found.append(f"· {what} became $IMPORTED_KEY_…")
         return found
 
@@ -341,7 +345,7 @@ class ImportReport:
         verb = "would become" if options.dry else "became"
         said = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
         left_out = sum(note.kind == "not imported" for note in made.notes)
-        said += f", {left_out:,} left out" if left_out else ""
+        said += f", {count_text(left_out)} left out" if left_out else ""
         found.append(f"{said}, {counted(warnings, 'warning')}" if warnings else said)
         runs = sum(len(case.runs) for case in made.cases)
         if self.recorded:

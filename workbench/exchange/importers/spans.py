@@ -23,6 +23,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_TOKENS
+from workbench.numerals import count_text
 from workbench.trajectory.events import JsonValue, Usage
 
 # The messages, tools and token counts that a span holds, in the attributes of the GenAI conventions and of those
@@ -491,7 +492,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
     others = sum(not _same(each, messages) for _, each in asked)
     if not others:
         return case
-    what = "1 span of another conversation" if others == 1 else f"{others:,} spans of other conversations"
+    what = "1 span of another conversation" if others == 1 else f"{count_text(others)} spans of other conversations"
     return case.noted(Note(place, f"{what}: left out"))
 
 

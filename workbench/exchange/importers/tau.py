@@ -21,7 +21,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
-from workbench.numerals import counted
+from workbench.numerals import counted, setting_text
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
@@ -69,7 +69,7 @@ def _read(source: Source) -> Imported:
 
 def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[ImportedCase]:
     task_id, trial = record.table().get("task_id"), number_of(record.get("trial")) or 0
-    name = f"Task {task_id}" + (f", trial {trial + 1:g}" if trial else "")
+    name = f"Task {task_id}" + (f", trial {setting_text(trial + 1)}" if trial else "")
     info = results.get("info") if results is not None else None
     about: list[Note] = []
     messages = [

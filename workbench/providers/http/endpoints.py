@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 from workbench.config.models import DEFAULT_CONCURRENCY, PRESETS, ModelSpec, Provider
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
+from workbench.numerals import count_text, seconds_text
 from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Client, Clients
 from workbench.providers.http.errors import EndpointErrors, Refused, base_url_hint, causes_of, shown_url
@@ -91,7 +92,9 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
     except ModelError as error:
         return CheckResult(False, str(error))
     except TimeoutError:
-        sentence = f"did not finish within {CHECK_TIMEOUT_S:g} s: look at base_url and at what the server does"
+        sentence = (
+            f"did not finish within {seconds_text(CHECK_TIMEOUT_S)}: look at base_url and at what the server does"
+        )
         return CheckResult(False, str(errors.error(sentence)))
 
 
@@ -208,7 +211,7 @@ class ToldSlots:
             own = max(1, self.total // self._share)
             self._gate = asyncio.Semaphore(own)
             if own < allowed:
-                slots = "1 slot" if self.total == 1 else f"{self.total:,} slots"
+                slots = "1 slot" if self.total == 1 else f"{count_text(self.total)} slots"
                 self._tell(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
 
     @asynccontextmanager

@@ -17,6 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 from workbench.config.models import ModelSpec, is_loopback
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.numerals import seconds_text
 from workbench.providers.http.bodies import BodyError
 from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
@@ -246,7 +247,7 @@ def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
             case socket.gaierror():
                 return "has an unknown host name"
             case aiohttp.ConnectionTimeoutError():
-                return f"accepts no connection within {CONNECT_TIMEOUT_S:g} s"
+                return f"accepts no connection within {seconds_text(CONNECT_TIMEOUT_S)}"
             case aiohttp.ClientHttpProxyError():
                 return f"refuses to ask it ({cause.status} {cause.message})"
     return None
@@ -281,10 +282,12 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | N
     for cause in causes:
         match cause:
             case aiohttp.ConnectionTimeoutError():
-                return Broken(f"accepts no connection within {CONNECT_TIMEOUT_S:g} s: look at base_url and the network")
+                return Broken(
+                    f"accepts no connection within {seconds_text(CONNECT_TIMEOUT_S)}: look at base_url and the network"
+                )
             case TimeoutError():
                 way_out = "raise read_timeout_s of the model, or look at what the server does"
-                return Broken(f"was silent for {spec.read_timeout_s:g} s: {way_out}")
+                return Broken(f"was silent for {seconds_text(spec.read_timeout_s)}: {way_out}")
     return None
 
 

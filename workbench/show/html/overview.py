@@ -12,7 +12,16 @@ from workbench.analysis.batch_diff import CaseChange
 from workbench.analysis.causes import CauseNumbers
 from workbench.analysis.side_by_side import Comparison
 from workbench.grading.status import GOOD_WORDS, Status, passed_if
-from workbench.numerals import cost_text, counted, duration_text, mean_text, pace_text, rate_text
+from workbench.numerals import (
+    cost_text,
+    count_text,
+    counted,
+    counted_of,
+    duration_text,
+    mean_text,
+    pace_text,
+    rate_text,
+)
 from workbench.show.doc import Paragraph, line_of
 from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
@@ -129,11 +138,11 @@ def verdict_of(report: RunsReport) -> Verdict:
         f"{counted(len(aggregates), 'aggregate')} missed" if aggregates else "",
         report.against.verdict if report.against is not None and report.against.failed else "",
         report.nothing_graded or "",
-        f"{failed:,} of {counted(len(quality.cases), 'case')} failed" if failed and not missed else "",
+        f"{counted_of(failed, len(quality.cases), 'case')} failed" if failed and not missed else "",
     ]
     why = "; ".join(filter(None, reasons)) if not good else ""
     passed = totals.passed + totals.warned
-    counts = f"{passed:,} of {counted(totals.graded, 'graded run')} {GOOD_WORDS}"
+    counts = f"{counted_of(passed, totals.graded, 'graded run')} {GOOD_WORDS}"
     moved = [each.move for each in report.regraded or ()]
     again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
     text = why or ("everything passed" if passed == totals.graded else "good enough")
@@ -143,9 +152,11 @@ def verdict_of(report: RunsReport) -> Verdict:
 
 
 def _totals(report: RunsReport) -> Element:
-    counts = [(f"{count:,} {status.counted}", status) for status, count in report.totals.counts.items() if count]
+    counts = [
+        (f"{count_text(count)} {status.counted}", status) for status, count in report.totals.counts.items() if count
+    ]
     bar = (
-        el("span", f"{status.sign} {report.totals.counts[status]:,}", class_=status.role, title=text)
+        el("span", f"{status.sign} {count_text(report.totals.counts[status])}", class_=status.role, title=text)
         for text, status in counts
     )
     label = ", ".join(text for text, _ in counts)
@@ -161,7 +172,7 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
     """Yield the names of numbers, the numbers, and notes on them."""
     totals, timing = report.totals, report.timing
     forks = sum(result.is_fork for result in report.results)
-    yield "runs", f"{totals.runs:,}", f"and {counted(forks, 'fork')}" if forks else ""
+    yield "runs", count_text(totals.runs), f"and {counted(forks, 'fork')}" if forks else ""
     yield "pass rate", rate_text(totals.pass_rate), "of graded runs"
     yield "mean score", mean_text(totals.mean_score), ""
     if totals.valid_arguments.tools:
@@ -170,11 +181,11 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
         yield "latency", duration_text(totals.latency.p50_ms), percentiles_text(totals.latency)
     if totals.usage is not None:
         tokens = totals.usage.input_tokens + totals.usage.output_tokens
-        yield "tokens", f"{tokens:,}", usage_text(totals.usage)
+        yield "tokens", count_text(tokens), usage_text(totals.usage)
     unknown = totals.runs_of_unknown_cost
     yield "cost", cost_text(totals.cost_usd), f"{counted(unknown, 'run')} unknown" if unknown else ""
     if totals.judging.asked:
-        yield "judging", f"{totals.judging.asked:,}", judging_text(totals.judging)
+        yield "judging", count_text(totals.judging.asked), judging_text(totals.judging)
     if timing is not None and timing.cases_a_minute:
         yield "cases a minute", pace_text(timing.cases_a_minute), ""
 
@@ -246,9 +257,9 @@ def _causes(shown: Overview) -> Element | None:
         return None
     title = "Why runs of both batches failed" if shown.kind == "changes" else "Why runs failed"
     mixed = failures.confusion.mixed_up
-    rows = ([expected or NOT_EXPECTED, called or NO_CALL, f"{count:,}"] for (expected, called), count in mixed)
+    rows = ([expected or NOT_EXPECTED, called or NO_CALL, count_text(count)] for (expected, called), count in mixed)
     confusion = scrolled("Expected and called tools", table(("expected", "called", "times"), rows))
-    summary = el("summary", f"Tools that were called for others: {len(mixed):,}")
+    summary = el("summary", f"Tools that were called for others: {count_text(len(mixed))}")
     others = el("details", summary, confusion, class_="card") if mixed else None
     return section("causes", title, el("ol", map(_cause, failures.groups), class_="causes"), others)
 

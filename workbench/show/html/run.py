@@ -14,7 +14,7 @@ from workbench.analysis.expectations import Expectation, Expectations, expectati
 from workbench.grading.explanation import explain, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
-from workbench.numerals import NOTHING, cost_text, counted, duration_text, figure, score_text
+from workbench.numerals import NOTHING, cost_text, count_text, counted, duration_text, figure, score_text
 from workbench.show.html.elements import (
     Element,
     Node,
@@ -214,7 +214,7 @@ def _measures(run: RunResult) -> Element:
         ("cost", cost_text(run.cost_usd)),
     ]
     if trajectory.retries:
-        facts.append(("retries", f"{trajectory.retries:,}"))
+        facts.append(("retries", count_text(trajectory.retries)))
     if trajectory.held_ms:
         facts.append(("held", duration_text(trajectory.held_ms)))
     offered = trajectory.start.tools if trajectory.start is not None else ()

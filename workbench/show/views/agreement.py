@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from workbench.analysis.totals import Agreement, Difference
 from workbench.grading.status import passed_if
-from workbench.numerals import count_text, figure
+from workbench.numerals import count_text, figure, of_text
 from workbench.show.doc import line_of
 from workbench.show.spans import Line, Span
 from workbench.show.visible import one_line
@@ -18,9 +18,7 @@ def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
     """Yield a line for each score of a source, and one for each verdict that differs."""
     for each in agreements:
         ungraded = f", {count_text(each.ungraded)} not graded here" if each.ungraded else ""
-        yield line_of(
-            f"{one_line(each.name)}: {count_text(each.agree)} of {count_text(each.of)} verdicts agree{ungraded}"
-        )
+        yield line_of(f"{one_line(each.name)}: {of_text(each.agree, each.of)} verdicts agree{ungraded}")
         yield from (_differing_line(each.name, differing) for differing in each.differ[:_ROWS_MAX])
         if (more := len(each.differ) - _ROWS_MAX) > 0:
             yield line_of(f"  … and {count_text(more)} more")

@@ -14,7 +14,7 @@ from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
-from workbench.numerals import counted, score_text
+from workbench.numerals import count_text, counted, score_text
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.glyphs import GLYPHS
@@ -87,7 +87,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
         for part in batch.parts:
             if part.suite != suite:
                 continue
-            some = f", {counted(part.cases, 'case')} of {suite.cases:,}" if not part.whole else ""
+            some = f", {counted(part.cases, 'case')} of {count_text(suite.cases)}" if not part.whole else ""
             # The cells of one suite with one model are in memory at a time.
             over = (runs[index].figures for index in parts.get((suite, part.model), ()))
             if cells := cells_of(figures for figures in over if figures is not None):
@@ -140,7 +140,7 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
 def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
     """Return runs as rows: their places in the batch, and why they did not pass."""
     columns: list[Column[RunRow]] = [
-        Column("run", lambda run: words(f"{run.place + 1:,}"), right=True),
+        Column("run", lambda run: words(count_text(run.place + 1)), right=True),
         Column("status", _sign),
         Column(
             "case",

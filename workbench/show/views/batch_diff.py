@@ -10,7 +10,7 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKi
 from workbench.analysis.paired import Paired
 from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted, counted_of, of_text
 from workbench.show.doc import Block, Column, Heading, Paragraph, Table, line_of, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.spans import Line, Role, Span
@@ -110,8 +110,8 @@ def counts_line(diff: BatchDiff) -> Line:
     for kind in KINDS:
         number = len(diff.of(kind))
         if number or kind in ("broke", "fixed", "moved"):
-            counts += [Span(f"{number:,} {kind}", TONES[kind] if number else "muted"), Span(" · ", "muted")]
-    return *counts, Span(f"{diff.as_before:,} as before", "muted")
+            counts += [Span(f"{count_text(number)} {kind}", TONES[kind] if number else "muted"), Span(" · ", "muted")]
+    return *counts, Span(f"{count_text(diff.as_before)} as before", "muted")
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
@@ -132,7 +132,7 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
 
 
 def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
-    some = f" ({cases:,} of {counted(compared, 'case')})" if cases < compared else ""
+    some = f" ({counted_of(cases, compared, 'case')})" if cases < compared else ""
     return one_line(f"{name} was {before}, and is {after}{some}")
 
 
@@ -149,7 +149,7 @@ def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterat
 
 
 def _part(cases: int, of: int, path: str) -> str:
-    return path if cases == of else f"{cases:,} of {counted(of, 'case')} of {path}"
+    return path if cases == of else f"{counted_of(cases, of, 'case')} of {path}"
 
 
 def _models_left(diff: BatchDiff) -> str:
@@ -191,7 +191,7 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
     """Yield what differs in the later batch apart from the results of its runs."""
     for batch in (before, after):
         parts = [part for part in batch.parts if not part.whole]
-        some = dict.fromkeys(f"{part.cases:,} of {part.suite.cases:,} cases of {part.suite.path}" for part in parts)
+        some = dict.fromkeys(f"{of_text(part.cases, part.suite.cases)} cases of {part.suite.path}" for part in parts)
         if some:
             yield f"#{batch.number} has only {one_line(', '.join(some))}"
     hashes = {same.get(suite.key, suite.key): suite.hash for suite in before.suites}

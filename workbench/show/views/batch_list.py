@@ -12,7 +12,16 @@ from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
 from workbench.dataclasses import dataclass, json_text
 from workbench.grading.status import Status
 from workbench.history.records import Until
-from workbench.numerals import cost_text, counted, duration_text, rate_text, short_count
+from workbench.numerals import (
+    cost_text,
+    count_text,
+    counted,
+    counted_of,
+    duration_text,
+    of_text,
+    rate_text,
+    short_count,
+)
 from workbench.show.doc import Column, Table, Value, age, joined, names, rate, share, short_when, when, words
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK, sparkline
@@ -117,9 +126,9 @@ def _states(row: BatchFacts) -> list[Value]:
     if batch.damage is not None:
         return [words("damaged", "error")]
     if row.going:
-        found.append(words(f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}", "running"))
+        found.append(words(f"{GLYPHS.running} {of_text(batch.planned - batch.missing, batch.planned)}", "running"))
     elif batch.missing:
-        found.append(words(f"{GLYPHS.missing} {batch.missing:,} missing", "warned"))
+        found.append(words(f"{GLYPHS.missing} {count_text(batch.missing)} missing", "warned"))
     if batch.kind == "fork":
         found.append(words(FORK, "muted"))
     elif batch.kind == "reruns":
@@ -168,11 +177,11 @@ def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -
     """Return what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` tells that some
     program is running it now, `ways_on` are those to what is missing beside merging."""
     if going:
-        return f"running: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} finished"
+        return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
     if not batch.missing:
         return ""
     ways = ", or ".join(filter(None, (merge_hint(batch), *ways_on)))
-    lacks = f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why_missing(batch)}"
+    lacks = f"{counted_of(batch.missing, batch.planned, 'run')} missing: {why_missing(batch)}"
     return f"{lacks}; {ways}" if ways else lacks
 
 
@@ -203,7 +212,7 @@ def merge_hint(batch: BatchRow) -> str:
 
 def shards_text(merged: MergedShards) -> str:
     """Returns how many shards of a plan were merged: `3 of 20 shards`."""
-    some = f"{len(merged.shards):,} of " if merged.of is not None else ""
+    some = f"{count_text(len(merged.shards))} of " if merged.of is not None else ""
     return some + counted(merged.of or len(merged.shards), "shard")
 
 

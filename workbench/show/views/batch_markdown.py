@@ -9,7 +9,7 @@ from itertools import islice
 
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
-from workbench.numerals import counted, score_text
+from workbench.numerals import count_text, counted, counted_of, score_text
 from workbench.show.markdown import code, document, document_table, fenced, table, text
 from workbench.show.spans import plain
 from workbench.show.text import Paint
@@ -66,8 +66,8 @@ def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str
         part = "\n".join(_details(report.shown_case(case), report)) + "\n"
         left -= len(part.encode())
         if left < 0:
-            there_are = f"{bad - place:,} of them are left out"
-            yield f"\n**{there_are}**: the report is cut at {most:,} bytes, which GitHub takes. {_WHOLE}\n"
+            there_are = f"{count_text(bad - place)} of them are left out"
+            yield f"\n**{there_are}**: the report is cut at {count_text(most)} bytes, which GitHub takes. {_WHOLE}\n"
             return
         yield part
     yield from _all_cases(report, left)
@@ -111,8 +111,8 @@ def _head(report: RunsReport) -> Iterator[str]:
 def _totals_line(report: RunsReport) -> str:
     cases, totals = report.quality.cases, report.totals
     good = cases.number(Status.PASSED, Status.WARNED)
-    parts = [f"{good:,} of {counted(len(cases), 'case')} passed"]
-    parts += [f"{counted(totals.runs, 'run')}"] if totals.runs != len(cases) else []
+    parts = [f"{counted_of(good, len(cases), 'case')} passed"]
+    parts += [counted(totals.runs, "run")] if totals.runs != len(cases) else []
     parts += [not_made_text(totals.cost_limited)] if totals.cost_limited else []
     parts += [endpoint_text(totals.endpoint_faults, totals.failed)] if totals.endpoint_faults else []
     parts += [timing_line(report.timing)] if report.timing is not None else []
@@ -164,7 +164,7 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
         row = _row(case, report)
         left -= len(row.encode()) + 1
         if left < 0:
-            yield f"\n{len(cases) - place:,} more cases are left out. {_WHOLE}\n"
+            yield f"\n{count_text(len(cases) - place)} more cases are left out. {_WHOLE}\n"
             break
         yield f"{row}\n"
     yield "\n</details>\n"

@@ -14,7 +14,7 @@ from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import GOOD_WORDS, Status
 from workbench.history.records import BatchRow, RunRow
-from workbench.numerals import counted, score_text
+from workbench.numerals import counted, of_text, score_text
 from workbench.show.signs import sparkline
 from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
@@ -85,7 +85,7 @@ def case_lines(
     model_width = min(max(cell_len(one_line(model)) for model in cells), _MODEL_MAX)
     for model, of_model in cells.items():
         graded = [cell for cell in of_model.values() if cell.is_graded]
-        good = f"good in {sum(cell.is_good for cell in graded):,} of {len(graded):,} batches"
+        good = f"good in {of_text(sum(cell.is_good for cell in graded), len(graded))} batches"
         line = sparkline([cell.score or 0.0 for cell in graded][-MAX_TREND:])
         yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
     yield ""

@@ -21,10 +21,13 @@ from workbench.grading.status import Status
 from workbench.numerals import (
     NOTHING,
     cost_text,
+    count_text,
     counted,
+    counted_of,
     demanded_text,
     duration_text,
     mean_text,
+    of_text,
     pace_text,
     rate_text,
     rates_text,
@@ -77,7 +80,7 @@ def comparison_view(
     if rows:
         yield _cells(comparison.models, rows, titles)
     if filtered is not None:
-        which = f"{len(chosen):,} of {counted(len(comparison.rows), 'case')}"
+        which = counted_of(len(chosen), len(comparison.rows), "case")
         only = ", only differences" if only_differences else ""
         yield Paragraph(line_of(f"{which} by the filter {filtered.words}{only}; totals and tests are of all", "muted"))
     elif only_differences:
@@ -298,11 +301,11 @@ def totals_rows(
     yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
     counted = {status for each in totals for _, status in each.counted}
     for status in (status for status in Status if status in counted):
-        yield status.counted, [f"{each.counts[status]:,}" for each in totals]
+        yield status.counted, [count_text(each.counts[status]) for each in totals]
     if any(each.endpoint_faults for each in totals):
-        yield "the endpoint's failures", [f"{each.endpoint_faults:,} of {each.failed:,}" for each in totals]
+        yield "the endpoint's failures", [of_text(each.endpoint_faults, each.failed) for each in totals]
     if any(each.runs_in_error and each.runs != each.cases for each in totals):
-        yield "runs in error", [f"{each.runs_in_error:,} of {each.runs:,}" for each in totals]
+        yield "runs in error", [of_text(each.runs_in_error, each.runs) for each in totals]
     if any(each.repeat_rules for each in totals):
         yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
     yield "pass rate", [_pass_rate(each, cases) for each in totals]
@@ -372,7 +375,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
     """Return the pass rate, with the number of cases that it rests on where these are not all."""
     if totals.pass_rate is None:
         return NOTHING
-    return f"{rate_text(totals.pass_rate)}{f' of {totals.graded:,}' if totals.graded < cases else ''}"
+    return f"{rate_text(totals.pass_rate)}{f' of {count_text(totals.graded)}' if totals.graded < cases else ''}"
 
 
 def _on(rests_on: int, cases: int) -> str:
@@ -403,7 +406,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
 def _try(totals: ModelTotals, k: int, share: float) -> str:
     """Return the share with the number of cases that have this many graded runs, where others have fewer."""
     cases = totals.passing[k - 1].cases
-    return rate_text(share) if cases == totals.graded else f"{rate_text(share)} of {cases:,}"
+    return rate_text(share) if cases == totals.graded else f"{rate_text(share)} of {count_text(cases)}"
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
@@ -438,7 +441,7 @@ def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
     """Where nothing ran, nothing is known."""
     if count is None:
         return UNKNOWN if totals.runs else NOTHING
-    return f"{count:,}{_on(totals.cases, cases)}"
+    return f"{count_text(count)}{_on(totals.cases, cases)}"
 
 
 def _cost(totals: ModelTotals, cases: int) -> str:

@@ -21,7 +21,7 @@ from workbench.analysis.causes import (
     Symptom,
 )
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted, score_text
+from workbench.numerals import count_text, counted, counted_of, score_text
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
@@ -73,10 +73,10 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
     if not failures.failed:
         return
     yield ""
-    yield paint(f"Failures by cause: {failures.failed:,} of {counted(failures.graded, 'graded run')}", "strong")
+    yield paint(f"Failures by cause: {counted_of(failures.failed, failures.graded, 'graded run')}", "strong")
     yield from table_lines(causes_table(failures.groups, with_advice=with_advice), sys.maxsize, paint)
     if mixed_up := failures.confusion.mixed_up:
-        named = [f"{_pair_text(pair)} {count:,}×" for pair, count in mixed_up[:MIXED_UP_MAX]]
+        named = [f"{_pair_text(pair)} {count_text(count)}×" for pair, count in mixed_up[:MIXED_UP_MAX]]
         more = len(mixed_up) - MIXED_UP_MAX
         yield f"expected and called: {', '.join(named)}" + (f", and {counted(more, 'other')}" if more > 0 else "")
 
@@ -105,7 +105,7 @@ def often(group: CauseNumbers) -> str:
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
-    return f"{runs}, the main cause of {main:,}" if main else f"{runs}, never the main cause"
+    return f"{runs}, the main cause of {count_text(main)}" if main else f"{runs}, never the main cause"
 
 
 def concerned(group: CauseNumbers) -> str:
@@ -114,7 +114,7 @@ def concerned(group: CauseNumbers) -> str:
         return ""
     (subject, count), *others = group.subjects
     more = f", and {counted(len(others), 'other')}" if others else ""
-    return one_line(f"{subject} {count:,}×{more}")
+    return one_line(f"{subject} {count_text(count)}×{more}")
 
 
 def symptom_text(symptom: Symptom) -> str:
@@ -148,7 +148,7 @@ class RunNames:
 def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
     """Return everything about the failures as plain text: causes with advice, all runs, the confusion table."""
     names = RunNames(suites)
-    lines: list[Line] = [(Span(f"{len(failures.runs):,} of {counted(failures.graded, 'graded run')} failed"),)]
+    lines: list[Line] = [(Span(f"{counted_of(len(failures.runs), failures.graded, 'graded run')} failed"),)]
     for group in failures.groups:
         lines += [EMPTY, *cause_lines(group, _COPIED_CELLS), EMPTY]
         for run in group.runs:
@@ -168,12 +168,12 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
     if group.subjects:
         yield EMPTY
         yield heading("Tools and parameters")
-        names = [(one_line(str(subject)), f"{count:,}") for subject, count in group.subjects[:MAX_SUBJECTS]]
+        names = [(one_line(str(subject)), count_text(count)) for subject, count in group.subjects[:MAX_SUBJECTS]]
         needed = max(cell_len(name) + len(count) for name, count in names) + 5
         for name, count in names:
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
         if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
-            yield (Span(f"   and {more:,} more", "muted"),)
+            yield (Span(f"   and {count_text(more)} more", "muted"),)
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
@@ -266,7 +266,7 @@ class ConfusionTable:
             for at in shown:
                 count = self._counts.get((row, columns[at]), 0)
                 role: Role = "muted" if not count else "passed" if row == columns[at] else "failed" if row else "warned"
-                text = f"{count:,}" if count else GLYPHS.dot
+                text = count_text(count) if count else GLYPHS.dot
                 spans.append(Span(f"  {text:>{min(cell_len(heads[at]), widest)}}", role))
             lines.append(tuple(spans))
         return lines

@@ -11,6 +11,7 @@ from workbench.numerals import (
     NOTHING,
     cost_text,
     counted,
+    counted_of,
     demanded_text,
     figure,
     mean_text,
@@ -87,7 +88,7 @@ def watched_text(gate: GateWatched) -> str:
     if gate.verdict is None:
         after = f"not decided against {worse} after {counted(gate.cases, 'case')}{clusters}{runs}"
         return f"{after}: {_watched_rate(gate)}; the rate itself counts, without a bound on errors"
-    of = f"{gate.cases:,} of {counted(gate.of_cases, 'case')}{clusters}{runs}"
+    of = f"{counted_of(gate.cases, gate.of_cases, 'case')}{clusters}{runs}"
     why = "at least the gate" if gate.verdict == "reached" else f"no better than {worse}"
     biased = "; the rate of runs that were stopped is biased" if gate.saved else ""
     return f"decided after {of}: {why} (errors of 5% either way); {counted(gate.saved, 'run')} saved{biased}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.numerals import counted, score_text
+from workbench.numerals import count_text, counted, score_text
 from workbench.show.signs import FORK
 from workbench.show.text import Paint
 from workbench.show.visible import one_line
@@ -67,7 +67,7 @@ class MovesFold:
             return self._numbers
         of_cases = f" of {counted(len(self._cases), 'case')}" if len(self._cases) < moved else ""
         kinds = self._kinds.most_common()
-        parts = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
+        parts = [f"{count_text(count)} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
         return f"{counted(moved, 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(parts)}"
 
 

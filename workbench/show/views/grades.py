@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
 from workbench.grading.traits import TRAITS
-from workbench.numerals import NOTHING, cost_text, counted, score_text
+from workbench.numerals import NOTHING, cost_text, counted, range_text, score_text, setting_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span
 from workbench.show.text import Paint
@@ -126,8 +126,8 @@ def why_passed(result: RunResult) -> str:
         return ""
     low, high = TRAITS[grade.grader].thresholds(result.grading)
     met = high if grade.verdict == Status.PASSED else low
-    short = f", not {high:g}" if met != high else ""
-    return f"{result.status}: score {score_text(grade.score)} meets the threshold {met:g}{short}"
+    short = f", not {setting_text(high)}" if met != high else ""
+    return f"{result.status}: score {score_text(grade.score)} meets the threshold {setting_text(met)}{short}"
 
 
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
@@ -157,7 +157,7 @@ def judgement_text(judgement: Judgement) -> str:
 
 
 def _on_scale(number: float, scale: tuple[float, float]) -> str:
-    return f"{number:g} on {scale[0]:g}..{scale[1]:g}"
+    return f"{setting_text(number)} on {range_text(*scale)}"
 
 
 def metric_text(metric: Metric) -> str:

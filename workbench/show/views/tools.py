@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size, tokens_in
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.server_output import output_lines
@@ -153,7 +153,7 @@ def not_offered(task_tools: Sequence[str]) -> str:
 
 
 def _size(characters: int) -> str:
-    return f"{characters:,} characters ≈ {tokens_in(characters):,} tokens"
+    return f"{count_text(characters)} characters ≈ {count_text(tokens_in(characters))} tokens"
 
 
 def _parameters(tool: ToolDefinition) -> str:

@@ -10,9 +10,12 @@ from workbench.grading.valid_arguments import why_unchecked
 from workbench.numerals import (
     NOTHING,
     cost_text,
+    count_text,
     counted,
+    counted_of,
     duration_text,
     mean_text,
+    of_text,
     rate_text,
     rates_text,
     scores_text,
@@ -50,14 +53,14 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
     yield from ((Span("  "), *line) for line in agreement_lines(totals.agreement))
     effort = ((totals.retries, "requests retried"), (totals.executions, "calls executed"))
-    yield from _facts(*(f"{what}: {number:,}" for number, what in effort if number))
+    yield from _facts(*(f"{what}: {count_text(number)}" for number, what in effort if number))
 
 
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     """Yield the totals of the cases of one model. `part` says how many cases of a suite these are, if not all."""
     runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
     if runs and totals.runs_in_error:
-        runs += f" ({totals.runs_in_error:,} in error)"
+        runs += f" ({count_text(totals.runs_in_error)} in error)"
     tokens = ""
     if totals.input_tokens is not None or totals.output_tokens is not None:
         tokens = tokens_text(totals.input_tokens or 0, totals.output_tokens or 0)
@@ -75,7 +78,10 @@ def _head(totals: AnyTotals, title: str, what: str) -> Line:
     spans = [Span(one_line(title), "strong"), Span(": ")] if title else []
     spans.append(Span(f"{what}: "))
     for number, (count, status) in enumerate(totals.counted):
-        spans += [Span(", " if number else ""), Span(f"{count:,} {status.counted}", status.role if count else "text")]
+        spans += [
+            Span(", " if number else ""),
+            Span(f"{count_text(count)} {status.counted}", status.role if count else "text"),
+        ]
     return tuple(spans)
 
 
@@ -97,7 +103,7 @@ def rate_fact(totals: Totals) -> str:
     """Return the pass rate with the number of runs that it rests on; empty where nothing was graded."""
     if totals.pass_rate is None:
         return ""
-    warned = f", {totals.warned:,} {Status.WARNED.counted}" if totals.warned else ""
+    warned = f", {count_text(totals.warned)} {Status.WARNED.counted}" if totals.warned else ""
     return f"pass rate {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}{warned}"
 
 
@@ -133,7 +139,7 @@ def not_made_text(runs: int) -> str:
 
 def endpoint_text(faults: int, failed: int) -> str:
     """Return `2 of 5 failures are the endpoint's`."""
-    return f"{faults:,} of {counted(failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
+    return f"{counted_of(faults, failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
 
 
 OfModel = tuple[str, "Totals"]
@@ -157,7 +163,7 @@ def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
 def _count_column(status: Status) -> Column[OfModel]:
     def count(row: OfModel) -> Value:
         number = row[1].counts[status]
-        return Value((Span(f"{number:,}", status.role if number else "muted"),), number)
+        return Value((Span(count_text(number), status.role if number else "muted"),), number)
 
     return Column(status.counted, count, right=True)
 
@@ -177,7 +183,7 @@ _WHY_MAX = 300
 
 def checked_text(valid: int, checked: int) -> str:
     """Return a rate with the number of calls that it rests on: `97.5% of 40`; less than all is never shown as all."""
-    return f"{rate_text(valid / checked)} of {checked:,}" if checked else "unknown"
+    return f"{rate_text(valid / checked)} of {count_text(checked)}" if checked else "unknown"
 
 
 def valid_arguments_text(found: ValidArguments) -> str:
@@ -188,7 +194,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
     if not found.checked:
         return "valid arguments unknown"
     bad = [tool for tool in found.tools if tool.valid < tool.checked]
-    of_tools = ", ".join(f"{one_line(tool.tool)} {tool.valid:,} of {tool.checked:,}" for tool in bad)
+    of_tools = ", ".join(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}" for tool in bad)
     rate = f"valid arguments {rate_text(found.valid / found.checked)}"
     return f"{rate} of {counted(found.checked, 'call')} ({of_tools})" if bad else rate
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.numerals import counted, duration_text
+from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
@@ -261,7 +261,7 @@ def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
 
 def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
     asked = counted(runs_asked, "run")
-    parts = [f"{one_line(kind)} in {runs:,} of {asked}" for kind, runs in kinds.items()]
+    parts = [f"{one_line(kind)} in {count_text(runs)} of {asked}" for kind, runs in kinds.items()]
     return f"repaired: {', '.join(parts)}" if parts else None
 
 

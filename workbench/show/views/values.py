@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
-from workbench.numerals import cost_text, counted, duration_text, estimate_time_text, figure, tokens_text
+from workbench.numerals import (
+    cost_text,
+    count_text,
+    counted,
+    duration_text,
+    estimate_time_text,
+    figure,
+    of_text,
+    tokens_text,
+)
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import compact_json, one_line
 from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
@@ -57,7 +66,7 @@ def estimate_text(estimate: Estimate) -> str:
     """Return what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`. Runs that cost
     nothing are no price for those of unknown cost."""
     runs, unpriced = estimate.runs, estimate.without_cost
-    tokens = "" if estimate.without_tokens == runs else f"about {estimate.tokens:,} tokens"
+    tokens = "" if estimate.without_tokens == runs else f"about {count_text(estimate.tokens)} tokens"
     cost = "" if unpriced and not estimate.cost_usd else cost_text(estimate.cost_usd)
     cost = f"about {cost}" if estimate.cost_usd else cost
     unknown = "cost unknown" if unpriced == runs else f"cost unknown for {counted(unpriced, 'run')}" if unpriced else ""
@@ -138,4 +147,4 @@ class Awaited:
         reading = self.reading
         if self.first_s is not None or reading is None or reading.processed >= reading.total:
             return None
-        return f"{reading.processed:,} of {reading.total:,} tokens"
+        return f"{of_text(reading.processed, reading.total)} tokens"

@@ -17,7 +17,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
@@ -233,7 +233,7 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
         with_runs = f"{having} of them with {counted(runs, 'run')} at hand of what is asked now"
         at_hand = with_runs if having else "there is no run at hand of what they ask now"
         skipped = sum(len(each.cases) - len(each.runnable) for each in found)
-        without = f", {skipped:,} of them skipped" if skipped else ""
+        without = f", {count_text(skipped)} of them skipped" if skipped else ""
         shown = f"{counted(len(cases), 'case')} shown{without}; {at_hand}."
         answers: list[tuple[CaptureAnswer, Option]] = []
         if having:

@@ -14,7 +14,7 @@ from textual.message import Message as TextualMessage
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import shown, toml_lines
 from workbench.show.spans import (
@@ -111,7 +111,7 @@ def excerpt_lines(
                 text_line = recoloured(text_line, at[begin], at[end], role)
         more = len(excerpt.lines[number - excerpt.first]) - MAX_LINE_CHARS
         if more > 0:
-            text_line = (*text_line, Span(f" {ELLIPSIS} {more:,} characters more", "muted"))
+            text_line = (*text_line, Span(f" {ELLIPSIS} {count_text(more)} characters more", "muted"))
         for nth, row in enumerate(wrap_line(text_line, room, hang)):
             laid_out.append((Span(f" {number:>{digits}}  " if nth == 0 else " " * gutter, "muted"), *row))
         laid_out.extend(_problem_rows(below.pop(number, ()), gutter, room))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.history.records import HistoryError
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted, of_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import ELLIPSIS, EMPTY, Line, Span
 from workbench.tui.comparison.screen import CompareScreen
@@ -115,13 +115,13 @@ class ComparedBatchScreen(CompareScreen):
         """Return how much of a large batch is here."""
         read, here, planned = self._stored.read, len(self._stored.read.runs), self._stored.batch.planned
         if self._wants_words:
-            texts = [f"searching {planned:,} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
+            texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         else:
             if not read.words:
-                text = f"the first {here:,} of {planned:,} runs"
+                text = f"the first {of_text(here, planned)} runs"
             else:
-                fit = f"{here:,} of {planned:,} runs fit" if read.is_all else f"the first {here:,} that fit"
-                text = fit if read.is_all else f"{fit}, of {planned:,} runs"
+                fit = f"{of_text(here, planned)} runs fit" if read.is_all else f"the first {count_text(here)} that fit"
+                text = fit if read.is_all else f"{fit}, of {count_text(planned)} runs"
             texts = [f"{text}, also in the totals; / searches all", text]
         lines: list[Line] = [(Span(f"{text} ", "warned"),) for text in texts]
         return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
@@ -134,7 +134,7 @@ class ComparedBatchScreen(CompareScreen):
             lacks = f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing"
             about = [((Span(f"{lacks}  ", "warned"), *each) if batch.missing else each) for each in about]
             return *about, EMPTY
-        far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
+        far = f"{GLYPHS.running} {of_text(batch.planned - batch.missing, batch.planned)}"
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:

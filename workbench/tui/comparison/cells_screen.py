@@ -13,7 +13,7 @@ from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.paired import Pair
 from workbench.history.records import HistoryError
-from workbench.numerals import counted, duration_text, score_text
+from workbench.numerals import count_text, counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, with_margin
@@ -201,7 +201,7 @@ class CellsScreen(FilterScreen[None]):
         if not missing and not self._asked_again:
             self._asked_again = True
             runs = sum(state.at(key).planned for key in over)
-            finished = f"All {runs:,} runs are finished" if runs > 1 else "The run is finished"
+            finished = f"All {count_text(runs)} runs are finished" if runs > 1 else "The run is finished"
             errors = sum(state.at(key).is_in_error for key in over)
             only = f"; F reruns the {counted(errors, 'cell')} in error" if 0 < errors < len(over) else ""
             took = estimate_text(self._estimate(over)[0])

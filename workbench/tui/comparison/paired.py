@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.statistics import LEVEL
-from workbench.numerals import counted, p_text
+from workbench.numerals import count_text, counted, p_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span, cut_line, plain, wrap
 from workbench.show.views.comparison import both_verdicts, rules_text
@@ -57,8 +57,10 @@ class PairedState(ListState[Pair]):
     def _numbers(self) -> str:
         found = self.found
         alike = len(found.pairs) - len(found.discordant)
-        others = f" ({found.other_scores:,} of these with different scores)" if found.other_scores else ""
-        parts = [f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {alike:,}{others}"]
+        others = f" ({count_text(found.other_scores)} of these with different scores)" if found.other_scores else ""
+        parts = [
+            f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {count_text(alike)}{others}"
+        ]
         parts += [f"by the {self._rules} of the repeats"] if self._rules else []
         which = "McNemar" if found.clusters is None else f"permutation by {counted(found.clusters, 'cluster')}"
         parts += [f"{which} {p_text(found.p_status, LEVEL)}"] if found.p_status is not None else []

@@ -14,7 +14,7 @@ from textual.timer import Timer
 
 from workbench.analysis.side_by_side import WhenLeft, compared
 from workbench.grading.status import Status
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of, of_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.comparison import Filtered, comparison_view
@@ -150,8 +150,8 @@ class CompareScreen(CellsScreen):
             Span(f"{self._filter_text}{only}", "accent"),
         )
         shown, cases = len(state.cases_shown), len(state.cases)
-        text = counted(cases, "case") if shown == cases else f"{shown:,} of {counted(cases, 'case')}"
-        short = text if shown == cases else f"{shown:,} of {cases:,}"
+        text = counted(cases, "case") if shown == cases else counted_of(shown, cases, "case")
+        short = text if shown == cases else of_text(shown, cases)
         about = (f"{text} {GLYPHS.dot} {counted(len(state.models), 'model')}", text, short)
         ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
         self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.message import Message as TextualMessage
 
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted_of
 from workbench.show.spans import EMPTY, Line, Message, Span
 from workbench.show.views.failures import ConfusionTable
 from workbench.show.visible import one_line
@@ -81,8 +81,8 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
-        failed = f"{len(state.failures.runs):,} of {counted(state.failures.graded, 'graded run')} failed "
-        going: Line = (Span(f"{state.under_way:,} still running  ", "running"),) if state.under_way else EMPTY
+        failed = f"{counted_of(len(state.failures.runs), state.failures.graded, 'graded run')} failed "
+        going: Line = (Span(f"{count_text(state.under_way)} still running  ", "running"),) if state.under_way else EMPTY
         left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         return left, ((*going, Span(failed, "failed")),)
 

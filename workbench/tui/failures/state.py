@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.analysis.causes import NOTHING_FAILED, Cause, CauseGroup, FailedRun, Failures
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted, of_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
     EMPTY,
@@ -138,7 +138,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
     if row.run is None:
         total = len(row.group.runs)
         fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
-        count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
+        count = count_text(total) if row.shown == total else of_text(row.shown, total)
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
     run, main = row.run, row.run.main == row.group.cause
     role: Role = "text" if main else "muted"  # dimmed, since its main cause is a different one

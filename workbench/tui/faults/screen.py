@@ -17,7 +17,7 @@ from workbench.analysis.fault_matrix import (
     Tried,
     name_of,
 )
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.show.doc import Block, Paragraph, line_of
 from workbench.show.forms import PLAIN_WIDTH
 from workbench.show.glyphs import GLYPHS
@@ -171,7 +171,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         left: Line = (Span(" Broken tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         weak = len(matrix.weak)
         tried = sum(each.verdict != "not tried" for each in matrix.tried)
-        said = f"not ok in {weak:,} of {counted(tried, 'trial')} " if weak else f"ok in {counted(tried, 'trial')} "
+        said = f"not ok in {counted_of(weak, tried, 'trial')} " if weak else f"ok in {counted(tried, 'trial')} "
         return left, ((Span(said, "failed" if weak else "passed"),),)
 
     # Actions

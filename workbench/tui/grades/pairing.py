@@ -19,7 +19,7 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, StepGrade
 from workbench.grading.pairing import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.traits import GraderTraits
-from workbench.numerals import counted, figure
+from workbench.numerals import count_text, counted, figure
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line
 from workbench.show.spans import (
@@ -100,7 +100,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
     if len(entries) > MAX_PAIRINGS:
         left = len(entries) - MAX_PAIRINGS
-        blocks.append(Block([(Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),)]))
+        blocks.append(Block([(Span(f" {GLYPHS.running} {count_text(left)} more calls and expectations", "comment"),)]))
     return blocks
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of, trends_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, Regrade, SuiteRef
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted, counted_of
 from workbench.show.doc import Table
 from workbench.show.glyphs import GLYPHS
 from workbench.show.rows import MEASURED_ROWS, Laid
@@ -328,9 +328,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     parts = state.parts(batch)
     good, graded = rate_of(parts)
     passed = (
-        f"{pass_rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}"
-        if graded
-        else "No run was graded"
+        f"{pass_rate_text(parts)} passed: {counted_of(good, graded, 'graded run')}" if graded else "No run was graded"
     )
     by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
     lines: list[Line] = [
@@ -339,7 +337,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     ]
     outside = [status for status in Status if status.final and not status.graded]
     apart = [(sum(part.counts[status] for part in parts), status.counted) for status in outside]
-    if text := ", ".join(f"{count:,} {words}" for count, words in apart if count):
+    if text := ", ".join(f"{count_text(count)} {words}" for count, words in apart if count):
         lines += paragraph(f"Also {text}.", width, "muted")
     resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""
     if missing := missing_text(batch, going=state.is_going(batch), ways_on=[resume]):
@@ -394,8 +392,8 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
     signs: list[Span] = []
     for status in Status:
         if part.counts[status]:
-            signs.append(Span(f" {status.sign}{part.counts[status]:,}", status.role))
-    some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
+            signs.append(Span(f" {status.sign}{count_text(part.counts[status])}", status.role))
+    some = f"  {counted(part.cases, 'case')} of {count_text(part.suite.cases)}" if not part.whole else ""
     figures: Line = (Span(f"  {pass_rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
     label_cells = min(label_cells, max(width - cells(figures) - cells(line) - 3, 8))
@@ -420,7 +418,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     for name, at, parts, chosen in rows:
         good, graded = rate_of(parts)
         mark = f" {GLYPHS.folded} " if chosen else "   "
-        text = f"{name:<12} {at}  {pass_rate_text(parts):>6}  {good:,}/{graded:,}"
+        text = f"{name:<12} {at}  {pass_rate_text(parts):>6}  {count_text(good)}/{count_text(graded)}"
         lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))
     return [*lines, *paragraph("o shows the other grades, above and in what Enter opens.", width, "muted")]
 

@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow, DamagedError, HistoryError
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
 from workbench.show.spans import EMPTY, Line, Message, Span, with_margin, wrap
@@ -265,8 +265,8 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         state = self.state
         hidden = state.forks if not state.shows_forks else 0
         count = len(state.batches) + state.older
-        of = f"{len(state.batches):,} of " if state.older else ""
-        parts = [f"{of}{count:,} batch{'' if count == 1 else 'es'}"] if state.is_read else []
+        of = f"{count_text(len(state.batches))} of " if state.older else ""
+        parts = [f"{of}{count_text(count)} batch{'' if count == 1 else 'es'}"] if state.is_read else []
         parts += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
         parts += [f"{len(state.marked)} marked"] if state.marked else []
         left: Line = (Span(" History ", "badge"), Span(self._filter_text))

@@ -14,7 +14,7 @@ from workbench.config.folders import history_option
 from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.history.run_table import RunTable
-from workbench.numerals import counted, duration_text, score_text
+from workbench.numerals import count_text, counted, duration_text, of_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document
 from workbench.show.spans import EMPTY, Line, Message, Span, cells, cut_line, cut_middle, paragraph, spread
@@ -167,7 +167,7 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     if row.change is None:
         fold = GLYPHS.folded if state.is_folded(row.kind) else GLYPHS.open
         total = len(state.diff.of(row.kind))
-        count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
+        count = count_text(total) if row.shown == total else of_text(row.shown, total)
         ends: Line = (Span(f"{count} ", TONES[row.kind]),)
         return spread((Span(f"{fold} "), Span(row.kind, "strong")), ends, width)
     change = row.change
@@ -291,7 +291,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             Span(f" {GLYPHS.call} ", "muted"),
             Span(f"{after}{self._filter_text}"),
         )
-        on_models = f" on {len(state.diff.models):,} models" if state.several_models else ""
+        on_models = f" on {count_text(len(state.diff.models))} models" if state.several_models else ""
         compared = f"{counted(state.diff.cases, 'case')}{on_models} compared "
         return left, [(Span(compared, "muted"),), EMPTY]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from workbench.history.records import RunRow
-from workbench.numerals import cost_text, counted, duration_text, moment_text, score_text, tokens_text
+from workbench.numerals import cost_text, count_text, counted, duration_text, moment_text, score_text, tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import text_table
 from workbench.show.signs import sparkline
@@ -181,7 +181,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
     if len(trends) > len(shown):
         lines.append((Span(f" and {counted(len(trends) - len(shown), 'other model')}", "muted"),))
     if state.regraded:
-        batches = "1 batch was" if state.regraded == 1 else f"{state.regraded:,} batches were"
+        batches = "1 batch was" if state.regraded == 1 else f"{count_text(state.regraded)} batches were"
         lines += paragraph(f"Grades are those of when they ran; {batches} regraded since.", width, "muted")
     return lines
 
@@ -264,7 +264,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         state = self.state
         left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_text}"))
         batches = len({run.batch for run in state.runs})
-        text = f"{counted(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
+        text = f"{counted(len(state.runs), 'run')} in {count_text(batches)} batch{'' if batches == 1 else 'es'} "
         damaged = f" {counted(state.damaged, 'damaged run')} left out · " if state.damaged else ""
         return left, [(Span(damaged, "warned"), Span(text, "muted")), EMPTY]
 

@@ -18,6 +18,7 @@ from textual.widget import Widget
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
+from workbench.numerals import count_text
 from workbench.show.highlight import Colours, JsonColours, PlainColours
 from workbench.show.spans import EMPTY, Line, Span, spread
 from workbench.show.visible import one_line
@@ -127,8 +128,10 @@ class HeldText:
         lines = self.original.split("\n")
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
-            return f"{len(lines):,} lines are too many to type here"
-        return f"a line of {longest:,} characters is too long to type here" if longest > MAX_LINE_CHARS else None
+            return f"{count_text(len(lines))} lines are too many to type here"
+        return (
+            f"a line of {count_text(longest)} characters is too long to type here" if longest > MAX_LINE_CHARS else None
+        )
 
     @property
     def why_gone(self) -> str | None:

@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input
 
+from workbench.numerals import count_text
 from workbench.tui.kit.strips import safe_strip
 from workbench.tui.terminal.key_queue import act_at_once, taken
 
@@ -76,7 +77,7 @@ class SafeInput(Input):
             return
         self.replace(lines[0], start, end)
         if len(lines) > 1:
-            self.post_message(PasteChanged(f"Pasted the first of {len(lines):,} lines: {ONE_LINE}"))
+            self.post_message(PasteChanged(f"Pasted the first of {count_text(len(lines))} lines: {ONE_LINE}"))
 
 
 class FilterField(SafeInput):
@@ -150,7 +151,7 @@ class LineField(SafeInput):
         if lines:
             self.replace(" ".join(lines), *sorted(self.selection))
         if len(lines) > 1:
-            self.post_message(PasteChanged(f"Pasted {len(lines):,} lines as one: {ONE_LINE}"))
+            self.post_message(PasteChanged(f"Pasted {count_text(len(lines))} lines as one: {ONE_LINE}"))
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from workbench.numerals import count_text, of_text
 from workbench.show.spans import Line, Span
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.strips import Bar
@@ -173,4 +174,4 @@ def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:
         return (Span(""),)
     if not count:
         return (Span("not found ", "warned"),)
-    return (Span(f"{which + 1:,} of {count:,} " if which is not None else f"{count:,} found ", "muted"),)
+    return (Span(f"{of_text(which + 1, count)} " if which is not None else f"{count_text(count)} found ", "muted"),)

@@ -15,6 +15,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, ProbeResult, advice_of, untrusted
+from workbench.numerals import seconds_text
 from workbench.providers.http.endpoints import CheckResult, Endpoints
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, padded
@@ -55,7 +56,7 @@ class Prober:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 return await endpoints.check(listed.spec, listed.environment)
         except TimeoutError:
-            return CheckResult(False, f"{listed.spec.base_url} did not answer within {CHECK_TIMEOUT_S:g} s")
+            return CheckResult(False, f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}")
 
     async def send(self, listed: ListedModel, endpoints: Endpoints) -> AsyncGenerator[ProbeResult]:
         """Yield the result of each probe."""

@@ -24,7 +24,7 @@ from workbench.exchange.importers.import_files import (
 )
 from workbench.exchange.importers.source_files import RefusedError
 from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, signed, with_margin
@@ -122,7 +122,11 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
         if under_way:
             texts.append(f"In {counted(under_way, 'conversation')} the model is being asked: that is broken off.")
         if unused:
-            lost = "1 conversation is no case yet" if unused == 1 else f"{unused:,} conversations are no cases yet"
+            lost = (
+                "1 conversation is no case yet"
+                if unused == 1
+                else f"{count_text(unused)} conversations are no cases yet"
+            )
             texts.append(f"{lost}, and will be forgotten.")
         super().__init__(
             lambda width: [EMPTY, *(line for text in texts for line in with_margin(text, width)), EMPTY],

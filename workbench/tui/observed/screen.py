@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.config.models import ANTHROPIC_URL, Provider
 from workbench.config.secrets import Secrets
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, LazyLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, paragraph, signed, spread
@@ -230,7 +230,9 @@ class LiveScreen(ListScreen[None, Conversations]):
         what = "Recorded" if self._live.stopped else "Recording"
         left: Line = (Span(f" {what} ", "badge"), Span(f" {one_line(self._live.upstream)}{self._filter_text}"))
         count = self.state.count
-        going: Line = (Span(f"{self.state.under_way:,} under way  ", "running"),) if self.state.under_way else EMPTY
+        going: Line = (
+            (Span(f"{count_text(self.state.under_way)} under way  ", "running"),) if self.state.under_way else EMPTY
+        )
         return left, ((*going, Span(f"{counted(count, 'conversation')} ", "muted")), going)
 
     # Actions

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from workbench.config.secrets import Secrets
 from workbench.engine.events import CostLimitReached
 from workbench.limits import MAX_REPEATS
-from workbench.numerals import cost_text, counted
+from workbench.numerals import cost_text, count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import json_line
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, with_margin, wrap, wrap_line
@@ -177,7 +177,7 @@ class RepeatsScreen(Dialog[int]):
         if text.isdecimal() and 1 <= int(text) <= MAX_REPEATS:
             self.dismiss(int(text))
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MAX_REPEATS:,}", "warned"),))
+            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {count_text(MAX_REPEATS)}", "warned"),))
 
 
 TrustAnswer = Literal["once", "always", "mocks", "no"]

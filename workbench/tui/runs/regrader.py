@@ -14,7 +14,7 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
 from workbench.grading.grade import unjudged
-from workbench.numerals import counted
+from workbench.numerals import counted, of_text
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
@@ -112,7 +112,7 @@ class Regrader:
                 self._stage.services.everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
-                self._stage.announce(f"Regrading: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
+                self._stage.announce(f"Regrading: {of_text(max(total - state.waiting, 0), total)} cases", gently=True)
         parts = [
             state.take_summary(),
             *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in not_regraded.items()),

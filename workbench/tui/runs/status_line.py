@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.grading.status import Status
-from workbench.numerals import clock, counted, duration_text, estimate_time_text, short_count
+from workbench.numerals import clock, count_text, counted, duration_text, estimate_time_text, short_count
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
 from workbench.show.views.progress import known_cost_text, starting_text, waiting_text
@@ -140,7 +140,7 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
     """Return the progress of batches as a bar of `width` cells and in numbers."""
     filled = width * progress.done // progress.total if progress.total else 0
     bar = (Span(GLYPHS.bar * filled, "accent"), Span(GLYPHS.rest * (width - filled), "border"))
-    return (*bar, Span(f" {progress.done:,}/{progress.total:,}  ", "muted"))
+    return (*bar, Span(f" {count_text(progress.done)}/{count_text(progress.total)}  ", "muted"))
 
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
@@ -149,9 +149,11 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     if not progress.under_way:
         return (about, EMPTY)
     statuses = tuple(
-        Span(f"{count:,} {status.sign}  ", status.role) for status in Status if (count := progress.statuses.get(status))
+        Span(f"{count_text(count)} {status.sign}  ", status.role)
+        for status in Status
+        if (count := progress.statuses.get(status))
     )
-    sign: Line = (Span(f"{progress.running:,} {GLYPHS.running}", "running"),) if progress.running else EMPTY
+    sign: Line = (Span(f"{count_text(progress.running)} {GLYPHS.running}", "running"),) if progress.running else EMPTY
     running: Line = (*sign, Span(f" running{waiting_text(progress.waiting)}  ", "running")) if sign else EMPTY
     running = (*running, *_starting(progress))
     left, time_left = _left(progress)
@@ -187,7 +189,7 @@ def _left(progress: Progress) -> tuple[Line, Line]:
     if not left:
         return EMPTY, EMPTY
     about = f", about {estimate_time_text(progress.left_s)}" if progress.left_s is not None else ""
-    return (Span(f"{left:,} left", "muted"),), (Span(about, "muted"),)
+    return (Span(f"{count_text(left)} left", "muted"),), (Span(about, "muted"),)
 
 
 def _cost(spend: Spend) -> str:

@@ -22,7 +22,7 @@ from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.server_calls import Executed, ServerOf
-from workbench.numerals import counted, duration_text
+from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import DISPLAY_LIMIT, JsonLines, safe_lines
 from workbench.show.spans import (
@@ -290,7 +290,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
     rows = [row for text in safe_lines(content) for row in wrap(text, width - INDENT)]
     lines = indented([(Span(row, role),) for row in rows], INDENT)
     if len(content) > DISPLAY_LIMIT:
-        left = f"{GLYPHS.running} {len(content) - DISPLAY_LIMIT:,} more characters; y copies all of them"
+        left = f"{GLYPHS.running} {count_text(len(content) - DISPLAY_LIMIT)} more characters; y copies all of them"
         lines.append((Span(" " * INDENT), Span(left, "comment")))
     return lines
 

@@ -15,7 +15,7 @@ from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.server_calls import ServerOf, Serving
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span, message_lines
 from workbench.show.views.server_output import failure_text
@@ -264,7 +264,11 @@ class ToolsScreen(ListScreen[None, ToolList]):
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
         tokens = sum(source.tokens for source in state.sources)
-        known = f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
+        known = (
+            f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {count_text(tokens)} tokens "
+            if state.tool_count
+            else ""
+        )
         sign, role = finding_sign(state.findings)
         findings: Line = (Span(f"{sign} {counted(state.finding_count, 'finding')} ", role),)
         found: Line = findings if state.finding_count else EMPTY

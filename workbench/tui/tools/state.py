@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.tool_lint import LintFinding, Parameter, ToolName, parameters_of, tokens_of
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
+from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
@@ -263,7 +263,7 @@ def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
     findings = state.findings_on(row)
     sign, role = finding_sign(findings)
     mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
-    size: Line = (Span(f"{tokens_of([row.tool]):,}", "muted"),)
+    size: Line = (Span(count_text(tokens_of([row.tool])), "muted"),)
     return spread((Span("    "), Span(one_line(row.tool.name), "tool")), (*(mark if findings else EMPTY), *size), width)
 
 
@@ -293,7 +293,7 @@ def _state(source: ServerTools) -> str:
 def _size(source: ServerTools) -> Line:
     if not source.tools:
         return EMPTY
-    return (Span(f"{counted(len(source.tools), 'tool')} {GLYPHS.dot} {source.tokens:,} tok", "muted"),)
+    return (Span(f"{counted(len(source.tools), 'tool')} {GLYPHS.dot} {count_text(source.tokens)} tok", "muted"),)
 
 
 def list_message(state: ToolList) -> Message:
@@ -358,7 +358,7 @@ def reached(server: Server) -> str:
 
 def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int, now: datetime) -> list[Line]:
     server = "written out" if tool.server is None else f"on {one_line(tool.server)}"
-    tokens = f"about {tokens_of([tool]):,} tokens"
+    tokens = f"about {count_text(tokens_of([tool]))} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
     for text in description.split("\n") if description else ["It has no description."]:

@@ -10,7 +10,7 @@ from workbench.analysis.causes import CAUSES
 from workbench.analysis.comparison import cells_of, model_totals
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
-from workbench.numerals import age_text, cost_text, counted, tokens_text
+from workbench.numerals import age_text, cost_text, count_text, counted, tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message, Role
 from workbench.show.views.values import percentiles_text
@@ -66,9 +66,11 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
     totals = model_totals("", cells_of(found.runs).values())
     made = [(found.statuses[status], status) for status in Status if status is not Status.SKIPPED]
-    counts = [f"{count:,} {status.counted}" for count, status in made if count]
+    counts = [f"{count_text(count)} {status.counted}" for count, status in made if count]
     never = found.statuses[None] + found.statuses[Status.SKIPPED]
-    lines: list[tuple[str, Role]] = [(", ".join((*counts, *([f"{never:,} not run"] if never else ()))), "strong")]
+    lines: list[tuple[str, Role]] = [
+        (", ".join((*counts, *([f"{count_text(never)} not run"] if never else ()))), "strong")
+    ]
     if found.before:
         first, last = (age_text(at, book.now()) for at in (min(found.before), max(found.before)))
         old = f"{first} to {last} old" if first != last else "of just now" if first == "now" else f"{first} old"
@@ -84,6 +86,6 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     lines.append((f" {GLYPHS.dot} ".join(filter(None, (known, unknown))) or "cost unknown", "text"))
     causes = tree.remembered.causes_of(found.failed)
     if causes:
-        named = ", ".join(f"{cause} {causes[cause]:,}" for cause in CAUSES if causes[cause])
+        named = ", ".join(f"{cause} {count_text(causes[cause])}" for cause in CAUSES if causes[cause])
         lines.append((f"causes: {named}", "failed"))
     return tuple(lines)

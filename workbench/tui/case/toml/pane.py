@@ -16,6 +16,7 @@ from textual.widget import Widget
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
+from workbench.numerals import count_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.suite.problems import Problem
@@ -80,9 +81,9 @@ class TomlPart:
         lines = self.text.split("\n")
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
-            return f"{self.name} has {len(lines):,} lines: F4 opens it in your editor"
+            return f"{self.name} has {count_text(len(lines))} lines: F4 opens it in your editor"
         if longest > MAX_LINE_CHARS:
-            return f"{self.name} has a line of {longest:,} characters: F4 opens it in your editor"
+            return f"{self.name} has a line of {count_text(longest)} characters: F4 opens it in your editor"
         return None
 
     def with_text(self, text: str) -> Document:
