@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.numerals import count_text, setting_text
-
 
 class Limit(int):
     """A limit that a user can reach.
@@ -38,6 +36,8 @@ class Limit(int):
         return self._filled(self.happened, about)
 
     def _filled(self, words: str, about: Mapping[str, object]) -> str:
+        from workbench.numerals import count_text, setting_text  # on use: limits are read at each start
+
         return words.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **about)
 
 
