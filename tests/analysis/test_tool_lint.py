@@ -113,7 +113,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 def test_two_tools_of_one_name_are_an_error_that_names_where_they_come_from() -> None:
     finding = only(tool(), tool(description="Forecasts the weather of the week.", server="sky"))
     assert (finding.rule, finding.severity) == ("same name", "error")
-    assert "written out and on server sky" in finding.message
+    assert "in the suite and on server sky" in finding.message
     assert finding.tools == (ToolName("get_weather"), ToolName("get_weather", "sky"))
 
 

@@ -66,7 +66,7 @@ def test_a_failed_run_is_told_with_its_definitions_and_advice_and_nothing_leaves
     assert 'paint(colour: "green")' in data
     assert "not allowed: send_mail" in data
     assert 'the answer: {"contains": "green"}' in data
-    assert "An argument has another value than expected" in ours
+    assert "An argument has a different value than expected" in ours
     assert "--case red --model offline" in data
     recorded = program.run("fix-prompt", str(next((program.folder / "runs").glob("*red*"))))
     assert recorded.stdout.split("## System")[1].split("## What may")[0] in done.stdout

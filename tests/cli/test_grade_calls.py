@@ -150,7 +150,7 @@ def test_a_look_up_passes_and_a_second_payment_fails_where_the_suite_says_so(pro
     find: tuple[str, dict[str, int]] = ("find", {})
     program.write("s.toml", PAYMENTS)
     unwritten = graded(program, find, pay)
-    assert 'under `critics` a further call is 0 for the run; extra_calls = "allow_read_only" frees it' in unwritten
+    assert 'under `critics` a further call scores 0 for the run; extra_calls = "allow_read_only" frees it' in unwritten
     program.write("s.toml", PAYMENTS.replace("[grading]", '[grading]\nextra_calls = "allow_read_only"'))
     free = graded(program, find, pay)
     assert "1 run: 1 passed, 0 failed" in free

@@ -167,7 +167,7 @@ def test_a_pull_request_is_told_what_broke_and_which_demand_was_missed(program: 
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "## ✗ Not everything passed",
-        "### ✗ Demands",
+        "### ✗ Gates",
         "### ✗ regression: 1 case broke since the baseline `#1`",
         "### Why",
         "### 2 cases that did not pass",

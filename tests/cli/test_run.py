@@ -109,7 +109,7 @@ def test_failures_stand_by_cause_below_the_totals_and_in_the_json_report(program
     assert "→" not in program.run("run", "weather.toml", "--quiet").stdout.partition("Failures by cause")[2]
     (cause,) = json.loads(program.run("run", "weather.toml", "--format", "json").stdout)["failures"]["causes"]
     assert (cause["cause"], cause["runs"], cause["main"]) == ("wrong argument", [1], [1])
-    assert cause["meaning"] == "An argument has another value than expected."
+    assert cause["meaning"] == "An argument has a different value than expected."
 
 
 @pytest.mark.parametrize(("rule", "code"), [("every", 1), ("last", 1), ("mean", 0), ("majority", 0)])

@@ -166,7 +166,7 @@ def test_a_tool_error_answers_one_and_a_dead_server_three(shop: Program) -> None
     [
         (["--call", "add", "--args", '{"a": "x", "c": 1}'], "args.a: 'x' is not of type 'integer'"),
         (["--call", "nothing"], "there is no tool 'nothing'; there are add, breed"),
-        (["--call", "written"], "written is written out in the suite"),
+        (["--call", "written"], "written is defined in the suite"),
     ],
 )
 def test_what_cannot_be_called_answers_two_and_says_why(shop: Program, words: list[str], said: str) -> None:
@@ -179,7 +179,7 @@ def test_what_cannot_be_called_answers_two_and_says_why(shop: Program, words: li
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["weather.toml", "--call", "get_weather"], "get_weather is written out in the suite"),
+        (["weather.toml", "--call", "get_weather"], "get_weather is defined in the suite"),
         (["shop.toml", "--server", "other"], "there is no server 'other'; there are shop"),
         (["shop.toml", "--trust", "--call", "add", "--args", "[1]"], "--args must be a JSON object"),
         (["shop.toml", "--trust", "--args", "{}"], "--args are the arguments of a call: name the tool with --call"),
@@ -252,7 +252,7 @@ def test_lint_names_what_is_hard_to_use_by_tool_and_place(program: Program) -> N
     assert lines[4] == "  3 tools: 0 errors, 2 warnings"
     program.write("linted.toml", LINTED.replace("Opens the door for this case.", ""))
     assert "  case a: unlock" in program.run("tools", "linted.toml", "--lint").stdout.splitlines()
-    assert "  written out in case a: 1 tool" in program.run("tools", "linted.toml").stdout
+    assert "  in case a: 1 tool" in program.run("tools", "linted.toml").stdout
 
 
 def test_lint_answers_one_for_an_error_and_is_part_of_the_json(program: Program) -> None:

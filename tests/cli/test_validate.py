@@ -32,8 +32,8 @@ def test_where_the_grader_counts_surplus_calls_the_key_that_frees_them_is_named(
     assert (done.returncode, done.stderr) == (0, "")
     note, total = done.stdout.splitlines()
     assert note == (
-        "note: `extra_calls` is not written for 2 cases of 2 suites: under `critics` a further call is 0 for the run, "
-        'a look-up too; extra_calls = "allow_read_only" in [grading] frees calls of read-only tools'
+        "note: `extra_calls` is not written for 2 cases of 2 suites: under `critics` a further call scores 0 for the "
+        'run, a look-up too; extra_calls = "allow_read_only" in [grading] frees calls of read-only tools'
     )
     assert total == "3 valid suites (3 cases)"
 

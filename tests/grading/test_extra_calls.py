@@ -71,7 +71,7 @@ def test_where_nothing_is_written_the_rule_of_the_grader_counts_and_the_issue_na
     found = grades_of(PAYS, run_of(SEARCH, PAYMENT))["critics"]
     assert (found.score, found.status) == (0.0, "failed")
     (issue,) = [each for each in found.issues if each.kind == "extra call"]
-    assert 'under `critics` a further call is 0 for the run; extra_calls = "allow_read_only" frees it' in issue.why
+    assert 'under `critics` a further call scores 0 for the run; extra_calls = "allow_read_only" frees it' in issue.why
     twice = grades_of(PAYS, run_of(PAYMENT, PAYMENT))["critics"]
     assert [each.why.partition("; ")[2] for each in twice.issues] == ['extra_calls = ["pay"] frees it']
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workbench.show.search import fuzzy_match, marked_spans
 from workbench.show.spans import plain
 
-SUITE = "Run the whole suite, or folder"
+SUITE = "Run the whole suite or folder"
 
 
 def marked(query: str, title: str = SUITE) -> str:
@@ -24,12 +24,12 @@ def marked(query: str, title: str = SUITE) -> str:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("suite", "Run the whole [suite], or folder"),
-        ("SUITE run", "[Run] the whole [suite], or folder"),
-        ("rws", "[R]un the [w]hole [s]uite, or folder"),
-        ("runsu", "[Run] the whole [su]ite, or folder"),
-        ("foder", "Run the whole suite, or [fo]l[der]"),
-        ("old", "Run the whole suite, or f[old]er"),
+        ("suite", "Run the whole [suite] or folder"),
+        ("SUITE run", "[Run] the whole [suite] or folder"),
+        ("rws", "[R]un the [w]hole [s]uite or folder"),
+        ("runsu", "[Run] the whole [su]ite or folder"),
+        ("foder", "Run the whole suite or [fo]l[der]"),
+        ("old", "Run the whole suite or f[old]er"),
         ("rnx", ""),
         ("nse", ""),  # letters from the middles of several words are none of what somebody types
         ("whole case", ""),

@@ -128,7 +128,7 @@ async def test_a_mock_of_the_suite_is_for_any_case_and_must_be_of_a_tool_that_so
 
 async def test_two_tools_of_one_name_are_refused(pool: ServerPool) -> None:
     suite = a_suite(tools=[ECHO], servers=[WORKSHOP])
-    with pytest.raises(ToolsError, match="two tools named 'echo', one written out and one of server 'shop'"):
+    with pytest.raises(ToolsError, match="two tools named 'echo', one in the suite and one of server 'shop'"):
         await open_(pool, suite)
 
 

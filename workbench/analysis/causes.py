@@ -63,7 +63,7 @@ class Advice:
 ADVICE: Mapping[Cause, Advice] = {
     "endpoint": Advice(
         "The endpoint failed, not the model: it lost or spoiled what was sent, or what the model answered.",
-        "mend the endpoint that serves the model, or use another one",
+        "fix the endpoint that serves the model, or use another one",
     ),
     "sent too much": Advice(
         "An answer was longer than any suite needs, so the rest of it was not read.",
@@ -86,8 +86,8 @@ ADVICE: Mapping[Cause, Advice] = {
         "make the schema of {where} flatter, with fewer and shorter free texts",
     ),
     "gave up": Advice(
-        "The run ended before everything was there: it answered in words without calling anything, said nothing, or"
-        " went on calling until the rounds were used up.",
+        "The run ended too early: the model answered in words without calling a tool, said nothing, or kept calling"
+        " until the rounds were used up.",
         "say in the system prompt that requests like these should be handled with tools such as {where}",
     ),
     "forbidden call": Advice(
@@ -95,59 +95,59 @@ ADVICE: Mapping[Cause, Advice] = {
         "say in the description of {where} when it must not be called, and what to do instead",
     ),
     "wrong tool": Advice(
-        "Another tool was called than the one that was expected.",
+        "A different tool was called than expected.",
         "tell {where} apart: say in both descriptions when to use which",
     ),
     "missing call": Advice(
-        "A call that was expected was never made.",
+        "An expected call was never made.",
         "say in the description of {where} for which requests it is meant, in the words that users use",
     ),
     "extra call": Advice(
-        "More was called than was expected.", "say in the description of {where} when it is not needed"
+        "More calls were made than expected.", "say in the description of {where} when it is not needed"
     ),
     "wrong order": Advice(
-        "The calls were made, but not in the sequence in which they were expected.",
+        "The calls were made, but not in the expected order.",
         "say in the description of {where} what has to be called before it",
     ),
     "schema violation": Advice(
         "The tool's own schema refuses the arguments of a call.",
-        "describe {where} as its schema demands it, with an example of a valid value",
+        "describe {where} as its schema demands, with an example of a valid value",
     ),
     "missing argument": Advice(
-        "An argument that was expected was left out.",
-        "make {where} required in the schema, or describe when it is to be given",
+        "An expected argument was left out.",
+        "make {where} required in the schema, or describe when it must be given",
     ),
     "wrong argument": Advice(
-        "An argument has another value than expected.",
+        "An argument has a different value than expected.",
         "describe the values of {where} with an example, or list them as enum in the schema",
     ),
     "invalid argument": Advice(
-        "An optional argument was given with a value that it must not have.",
+        "An optional argument has a value that it must not have.",
         "say in the schema of {where} which values are allowed, and that it may be left out",
     ),
     "forbidden argument": Advice(
-        "An argument was given that must not be.",
+        "A forbidden argument was given.",
         "say in the description of {where} when it must not be given",
     ),
     "unexpected argument": Advice(
         "A call has arguments, and none were expected.",
-        "say in the description of {where} that it is to be left out unless the user asks for it",
+        "say in the description of {where} to leave it out unless the user asks for it",
     ),
     "content": Advice(
         "The final answer does not say what it should.",
         "say in the system prompt what an answer must contain",
     ),
     "low score": Advice(
-        "Nothing is plainly wrong, but too little was earned: values that are only near what was expected, or a rule"
-        " of the grader.",
+        "Nothing is plainly wrong, but the score is too low: values are only close to what was expected, or a rule of"
+        " the grader applies.",
         "look at the grades: what {where} earned, and how the score came about",
     ),
     "over calling": Advice(
-        "More calls were made than the limit allows. This is noted, and fails no run by itself.",
+        "More calls were made than the limit allows. This is noted, but fails no run by itself.",
         "say in the system prompt when to stop, or raise max_tool_calls",
     ),
     "latency": Advice(
-        "The run took longer than its budget. This is noted, and fails no run by itself.",
+        "The run took longer than its budget. This is noted, but fails no run by itself.",
         "offer fewer tools and shorter descriptions, choose a faster model, or raise max_latency_ms",
     ),
 }

@@ -240,7 +240,7 @@ def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[L
 
 def _same_names(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     for name, group in _groups(tools, lambda tool: tool.name):
-        places = " and ".join("written out" if tool.server is None else f"on server {tool.server}" for tool in group)
+        places = " and ".join("in the suite" if tool.server is None else f"on server {tool.server}" for tool in group)
         message = f"{len(group)} tools are named {name}: {places}; no run can start"
         yield LintFinding(
             "same name", "error", message, "give a server a prefix, or rename one", tuple(map(_name, group))

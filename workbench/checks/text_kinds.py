@@ -154,10 +154,10 @@ class DateTime(_TextCheck):
         bare = re.sub(r"\s*(?:Z|[+-]\d\d:?\d\d)\Z", "", text)
         if bare != text and self.holds(bare):
             hint = 'write offset = "required"'
-            yield f"a time without an offset holds too: {describe_value(bare)}", hint, "warning"
+            yield f"a time without an offset passes too: {describe_value(bare)}", hint, "warning"
         elif bare == text and ":" in text and self.holds(f"{text}+09:00"):
             hint = 'write the time with its offset, and offset = "required"'
-            yield f"{describe_value(text + '+09:00')} holds too", hint, "note"
+            yield f"{describe_value(text + '+09:00')} passes too", hint, "note"
 
     def advice(self) -> Iterator[Advice]:
         if not is_timestamp(self.datetime):
@@ -416,7 +416,7 @@ def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
     """Yield a weakness for the first text with another meaning that a check on a text takes for the expected one."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):
-            yield f"{describe_value(twin)} holds too", hint, "warning"
+            yield f"{describe_value(twin)} passes too", hint, "warning"
             return
 
 

@@ -357,5 +357,5 @@ def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
         suites = [valid_suite(file) for file in files]
         of_cases = (written.name for suite in suites for case in suite.cases for written in case.tools)
         names = {*of_cases, *(written.name for suite in suites for written in suite.tools)}
-        why = "is written out in the suite, and has no server" if tool in names else "is not there: there is no server"
+        why = "is defined in the suite and has no server" if tool in names else "is not there: there is no server"
         raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")

@@ -99,6 +99,6 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
         outputs = [source.output for source in sources if source.output is not None]
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if any(definition.name == name for source in sources if source.server is None for definition in source.tools):
-        raise NoSuchToolError([f"{name} is written out in the suite, so it has no server to call"])
+        raise NoSuchToolError([f"{name} is defined in the suite, so it has no server to call"])
     names = sorted({definition.name for source in sources if source.server for definition in source.tools})
     raise NoSuchToolError([f"there is no tool {name!r}; there are {', '.join(names) or 'none'}"])

@@ -157,7 +157,7 @@ def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
 
 _FREE: Final = "a further call is free"
 _SURPLUS_RULES: dict[str, str] = {
-    "critics": "a further call is 0 for the run",
+    "critics": "a further call scores 0 for the run",
     "decision": "a further call adds an item of 0",
     "accuracy": "a further call costs a penalty",
     "trajectory": _FREE,

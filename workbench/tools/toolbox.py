@@ -190,4 +190,4 @@ def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> 
 
 
 def _origin(definition: ToolDefinition) -> str:
-    return f"one of server {definition.server!r}" if definition.server is not None else "one written out"
+    return f"one of server {definition.server!r}" if definition.server is not None else "one in the suite"

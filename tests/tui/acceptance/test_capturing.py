@@ -59,7 +59,7 @@ async def asked(app: Opened) -> None:
 async def test_runs_are_made_shown_and_taken_in_one_step(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, lights=LIGHTS), size=(120, 50)) as app:
         await asked(app)
-        assert "3 cases shown, 1 of them skipped; there is no run at hand" in app.screen
+        assert "3 cases shown, 1 of them skipped; there is no current run" in app.screen
         assert "6 runs, 3 of each" in app.screen
         runs = await app.run("1")
         assert len(runs) == 6
@@ -84,7 +84,7 @@ async def test_runs_are_made_shown_and_taken_in_one_step(tmp_path: Path) -> None
         # Runs at hand count as long as the case asks what they were asked; the filter chooses.
         await app.press("slash", *"dim", "enter")
         await asked(app)
-        assert "1 case shown; 1 of them with 3 runs at hand of what is asked now." in app.screen
+        assert "1 case shown; 1 of them with 3 current runs." in app.screen
         await app.press("1")
         await app.until(lambda: isinstance(app.app.screen, PreviewScreen))
         await app.press("escape")

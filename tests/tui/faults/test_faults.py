@@ -45,7 +45,7 @@ async def test_runs_are_made_and_forked_and_a_cell_leads_to_its_run(tmp_path: Pa
     async with opened(suites_in(tmp_path, mail=MAIL), models=("one", "two"), size=(120, 40)) as app:
         app.app.selection.select(app.app.open_suites.suites[0].path, "look")
         await asked(app)
-        assert "2 runs to make first, then 8 forks for each tool that one calls." in app.screen
+        assert "2 runs first, then 8 forks for each tool that a run calls." in app.screen
         await app.press("down", "down", "down", "enter")
         assert "then 7 forks" in app.screen and "[ ] timeout" in app.screen
         runs = await app.run("home", "enter")
@@ -68,14 +68,14 @@ async def test_runs_are_made_and_forked_and_a_cell_leads_to_its_run(tmp_path: Pa
 
         # What is at hand is not made again, also for the suite, whose other case is.
         await asked(app)
-        assert "2 runs at hand: 16 forks" in app.screen and "to make first" not in app.screen
+        assert "2 runs at hand: 16 forks" in app.screen and "runs first" not in app.screen
         await app.press("down", "enter")
         assert isinstance(app.app.screen, FaultsScreen)
         await app.press("escape")
         app.app.selection.select(app.app.open_suites.suites[0].path)
         await asked(app)
         said = " ".join(app.screen.replace("│", " ").split())
-        assert "2 runs at hand: 16 forks, each at the result of a tool. 2 runs to make first" in said
+        assert "2 runs at hand: 16 forks, each at a tool result. 2 runs first" in said
 
 
 def row_of(app: Opened, fault: str) -> list[str]:

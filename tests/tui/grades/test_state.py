@@ -92,7 +92,7 @@ def test_arguments_stand_beside_what_was_expected_or_above_it() -> None:
     (row,) = (line.split() for line in wide.split("\n") if line.startswith("    brightness"))
     assert row == ["brightness", "5..40", "60", "✗", "0", "of", "0.5"]
     assert "Expected" in wide
-    assert "Made" in wide
+    assert "Actual" in wide
     after = narrow.partition("brightness")[2].split("\n")
     assert after[0].split() == ["60", "✗", "0", "of", "0.5"]
     assert after[1].strip() == "expected 5..40"

@@ -192,7 +192,7 @@ async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: P
     async with opened(suites_in(tmp_path, home=SMART_HOME), live=True, history=history) as app:
         await shown(app, "c")
         await app.until(lambda: isinstance(app.app.screen, ResumeScreen))
-        assert ("with models and judges of today" in app.screen) == (model != "offline")
+        assert ("with today's models and judges" in app.screen) == (model != "offline")
         await app.press("1")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert ("touch started" if model == "offline" else "ask the model gpt at http://127.0.0.1:9/v1") in app.screen
@@ -416,7 +416,7 @@ async def test_everything_can_be_reached_on_a_low_and_narrow_terminal(tmp_path: 
     async with opened(suites, size=(40, 10), live=True, history=history) as app:
         screen = await shown(app)
         assert "#5" in app.screen
-        assert "Made with" not in app.screen
+        assert "Run with" not in app.screen
         await app.press("tab", "end")
         assert screen.column == "detail"
         assert "offline (baseline)" in app.screen

@@ -118,7 +118,7 @@ async def test_a_run_that_ends_meanwhile_is_compared_again(tmp_path: Path) -> No
         app.session.finish(second, list(flight(dear=False)))
         app.session.end_batch()
         await app.settle()
-        assert "both say and do the same" in app.screen
+        assert "both runs say and do the same" in app.screen
 
 
 async def test_a_run_that_ends_while_both_are_compared_is_compared_again(tmp_path: Path, held: Held) -> None:
@@ -135,7 +135,7 @@ async def test_a_run_that_ends_while_both_are_compared_is_compared_again(tmp_pat
         held.let_go()
         await app.settle()
         assert isinstance(app.app.screen, PairScreen)
-        assert "both say and do the same" in app.screen
+        assert "both runs say and do the same" in app.screen
 
 
 async def test_a_search_marks_every_match_and_goes_from_one_to_the_next(tmp_path: Path) -> None:

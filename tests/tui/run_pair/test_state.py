@@ -87,7 +87,7 @@ def test_what_answers_a_call_that_is_alone_is_no_difference_of_its_own() -> None
 
 def test_two_runs_that_do_the_same_have_nothing_to_go_to() -> None:
     state = PairState(record_with(flight(dear=True)), record_with(flight(dear=True)))
-    assert state.sentence == "both say and do the same"
+    assert state.sentence == "both runs say and do the same"
     assert state.first is None
     assert state.difference_from(0, 1) is None
     assert "▸ 6 rounds alike" in text_of(state)

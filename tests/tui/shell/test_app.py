@@ -127,7 +127,7 @@ async def test_a_problem_in_the_tree_leads_to_its_line(tmp_path: Path) -> None:
 async def test_help_opens_and_closes(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("question_mark")
-        assert "Run the whole suite, or folder" in app.screen
+        assert "Run the whole suite or folder" in app.screen
         await app.press("escape")
         assert isinstance(app.app.screen, MainScreen)
 

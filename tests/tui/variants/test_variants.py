@@ -34,7 +34,7 @@ async def made(app: Opened, key: str, text: str, name: str) -> VariantScreen:
     await app.pilot.press(key)
     await app.until(lambda: isinstance(app.app.screen, VariantTextScreen))
     await app.press("ctrl+s")
-    assert "This is the present text" in app.screen
+    assert "This is the suite's own text" in app.screen
     app.app.screen.query_one(TextEditor).typed.take(text)
     await app.pilot.press("ctrl+s")
     await app.until(lambda: isinstance(app.app.screen, NameScreen))

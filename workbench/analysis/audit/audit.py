@@ -298,7 +298,7 @@ def _what_would_notice(changes: Mapping[str, Collection[str]]) -> str:
         return 'extra_calls = "forbid" fails surplus calls'
     if "added" in changes:
         return "`forbidden_args` or `only_args` keeps arguments out"
-    return "with `required = true` an argument decides"
+    return "`required = true` makes an argument decide"
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:

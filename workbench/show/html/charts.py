@@ -118,7 +118,7 @@ def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]
     titles = {_LEFT + tick * scale: _tick_text(tick, duration_text) for tick in ticks}
     rows = [_time_row(each, times[each.model], (at + 1) * tall, ticks[-1]) for at, each in enumerate(timed)]
     label = ", ".join(f"{each.model} median {duration_text(each.latency.p50_ms)}" for each in timed if each.latency)
-    hint = "of the model's answers in a run: how often it took how long; │ median, ┆ 95th percentile"
+    hint = "model time of a run, as a distribution; │ median, ┆ 95th percentile"
     return _figure("Latency", hint, (_WIDTH, height), f"Latency: {label}", _axis(titles, height), rows)
 
 
@@ -166,7 +166,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     best = front(shown)
     title, text = f"{measure.title.capitalize()} and score", _TEXTS[measure.unit]
     hint = (
-        f"better is up and to the left; the line joins those that none beats in both; over the {cases} graded with all"
+        f"up and to the left is better; the line joins those that none beats in both; over the {cases} graded with all"
     )
     said = ", ".join(f"{each.name} {score_text(each.score)} for {text(each.takes)}" for each in shown)
     label = f"{title}: {said}. On the front: {', '.join(each.name for each in best)}"

@@ -21,7 +21,7 @@ from workbench.version import __version__
 
 def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     """Yield the page. Nothing in it is redacted: the matrix has been."""
-    yield from begin_page("Broken tools – Workbench", part("page.css") + part("faults.css"), "")
+    yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     suites = dict.fromkeys(from_here(each.suite) for each in matrix.tried)
     status, text = Status.PASSED, "Ok after every fault that was tried"

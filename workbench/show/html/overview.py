@@ -37,7 +37,7 @@ from workbench.show.views.grade_moves import moves_text
 from workbench.show.views.grades import judging_text
 from workbench.show.views.runs_report import RunsReport
 from workbench.show.views.timing import timing_line
-from workbench.show.views.totals import checked_text, endpoint_text, not_made_text, unchecked_lines
+from workbench.show.views.totals import endpoint_text, not_made_text, unchecked_lines
 from workbench.show.views.trajectory import repaired_line
 from workbench.show.views.values import percentiles_text, usage_text
 from workbench.show.when import utc_time
@@ -176,7 +176,8 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
     yield "pass rate", rate_text(totals.pass_rate), "of graded runs"
     yield "mean score", mean_text(totals.mean_score), ""
     if totals.valid_arguments.tools:
-        yield "valid arguments", checked_text(totals.valid_arguments.valid, totals.valid_arguments.checked), ""
+        checked = counted(totals.valid_arguments.checked, "call")
+        yield "valid arguments", rate_text(totals.valid_arguments.rate), f"of {checked}"
     if totals.latency is not None:
         yield "latency", duration_text(totals.latency.p50_ms), percentiles_text(totals.latency)
     if totals.usage is not None:
@@ -204,7 +205,7 @@ def _demands(shown: Overview) -> Element | None:
     each = sorted(demands(shown.report.quality, shown.suite_names, with_model=with_model), key=_missed_first)
     if not each:
         return None
-    title = "Demands" if each[0].met is not None else "Aggregates"
+    title = "Gates" if each[0].met is not None else "Aggregates"
     return section("demands", title, el("ul", map(_demand, each), class_="card demands"))
 
 
@@ -259,7 +260,7 @@ def _causes(shown: Overview) -> Element | None:
     mixed = failures.confusion.mixed_up
     rows = ([expected or NOT_EXPECTED, called or NO_CALL, count_text(count)] for (expected, called), count in mixed)
     confusion = scrolled("Expected and called tools", table(("expected", "called", "times"), rows))
-    summary = el("summary", f"Tools that were called for others: {count_text(len(mixed))}")
+    summary = el("summary", f"Tools called in place of others: {count_text(len(mixed))}")
     others = el("details", summary, confusion, class_="card") if mixed else None
     return section("causes", title, el("ol", map(_cause, failures.groups), class_="causes"), others)
 
@@ -272,7 +273,7 @@ def _cause(group: CauseNumbers) -> Element:
         el("span", class_="fill", aria_hidden="true"),
         class_="cause",
         href=f"#{urlencode({'cause': group.cause})}",
-        title="show only the cases that failed so",
+        title="show only cases with this cause",
     )
     subjects = el("p", concerned(group), class_="quiet") if group.subjects else None
     return el("li", link, el("p", f"{group.advice}.", class_="advice"), subjects)

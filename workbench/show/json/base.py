@@ -154,7 +154,7 @@ class GateWatchedReport(ReportModel):
     verdict: Literal["reached", "missed"] | None = Field(
         description="decided by a sequential test, and by it `met`; null if all runs left it open"
     )
-    worse: float = Field(description="the pass rate that the gate is told apart from")
+    worse: float = Field(description="the pass rate treated as clearly too low")
     runs: int = Field(description="number of graded runs, in their random order, after which that was known")
     of: int = Field(description="number of runs that were planned")
     saved: int = Field(description="number of runs that were planned and not needed")

@@ -101,7 +101,7 @@ def _head(report: RunsReport) -> Iterator[str]:
     if asked := [*demands(report.quality, names, with_model=with_model)]:
         sign = passed_if(report.quality.demands_met).sign
         lines = (plain(line) for demand in asked for line in (demand.line, *demand.below))
-        yield f"\n### {sign} Demands\n\n" + _items(map(report.secrets.redact, lines))
+        yield f"\n### {sign} Gates\n\n" + _items(map(report.secrets.redact, lines))
     if report.against is not None:
         yield f"\n{document(baseline_view(report.against, as_document=True), report.secrets.redact)}"
     if causes := report.secrets.redacted(report.failures).groups:
@@ -143,7 +143,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
             cut(f"{passed_if(each.holds).sign} {metric_text(each)}", _LINE_MAX) for each in run.metrics
         )
     expected = expected_lines(shown.case, run.grade) if shown.case is not None else []
-    for name, lines in (("Expected", expected), ("Made", made_lines(run.trajectory))):
+    for name, lines in (("Expected", expected), ("Actual", made_lines(run.trajectory))):
         if lines:
             yield f"{name}:\n\n{fenced(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
     steps = cut("\n".join(trajectory_lines(run.trajectory)), _STEPS_MAX)

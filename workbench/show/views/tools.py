@@ -117,7 +117,7 @@ def source_title(server: str | None, case: str | None) -> str:
     """Return where tools come from: a server, the suite or one of its cases."""
     if server is not None:
         return f"server {one_line(server)}"
-    return "written out" if case is None else f"written out in case {one_line(case)}"
+    return "in the suite" if case is None else f"in case {one_line(case)}"
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:

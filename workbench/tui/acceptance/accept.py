@@ -160,7 +160,7 @@ class AcceptScreen(Dialog[Proposal]):
 
     def __init__(self, proposal: Proposal) -> None:
         others = (("←→", "other check"),) if any(call.arguments for call in proposal.calls) else ()
-        super().__init__(keys_line(("Enter", "accept"), *others, ("Esc", "leave as it was")))
+        super().__init__(keys_line(("Enter", "accept"), *others, ("Esc", "cancel")))
         self._proposal = proposal
 
     @property

@@ -230,14 +230,14 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
         runs = sum(len(case.runs) for case in cases)
         lacking = sum(len(each.missing) for each in found)
         text = "Each case then expects what all of its runs share. You see the difference first."
-        with_runs = f"{having} of them with {counted(runs, 'run')} at hand of what is asked now"
-        at_hand = with_runs if having else "there is no run at hand of what they ask now"
+        with_runs = f"{having} of them with {counted(runs, 'current run')}"
+        at_hand = with_runs if having else "there is no current run"
         skipped = sum(len(each.cases) - len(each.runnable) for each in found)
         without = f", {count_text(skipped)} of them skipped" if skipped else ""
         shown = f"{counted(len(cases), 'case')} shown{without}; {at_hand}."
         answers: list[tuple[CaptureAnswer, Option]] = []
         if having:
-            answers.append(("use", Option("from the runs at hand", "nothing is run")))
+            answers.append(("use", Option("use these runs", "nothing is run")))
         if lacking and having:
             answers.append(("missing", Option(f"run the other {lacking}", _takes(missing))))
         answers.append(("all", Option("run all of them", _takes(everything))))

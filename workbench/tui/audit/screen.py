@@ -212,13 +212,13 @@ class AuditScreen(SearchedScreen[Target | None]):
     def _opened(self) -> None:
         self.action_do("audit.open")
 
-    @action("enter right", "Go to the case", label="go to it", needs=_found)
+    @action("enter right", "Go to the case", label="go to case", needs=_found)
     def do_open(self) -> None:
         """Go to the target of the selected row."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
 
-    @action("y", "Copy all of it as text", label="copy", needs=_found)
+    @action("y", "Copy everything as text", label="copy", needs=_found)
     def do_copy(self) -> None:
         """Copy everything as text."""
         self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)

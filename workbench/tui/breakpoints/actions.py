@@ -37,7 +37,7 @@ class BreakpointActions(MainActions):
             found = f"in the run, {NOTHING_IN_RUN}; in the form of a case, {NOTHING_IN_FORM}"
         self.app.services.breakpoints.switch(found, self.app.announce)
 
-    @action("B", "Breakpoints: list, switch on and off, add, change", name="break.list", words="debug debugger pause")
+    @action("B", "Breakpoints: list, add, edit, enable or disable", name="break.list", words="debug debugger pause")
     def show_all(self) -> None:
         """List the breakpoints."""
         from workbench.tui.breakpoints.screen import BreakpointsScreen

@@ -307,7 +307,7 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     # Changing
 
-    @action("space", "Switch it on or off", label="on/off", needs=_some, changes=True)
+    @action("space", "Enable or disable it", label="on/off", needs=_some, changes=True)
     def do_switch(self) -> None:
         """Enable or disable the selected breakpoint."""
         self._note = None
@@ -321,12 +321,12 @@ class BreakpointsScreen(SearchedScreen[None]):
         self.breakpoints.remove(self._list.cursor)
         self._show()
 
-    @action("-", "Switch all off", label="all off", needs=_some, changes=True)
+    @action("-", "Disable all", label="all off", needs=_some, changes=True)
     def do_off(self) -> None:
         """Disable all."""
         self._enable_all(False)
 
-    @action("+", "Switch all on", label="all on", needs=_some, changes=True)
+    @action("+", "Enable all", label="all on", needs=_some, changes=True)
     def do_on(self) -> None:
         """Enable all."""
         self._enable_all(True)
@@ -343,7 +343,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         """Type a new breakpoint."""
         self._type("", None)
 
-    @action("enter e", "Edit it", label="change", needs=_some, changes=True)
+    @action("enter e", "Edit it", label="edit", needs=_some, changes=True)
     def do_edit(self) -> None:
         """Edit the selected breakpoint."""
         at = self._list.cursor

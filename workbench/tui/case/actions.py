@@ -61,7 +61,7 @@ class EditActions(MainActions):
 
     @action(
         "o ctrl+t",
-        "Other view of the case: form or TOML",
+        "Switch the view of the case: form or TOML",
         name="edit.view",
         label="form/toml",
         words="toml source text raw toggle switch",

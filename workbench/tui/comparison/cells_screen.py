@@ -123,7 +123,7 @@ class CellsScreen(FilterScreen[None]):
         """Show the case over time."""
         self._show_over_time()
 
-    @action("p", "Pair the column with the base: is it better? Paired tests, case by case", label="test")
+    @action("p", "Paired tests of the column against the base, case by case", label="test")
     def do_pair(self) -> None:
         """Test whether the column is better than the base."""
         self._show_tests()
@@ -136,7 +136,7 @@ class CellsScreen(FilterScreen[None]):
         if (key := self.state.key) is not None:
             self._run([key])
 
-    @action("F", "Rerun what ended in an error, of all that is shown", changes=True)
+    @action("F", "Rerun the cells shown that ended in an error", changes=True)
     def do_run_errors(self) -> None:
         """Run the displayed cells again that ended in an error."""
         state = self.state
@@ -184,7 +184,7 @@ class CellsScreen(FilterScreen[None]):
 
     @action(
         "R",
-        "Run all that is shown and has not finished; if all have, press twice to rerun them",
+        "Run all cells shown that have not finished; if all have, press twice to rerun them",
         label="run all",
         changes=True,
     )
@@ -216,7 +216,7 @@ class CellsScreen(FilterScreen[None]):
 
         self._run(wanted, then=tell)
 
-    @action("T", "Run all that is shown several times", label="repeats", changes=True)
+    @action("T", "Run all cells shown several times", label="repeats", changes=True)
     def do_repeats(self) -> None:
         """Run all displayed cells several times."""
         cells = self.state.planned()

@@ -284,7 +284,7 @@ class CompareScreen(CellsScreen):
         why["reload"] = "these runs are shown as they progress"
         return {f"compare.{name}": text for name, text in why.items()}
 
-    @action("f5 ctrl+r", "Reload the batch of the history")
+    @action("f5 ctrl+r", "Reload the batch from the history")
     def do_reload(self) -> None:
         """Reload a batch. Live comparisons update by themselves."""
 
@@ -298,7 +298,7 @@ class CompareScreen(CellsScreen):
         """Go to the column on the right."""
         self.table.move_column(self.state.column + 1)
 
-    @action("o", "Sort by the column in another order: worst first, best first, as in the suite", label="sort")
+    @action("o", "Switch the sorting of the column: worst first, best first, suite order", label="sort")
     def do_sort(self) -> None:
         """Sort by the column, reverse the order, or end sorting."""
         self.state.sort()
@@ -310,7 +310,7 @@ class CompareScreen(CellsScreen):
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
-    @action("z", "Zoom the cases: hide the totals, or show them", label="totals")
+    @action("z", "Zoom the cases: hide or show the totals", label="totals")
     def do_totals(self) -> None:
         """Show or hide the totals."""
         self._shows_totals = not self._shows_totals
@@ -327,7 +327,7 @@ class CompareScreen(CellsScreen):
         elif self.state.marked is not None:
             self.announce("Marked: space on another cell shows both side by side")
 
-    @action("y", "Copy all of it as Markdown", label="copy")
+    @action("y", "Copy everything as Markdown", label="copy")
     def do_copy(self) -> None:
         """Copy the comparison as Markdown."""
         state = self.state
@@ -354,13 +354,13 @@ class CompareScreen(CellsScreen):
         # A separate group, so that other work continues.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
-    @action("*", "Make the column the base of the comparison, or end that", label="base")
+    @action("*", "Make the column the base of the comparison, or clear the base", label="base")
     def do_base(self) -> None:
         """Compare the other columns with this one."""
         self.state.make_base()
         self._show_state()
 
-    @action("tab shift+tab", "To the totals, and back")
+    @action("tab shift+tab", "Go to the totals, or back")
     def do_other(self) -> None:
         """Go to the totals, or back to the cells."""
         self.set_focus(self._sums if self.focused is self.table and self._sums.display else self.table)
@@ -368,7 +368,7 @@ class CompareScreen(CellsScreen):
     def _to_list(self) -> None:
         self.set_focus(self.table)
 
-    @action("esc", "Leave filter, mark or screen", label="back")
+    @action("esc", "Leave the filter, the mark or the screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the totals, the mark, then the screen."""
         if self._filtering or self.state.filter:

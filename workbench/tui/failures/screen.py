@@ -88,7 +88,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     # Actions
 
-    @action("enter", "Go to the run; fold a cause", label="go to it")
+    @action("enter", "Go to the run; fold a cause", label="go to run")
     def do_open(self) -> None:
         """Go to the run under the cursor, fold or unfold a cause, or show the table."""
         row = self.state.selected
@@ -109,7 +109,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         """Unfold the cause, or scroll the table."""
         self._sideways(1)
 
-    @action("y", "Copy all of it as text", label="copy")
+    @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
         """Copy everything as text."""
         self.stage.copy(self.state.as_text(), "the failures", self.announce)

@@ -165,9 +165,10 @@ def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, fir
         lines = [*cause_lines(row.group, width), EMPTY, *example_lines(row.group, state.names, width)]
     else:
         over = ""
-        graded = f"Over {counted(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
         lines = paragraph(
-            f"{graded} one's place stands in its column. Cases that say nothing about calls are left out.", width
+            f"Over {counted(state.failures.graded, 'graded run')}, including those that passed. A tool called in place "
+            "of another is counted in its own column. Cases without checks of calls are left out.",
+            width,
         )
     title = cut_line((*heading("Expected and called"), Span(over, "muted")), width)
     return [*lines, EMPTY, title, *table.lines(width, first)]

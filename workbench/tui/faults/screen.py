@@ -1,4 +1,4 @@
-"""The screen of what faults of tools did: tools and faults down, models across, and the runs of the selected cell."""
+"""The screen of the faults: tools and faults down, models across, and the runs of the selected cell."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     LIST_SHARES = (0.35, 0.6)
     NAME = "faults"
-    TITLE_IN_TEXT = "what faults of tools did"
-    VARIED = (Varied("other", title="Other half: the matrix, or the runs", label="runs"),)
+    TITLE_IN_TEXT = "the faults"
+    VARIED = (Varied("other", title="Switch between the matrix and the runs", label="runs"),)
     FILTERED_BY = "tool, fault, verdict"
     AUTO_FOCUS = "#faults-list"
 
@@ -168,7 +168,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         matrix = self.state.matrix
-        left: Line = (Span(" Broken tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
+        left: Line = (Span(" Fault injection ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         weak = len(matrix.weak)
         tried = sum(each.verdict != "not tried" for each in matrix.tried)
         said = f"not ok in {counted_of(weak, tried, 'trial')} " if weak else f"ok in {counted(tried, 'trial')} "
@@ -176,7 +176,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     # Actions
 
-    @action("enter", "Go to the run of the cell", label="go to it")
+    @action("enter", "Go to the run of the cell", label="go to run")
     def do_open(self) -> None:
         """Go to the run of the cell, the first that is not ok if there are several."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
@@ -202,7 +202,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         self._list.refresh()
         self._show_state()
 
-    @action("y", "Copy all of it as text", label="copy")
+    @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
         """Copy everything as text."""
         text = "\n".join(block_lines(faults_view(self.state.matrix), PLAIN_WIDTH, Paint(False)))

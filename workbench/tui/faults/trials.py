@@ -178,13 +178,13 @@ class FaultTrials:
         parts = []
         if found.at_hand:
             forks = counted(len(tried), "fork")
-            parts.append(f"{counted(len(found.at_hand), 'run')} at hand: {forks}, each at the result of a tool.")
+            parts.append(f"{counted(len(found.at_hand), 'run')} at hand: {forks}, each at a tool result.")
         if found.missing:
             first, then = counted(len(found.missing), "run"), counted(len(faults) * len(lasting), "fork")
-            parts.append(f"{first} to make first, then {then} for each tool that one calls.")
+            parts.append(f"{first} first, then {then} for each tool that a run calls.")
         takes = estimate_text(estimate(cells.items(), before, is_free=is_built_in))
         if takes:
-            parts.append(f"{takes[:1].upper()}{takes[1:]}. Forks take less: what came before is not asked again.")
+            parts.append(f"{takes[:1].upper()}{takes[1:]}. Forks take less: earlier steps are replayed.")
         return " ".join(parts)
 
     # Running
@@ -211,7 +211,7 @@ def _cell(run: PlannedRun) -> CellKey:
 Lasting = tuple[Lasts, ...]
 _LASTINGS: tuple[tuple[str, Lasting], ...] = (
     ("once", ("once",)),
-    ("for good: all further calls of the tool get it, too", ("for good",)),
+    ("for good: all further calls of the tool fail too", ("for good",)),
     ("both: once, and for good", LASTS),
 )
 
@@ -252,7 +252,7 @@ class FaultsDialog(Dialog[Choice]):
     def _options(self) -> list[Option]:
         last = [Option("show the last matrix")] if self._has_last else []
         faults = [Option(fault, checked=fault in self._faults) for fault in FAULTS]
-        return [Option("try them"), *last, Option(f"lasts  {_LASTINGS[self._lasting][0]}"), *faults]
+        return [Option("run the trials"), *last, Option(f"lasts  {_LASTINGS[self._lasting][0]}"), *faults]
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:

@@ -136,7 +136,7 @@ def _heading(columns: Columns) -> Line:
     if not columns.expected:
         return (Span(" Calls", "heading"),)
     start = INDENT + columns.name + 2 + columns.expected + 2
-    return (Span(padded(" Expected", start), "heading"), Span("Made", "heading"))
+    return (Span(padded(" Expected", start), "heading"), Span("Actual", "heading"))
 
 
 def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:

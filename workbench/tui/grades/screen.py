@@ -225,7 +225,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         """Go to the calls."""
         self._go_to("detail")
 
-    @action("y", "Copy the grade with everything behind it", label="copy")
+    @action("y", "Copy the grade with its explanation", label="copy")
     def do_copy(self) -> None:
         """Copy the selected grade with all details."""
         self.stage.copy(*copied_grade(self.state), self.announce)

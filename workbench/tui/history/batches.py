@@ -376,8 +376,8 @@ def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[
     if trends:
         then = ", as they were graded when they ran" if state.regraded else ""
         lines += paragraph(
-            f"Bars are pass rates of whole batches up to this one, the oldest first{then}; a batch of some cases "
-            "only, or with missing runs or errors, is left out.",
+            f"Bars are pass rates of complete batches up to this one, oldest first{then}. Batches of a subset, with "
+            "missing runs or with errors are left out.",
             width,
             "muted",
         )
@@ -424,7 +424,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
 
 
 def _made_with(batch: BatchRow, width: int) -> list[Line]:
-    lines: list[Line] = [EMPTY, heading("Made with")]
+    lines: list[Line] = [EMPTY, heading("Run with")]
     for text in made_with(batch):
         lines += wrap_line((Span(f"   {text}"),), width, hang=5)
     return lines

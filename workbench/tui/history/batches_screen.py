@@ -54,7 +54,7 @@ class ResumeScreen(AskScreen[Literal["resume", "no"]]):
     TITLE_LINE = "Something has changed"
 
     def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
-        models = ", with models and judges of today" if today else ""
+        models = ", with today's models and judges" if today else ""
         asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
         super().__init__(
             _listed(asked, texts),
@@ -81,7 +81,7 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
         super().__init__(
             _listed(asked, parts),
             [
-                ("remove", Option("remove", "take it out of the history")),
+                ("remove", Option("remove", "remove it from the history")),
                 ("no", Option("no", "leave it")),
             ],
             leaving="leave it",
@@ -89,13 +89,13 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
 
 
 class FormScreen(AskScreen[str]):
-    """Asks in which form the runs of a batch are saved; empty for none."""
+    """Asks in which form the runs of a batch are exported; empty for none."""
 
-    TITLE_LINE = "Save the runs in another form"
+    TITLE_LINE = "Export the runs"
 
     def __init__(self, batch: BatchRow) -> None:
         def asked(width: int) -> list[Line]:
-            return [EMPTY, *with_margin(f"{called(batch)} is written into {EXPORTS_FOLDER}.", width), EMPTY]
+            return [EMPTY, *with_margin(f"{called(batch)} is written to the folder {EXPORTS_FOLDER}.", width), EMPTY]
 
         forms = [(name, Option(name.ljust(max(map(len, FORMS))), form.what)) for name, form in FORMS.items()]
         answers = [*forms, ("", Option("no", "write nothing"))]
@@ -324,7 +324,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Execute the missing runs of the batch."""
         self.stage.work(self.stage.services.batch_work.resume(self, self._batch), "ask")
 
-    @action("=", "Regrade: by what its suites expect today; no model is asked", label="regrade", changes=True)
+    @action("=", "Regrade against what its suites expect today; no model is asked", label="regrade", changes=True)
     def do_regrade(self) -> None:
         """Regrade the batch."""
         self.stage.work(self.stage.services.batch_work.regrade(self, self._batch), "ask")
@@ -334,7 +334,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Save the runs of the batch as recordings."""
         self.stage.work(self.stage.services.batch_work.export(self, self._batch), "history")
 
-    @action("W", "Save its runs in another form: messages, Inspect, OTLP, ATIF, tables", changes=True)
+    @action("W", "Export its runs: messages, Inspect, OTLP, ATIF, tables", changes=True)
     def do_export_as(self) -> None:
         """Save them in a form that a person chooses."""
         batch = self._batch
@@ -356,7 +356,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
         self.stage.show(RemoveScreen(batch), take)
 
-    @action("f5 ctrl+r", "Reload it")
+    @action("f5 ctrl+r", "Reload the history")
     def do_reload(self) -> None:
         """Reload the history."""
         self.read_soon()
@@ -366,13 +366,13 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Copy the displayed batches as Markdown."""
         self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
-    @action("o", "Other grades: those of another time", label="other grades")
+    @action("o", "Switch the grades: as graded at another time", label="other grades")
     def do_grading(self) -> None:
         """Select the next grading of the batch."""
         self.state.other_grading()
         self._show_state(moved=False)
 
-    @action(".", "Show all, forks of single runs too, or hide those")
+    @action(".", "Show or hide forks of single runs")
     def do_forks(self) -> None:
         """Show or hide forks."""
         self.state.show_forks(not self.state.shows_forks)

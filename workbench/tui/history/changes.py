@@ -254,7 +254,7 @@ def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
             facts.append(f"spread {score_text(cell.spread, '')}")
     if cell.latency_ms is not None:
         facts.append(duration_text(cell.latency_ms))
-    text = f"  {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
+    text = f" {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
     yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
     if cell.status != Status.PASSED:
         for reason in (cell.reason,) if cell.reason else cell.reasons[:3]:
@@ -309,7 +309,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             refused["diff.timeline"] = "put the cursor on a case"
         return refused
 
-    @action("enter", "Show both runs side by side, or the only one; fold a kind", label="side by side")
+    @action("enter", "Show both runs side by side, or the only one; fold a kind of change", label="side by side")
     def do_open(self) -> None:
         """Show both runs side by side, or the one that exists; fold a kind of change."""
         if self.change is None:

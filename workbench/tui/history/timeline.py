@@ -200,7 +200,7 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
         yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
     sign, role = figures.status.mark
-    number = f"  {score_text(figures.score, '')}" if figures.score is not None else ""
+    number = f" {score_text(figures.score, '')}" if figures.score is not None else ""
     yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
     if figures.reason:
         yield from paragraph(figures.reason, width, "muted")

@@ -153,7 +153,7 @@ class StepActions(MainActions):
 
     @action(
         "]",
-        "Next round: continue up to it",
+        "Continue to the next round",
         name="step.round",
         where="run",
         label="round",
@@ -182,7 +182,7 @@ class StepActions(MainActions):
 
     @action(
         "[",
-        "Previous hold: take one step back, and do the rest again",
+        "Go back to the previous stop and redo the rest",
         name="step.back",
         where="run",
         label="back",
@@ -210,7 +210,7 @@ class StepActions(MainActions):
         rest = "without your text" if unsent else "in a fork, which counts for no case"
         self.app.announce(f"Back {where}, {rest}", "warned" if unsent else "text", GLYPHS.fork)
 
-    @action("H", "Go to the run that is held, or to the next one", name="step.held", label="held run", needs=_go)
+    @action("H", "Go to the held run, or to the next one", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
         """Go to the next held run."""
         held, shown = self.app.selection.book.held_runs, self.app.selection.run
@@ -222,7 +222,7 @@ class StepActions(MainActions):
 
     @action(
         "D",
-        "Skip the call: it is not made",
+        "Skip the call",
         name="step.skip",
         where="run",
         label="skip",
@@ -237,7 +237,15 @@ class StepActions(MainActions):
         tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
         self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is informed")
 
-    @action("L", "Ask the same round again", name="step.again", where="run", label="again", needs=_again, changes=True)
+    @action(
+        "L",
+        "Ask again: send the same request once more",
+        name="step.again",
+        where="run",
+        label="retry",
+        needs=_again,
+        changes=True,
+    )
     def ask_again(self) -> None:
         """Send the same request again."""
         from workbench.engine.checkpoint import Regenerate
@@ -258,7 +266,7 @@ class StepActions(MainActions):
 
     @action(
         "f3",
-        "While a result is typed: tool error, or none",
+        "While typing a result: mark it as a tool error, or not",
         name="step.error",
         needs=_error,
         changes=True,
@@ -441,7 +449,7 @@ TYPING: tuple[Action, ...] = (
     Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),
     Action("step.select_all", "Select all", ("f7",), "run", "select all"),
     Action("step.end", "Close, and keep what is typed for later", ("escape",), "run", "close"),
-    Action("step.error", "Tool error, or none", ("f3",), "run", "tool error"),
+    Action("step.error", "Mark it as a tool error, or not", ("f3",), "run", "tool error"),
     Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
 )
 """The keys shown in the key bar while something is typed for a held run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -83,6 +84,10 @@ class ReadLines(LineView):
         self.repaint()
 
 
+MAX_LABEL_CELLS = 24
+"""A longer label does not widen the column of labels."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One choice. `short` replaces a `detail` that does not fit. `checked` is `None` if only one can be chosen."""
@@ -120,11 +125,18 @@ class ChooseLines(LineView):
         mark = "" if option.checked is None else f"[{GLYPHS.passed if option.checked else ' '}] "
         role: Role = "passed" if option.checked else "muted"
         key = f"{option.key}  " if option.key else ""
-        head: Line = (Span(" "), Span(mark, role), Span(key, "accent"), Span(option.label))
+        gap = " " * (self._label_cells - cell_len(option.label)) if option.detail else ""
+        head: Line = (Span(" "), Span(mark, role), Span(key, "accent"), Span(f"{option.label}{gap}"))
         line = (*head, Span(f"  {option.detail}", "muted"))
         if option.short and cells(line) > self.text_width:
             line = (*head, Span(f"  {option.short}", "muted"))
         return cut_line(line, self.text_width)
+
+    @property
+    def _label_cells(self) -> int:
+        """The column of labels, so that details stand below each other; a long label has its detail right behind it."""
+        aligned = (cell_len(option.label) for option in self.options if option.detail)
+        return max((cells for cells in aligned if cells <= MAX_LABEL_CELLS), default=0)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self.options)

@@ -176,7 +176,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     def _to_list(self) -> None:
         self._go_to("list")
 
-    @action("esc", "Leave filter, details or screen", label="back")
+    @action("esc", "Leave the filter, the details or the screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, then the details, then the screen."""
         if self._filtering or self.state.filter:
@@ -211,7 +211,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
         """Handle two marked rows."""
         raise NotImplementedError
 
-    @action("esc", "Leave filter, marks, details or screen", label="back")
+    @action("esc", "Leave the filter, the marks, the details or the screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the marks, the details, then the screen."""
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":

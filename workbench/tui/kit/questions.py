@@ -211,7 +211,7 @@ class NameScreen(_Naming[str]):
     """Asks for a name."""
 
     def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal) -> None:
-        super().__init__(title, proposed, explanation, refusal, keys_line(("Enter", "take it"), ("Esc", "leave")))
+        super().__init__(title, proposed, explanation, refusal, keys_line(("Enter", "confirm"), ("Esc", "leave")))
 
     def answer(self, text: str) -> None:
         self.dismiss(text)

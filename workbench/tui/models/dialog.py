@@ -318,7 +318,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self.say_keys(keys_line(("Enter", "keep the filter"), ("Esc", "show all")))
             return
         leave = "show all" if self.state.filter else "leave"
-        keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("e", "change"), ("t", "test tools"), ("/", "filter"))
+        keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("e", "edit"), ("t", "test tools"), ("/", "filter"))
         self.say_keys(keys_line(*keys, ("Esc", leave)))
 
     def _show(self, at: int | None = None) -> None:

@@ -377,7 +377,7 @@ class AddModelScreen(Dialog[Added]):
                     "muted",
                     f"The endpoint lists {', '.join(listed[:MAX_LISTED])}{', …' * (len(listed) > MAX_LISTED)}.",
                 )
-            add("muted", f"It is written into {self._adder.file(self._owner)}.")
+            add("muted", f"It is written to {self._adder.file(self._owner)}.")
         return lines
 
     def _of_key(self) -> tuple[Role, str]:

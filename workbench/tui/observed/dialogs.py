@@ -59,7 +59,7 @@ class ObserveScreen(_Naming[Wanted]):
         super().__init__(
             "Record a program and its model",
             before.upstream,
-            "A proxy passes requests on to the endpoint, and shows each conversation. The endpoint: openai, anthropic, "
+            "A proxy passes requests on to the endpoint and shows each conversation. The endpoint: openai, anthropic, "
             "or a base URL.",
             _why_not_upstream,
             keys_line(("Enter", "begin"), ("Tab", "other field"), ("Esc", "leave")),
@@ -69,7 +69,7 @@ class ObserveScreen(_Naming[Wanted]):
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        where = "Where the program reaches the proxy, on this machine; port 0 takes a free one."
+        where = "The address of the proxy on this machine; port 0 picks a free port."
         yield ReadLines(lambda width: with_margin(where, width), "where")
         yield SafeInput(self._listen, widget_id="listen")
 
@@ -120,7 +120,7 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
     def __init__(self, under_way: int, unused: int) -> None:
         texts = []
         if under_way:
-            texts.append(f"In {counted(under_way, 'conversation')} the model is being asked: that is broken off.")
+            texts.append(f"In {counted(under_way, 'conversation')} the model is being asked; that request is dropped.")
         if unused:
             lost = (
                 "1 conversation is no case yet"

@@ -167,7 +167,9 @@ class LiveScreen(ListScreen[None, Conversations]):
     FILTERED_BY = "words of request, model, tools or state"
     NAME = "live"
     TITLE_IN_TEXT = "a program and its model"
-    VARIED = (Varied("back", keys="escape left", title="Leave the filter or the steps, or end", label="end"),)
+    VARIED = (
+        Varied("back", keys="escape left", title="Leave the filter or the steps, or end the recording", label="end"),
+    )
     AUTO_FOCUS = "#live-list"
 
     def __init__(self, stage: Workbench, live: LiveRecording, line: str, secrets: Secrets, make_case: MakeCase) -> None:
@@ -252,12 +254,12 @@ class LiveScreen(ListScreen[None, Conversations]):
         """Go to the steps."""
         self._go_to("detail")
 
-    @action("y", "Copy the line for the environment of the program", label="copy")
+    @action("y", "Copy the environment variable for the program", label="copy")
     def do_copy(self) -> None:
         """Copy the line for the program's environment."""
         self.stage.copy(self._line, "the line for the program", self.announce)
 
-    @action("a", "Add a case made of the conversation", label="make a case", needs=_add, changes=True)
+    @action("a", "Add a case made from the conversation", label="make a case", needs=_add, changes=True)
     def do_add(self) -> None:
         """Make a case of the conversation."""
         seen = self.state.selected

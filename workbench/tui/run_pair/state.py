@@ -105,7 +105,7 @@ class PairState:
 
     def _other_difference(self) -> str:
         if not self.differences:
-            return "both say and do the same"
+            return "both runs say and do the same"
         kind = self.rows[self.differences[0]].part.kind
         return f"both do the same after a different {'system prompt' if kind == 'system' else 'message'}"
 

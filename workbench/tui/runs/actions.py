@@ -73,7 +73,7 @@ class RunActions(MainActions):
 
     @action(
         "R",
-        "Run the whole suite, or folder",
+        "Run the whole suite or folder",
         name="run.suite",
         label="run suite",
         needs=_run_suite,

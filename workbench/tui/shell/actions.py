@@ -52,7 +52,7 @@ def _border(now: MainSituation) -> str | None:
 
 
 def _moved_border(now: MainSituation) -> str | None:
-    return None if now.moved_borders else "the panes that are shown have their first widths"
+    return None if now.moved_borders else "the panes shown have their default widths"
 
 
 class ViewActions(MainActions):
@@ -138,7 +138,7 @@ class ViewActions(MainActions):
 
     @action(
         "",
-        "Give the panes their first widths again",
+        "Reset the widths of the panes",
         name="pane.widths",
         needs=_moved_border,
         words="resize reset layout",
@@ -344,7 +344,7 @@ class ScreenActions(MainActions):
 
     @action(
         "l",
-        "Log of the server of the run or suite",
+        "Server log of the run or suite",
         name="server.log",
         needs=_suite,
         words="stderr output mcp error",
@@ -357,7 +357,7 @@ class ScreenActions(MainActions):
 
     @action(
         "=",
-        "Grades: the run as every grader scores it",
+        "Grades: the run as each grader scores it",
         name="grades",
         label="grades",
         needs=_grades,
@@ -389,7 +389,7 @@ class ScreenActions(MainActions):
         name="faults",
         needs=_runnable,
         changes=True,
-        words="chaos inject robustness error timeout injection",
+        words="chaos break robustness error timeout injection",
     )
     def try_faults(self) -> None:
         """Try faults of tools."""
@@ -438,7 +438,9 @@ class ScreenActions(MainActions):
 
         self.app.part(StoredBatches).open()
 
-    @action("", "The case over time, in the history", name="timeline", needs=_case, words="past results trend flaky")
+    @action(
+        "", "History of the case: its runs over time", name="timeline", needs=_case, words="past results trend flaky"
+    )
     def open_timeline(self) -> None:
         """Show the selected case over time."""
         suite, case = self.app.selection.suite, self.app.selection.outline
@@ -458,7 +460,7 @@ class ScreenActions(MainActions):
 
         open_pair(self.app)
 
-    @action("O", "Observe a program and its model, to record what they say", name="observe", changes=True)
+    @action("O", "Observe a program and its model: record their conversations", name="observe", changes=True)
     def observe(self) -> None:
         """Record what a program and its model say."""
         from workbench.tui.observed.observer import Observer

@@ -20,7 +20,7 @@ class ThemesScreen(Dialog[str]):
     TITLE_LINE: ClassVar[str] = "Themes"
 
     def __init__(self, themes: Sequence[ThemeFile], current: str, preview: Callable[[str], None]) -> None:
-        super().__init__(keys_line(("↑↓", "try"), ("Enter", "keep"), ("Esc", "leave as it was")))
+        super().__init__(keys_line(("↑↓", "try"), ("Enter", "keep"), ("Esc", "cancel")))
         self._themes = tuple(themes)
         self._current = current
         self._preview = preview

@@ -426,8 +426,8 @@ class CallView(LineView):
 
 TYPING: tuple[Action, ...] = (
     Action("call.typing.keep", "Keep the argument", ("enter",), "call", "keep"),
-    Action("call.typing.next", "Keep it and type the next one", ("tab",), "call", "keep, next"),
-    Action("call.typing.back", "Leave the argument as it was", ("escape",), "call", "as it was"),
+    Action("call.typing.next", "Keep it and go to the next one", ("tab",), "call", "keep, next"),
+    Action("call.typing.back", "Discard what was typed", ("escape",), "call", "discard"),
 )
 """The keys shown in the key bar while an argument is typed. The field handles them itself."""
 
@@ -541,12 +541,12 @@ class CallScreen(SearchedScreen[None]):
         """Type the argument under the cursor."""
         self._view.open_field()
 
-    @action("right space", "The next value, of those that the schema lists", changes=True)
+    @action("right space", "Next value that the schema lists", changes=True)
     def do_next(self) -> None:
         """Select the next value that the schema lists."""
         self._view.choose(1)
 
-    @action("left", "The value before, of those that the schema lists", changes=True)
+    @action("left", "Previous value that the schema lists", changes=True)
     def do_previous(self) -> None:
         """Select the previous value that the schema lists."""
         self._view.choose(-1)
@@ -621,7 +621,7 @@ class CallScreen(SearchedScreen[None]):
             text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
         self.stage.copy(text, what, self.announce)
 
-    @action("l", "Log of the server, which follows it", label="log", changes=True)
+    @action("l", "Live log of the server", label="log", changes=True)
     def do_log(self) -> None:
         """Show the log of the server."""
         self._show_log(self.announce)

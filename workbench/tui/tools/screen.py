@@ -125,7 +125,7 @@ class ToolsNow(Situation):
     running: int = 0
 
 
-_WRITTEN_OUT = "these tools are written out in the suite: there is no server"
+_WRITTEN_OUT = "these tools are defined in the suite: there is no server"
 _NEEDED = "runs are under way and may need this server: stop them first"
 
 
@@ -152,7 +152,7 @@ def _renew(now: ToolsNow) -> str | None:
 def _call(now: ToolsNow) -> str | None:
     if not now.on_tool:
         return _tool(now)
-    return None if now.server else "this tool is written out in the suite: there is no server to call"
+    return None if now.server else "this tool is defined in the suite: there is no server to call"
 
 
 def _tool(now: ToolsNow) -> str | None:
@@ -308,7 +308,11 @@ class ToolsScreen(ListScreen[None, ToolList]):
             self.stage.services.breakpoints.switch(Breakpoint("tool", row.tool.name), self.announce)
 
     @action(
-        "n", "Draft new cases for the tool with a model, or stop that", label="draft cases", needs=_tool, changes=True
+        "n",
+        "Draft new cases for the tool with a model, or stop drafting",
+        label="draft cases",
+        needs=_tool,
+        changes=True,
     )
     def do_draft(self) -> None:
         """Let a model draft cases for the selected tool, or stop that."""
@@ -347,7 +351,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             return row.source.reason, "why the server is down"
         return str(row.source.file.path), "the suite's path"
 
-    @action("l", "Log of the server, which follows it", label="log", needs=_log)
+    @action("l", "Live log of the server", label="log", needs=_log)
     def do_log(self) -> None:
         """Show the log of the selected server."""
         row = self.state.selected
@@ -366,7 +370,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         """Stop the selected server."""
         self._serve_soon("stop")
 
-    @action("r", "Run the server: start it, or restart it", label="start", needs=_renew, changes=True)
+    @action("r", "Run or restart the server", label="start", needs=_renew, changes=True)
     def do_renew(self) -> None:
         """Restart the selected server."""
         self._serve_soon("renew")

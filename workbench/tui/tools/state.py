@@ -303,7 +303,7 @@ def list_message(state: ToolList) -> Message:
     return (
         ("No tools here.", "strong"),
         ("", "text"),
-        ("A suite names servers ([[servers]]), or writes tools out ([[tools]]).", "muted"),
+        ("A suite names servers ([[servers]]) or defines tools ([[tools]]).", "muted"),
         ("A suite with errors shows none: correct it first.", "muted"),
     )
 
@@ -317,7 +317,7 @@ def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Se
     if row.kind == "suite" or source.server is None:
         lines += paragraph(str(source.file.path), width, "strong")
         if row.kind != "suite":
-            lines += paragraph("Tools written out in the suite: nothing is started for them.", width, "muted")
+            lines += paragraph("Tools defined in the suite: they need no server.", width, "muted")
     else:
         lines += _server_lines(source, source.server, width, now)
     findings = state.findings_on(row)
@@ -357,7 +357,7 @@ def reached(server: Server) -> str:
 
 
 def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int, now: datetime) -> list[Line]:
-    server = "written out" if tool.server is None else f"on {one_line(tool.server)}"
+    server = "in the suite" if tool.server is None else f"on {one_line(tool.server)}"
     tokens = f"about {count_text(tokens_of([tool]))} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()

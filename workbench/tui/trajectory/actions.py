@@ -114,7 +114,7 @@ class ShownRunActions(MainActions):
 
     @action(
         "a",
-        "Accept what the model did: the call, or the run",
+        "Accept what the model did: the call or the run",
         name="accept",
         label="accept",
         needs=_accept,
@@ -137,7 +137,7 @@ class ShownRunActions(MainActions):
 
     @action(
         "",
-        "Capture: accept what all runs share, of everything that the filter shows",
+        "Capture: accept what all runs of each case shown share",
         name="capture",
         needs=_capture,
         changes=True,

@@ -148,7 +148,7 @@ class TrajectoryScreen(SideScreen[None]):
             has_text=self.run.run_list.item is not None,
         )
 
-    @action("=", "Grades: the run as every grader scores it", label="grades", needs=_grades)
+    @action("=", "Grades: the run as each grader scores it", label="grades", needs=_grades)
     def do_grades(self) -> None:
         """Show the grades of every grader."""
         from workbench.tui.grades.screen import GradesScreen

@@ -69,7 +69,7 @@ class NewCaseScreen(_Naming[NewCase]):
     ]
 
     def __init__(self, suite: str, refusal: Refusal) -> None:
-        keys = keys_line(("Enter", "make it"), ("↑↓", "kind"), ("Esc", "leave"))
+        keys = keys_line(("Enter", "create"), ("↑↓", "kind"), ("Esc", "leave"))
         super().__init__("New case", "", f"What the case in {suite} is called:", refusal, keys)
 
     def body(self) -> ComposeResult:
@@ -111,7 +111,7 @@ class NewSuiteScreen(_Naming[NewSuite]):
     ]
 
     def __init__(self, explanation: str, refusal: Refusal, *, from_server: bool) -> None:
-        keys = keys_line(("Enter", "make it"), ("↑↓", "kind"), ("Esc", "leave"))
+        keys = keys_line(("Enter", "create"), ("↑↓", "kind"), ("Esc", "leave"))
         super().__init__("New suite", "", explanation, refusal, keys)
         self._from_server = from_server
 

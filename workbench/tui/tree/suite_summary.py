@@ -65,9 +65,9 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
     totals = model_totals("", cells_of(found.runs).values())
-    made = [(found.statuses[status], status) for status in Status if status is not Status.SKIPPED]
+    made = [(found.statuses[status], status) for status in Status]
     counts = [f"{count_text(count)} {status.counted}" for count, status in made if count]
-    never = found.statuses[None] + found.statuses[Status.SKIPPED]
+    never = found.statuses[None]
     lines: list[tuple[str, Role]] = [
         (", ".join((*counts, *([f"{count_text(never)} not run"] if never else ()))), "strong")
     ]

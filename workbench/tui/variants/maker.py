@@ -69,7 +69,7 @@ class VariantMaker:
                 suite.path,
                 keys,
                 f"Another system prompt {where}",
-                "The present prompt, to be changed. It stays: the variant has another, in all cases.",
+                "Change the prompt. The suite keeps this one; the variant uses yours in all cases.",
                 present or "",
                 lambda text: {"system": text},
                 self._stage.announce,
@@ -87,7 +87,7 @@ class VariantMaker:
                 path,
                 keys,
                 f"Another description of {one_line(tool.name)}",
-                "The present description, to be changed. It stays: the variant offers the tool with another.",
+                "Change the description. The suite keeps this one; the variant offers the tool with yours.",
                 tool.description,
                 lambda text: {"changes": [{"tool": tool.name, "description": text}]},
                 announce,
@@ -202,9 +202,9 @@ class VariantTextScreen(Dialog[str]):
         """Close with the text, or say why it cannot be taken."""
         text = self.query_one(TextEditor).typed.text.strip()
         if not text:
-            self._say("Write a text: an empty one cannot be told from none", "warned", GLYPHS.warned)
+            self._say("Write a text: an empty one looks like none", "warned", GLYPHS.warned)
         elif text == self._present.strip():
-            self._say("This is the present text: write another one", "warned", GLYPHS.warned)
+            self._say("This is the suite's own text: change it", "warned", GLYPHS.warned)
         else:
             self.dismiss(text)
 

@@ -55,7 +55,7 @@ class FormActions(MainActions):
 
     @action(
         "n",
-        "New here: a call, an argument, a message, a mock …",
+        "New: a call, an argument, a message, a mock …",
         name="form.add",
         where="form",
         label="add",
@@ -118,7 +118,7 @@ class FormActions(MainActions):
         """Take the call out of its group."""
         self._report(self.app.main.case_pane.form.ungroup())
 
-    @action(".", "Show all: every key, or only those that are set", name="form.every", where="form", listed=False)
+    @action(".", "Show every key, or only those that are set", name="form.every", where="form", listed=False)
     def show_every_key(self) -> None:
         """Show all keys, or only those that are set."""
         self.app.main.case_pane.form.show_every_key()
@@ -129,9 +129,9 @@ class FormActions(MainActions):
 
 
 TYPING: tuple[Action, ...] = (
-    Action("typing.done", "Done; on to what comes next", ("enter",), "form", "done"),
-    Action("typing.next", "To the next cell", ("tab",), "form", "next"),
-    Action("typing.end", "Close the completions, or the field, and keep what is typed", ("escape",), "form", "keep"),
+    Action("typing.done", "Keep it and go to what comes next", ("enter",), "form", "done"),
+    Action("typing.next", "Keep it and go to the next cell", ("tab",), "form", "next"),
+    Action("typing.end", "Close the completions or the field; what is typed stays", ("escape",), "form", "keep"),
     Action("edit.undo", "Undo", ("ctrl+z",), "form", "undo"),
 )
 """Labels of keys while a field is open. The field handles them itself."""

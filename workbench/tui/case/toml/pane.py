@@ -165,7 +165,7 @@ class TomlActions(MainActions):
 
     @action(
         "f4",
-        "Open the TOML that is selected in your editor",
+        "Open the selected TOML in your editor",
         name="toml.outside",
         needs=_outside,
         changes=True,
