@@ -89,7 +89,7 @@ def test_the_verdict_is_first_and_a_failure_says_what_was_expected_and_made() ->
     assert "<details><summary>✗ 0.25 <code>Wrong</code>" in text
     assert "`suite.toml:7`" in text
     assert 'Expected:\n\n```\nget_weather(city: "Rome")\n```' in text
-    assert 'Made:\n\n```\nOslo(Oslo=["Oslo"])\n```' in text
+    assert 'Actual:\n\n```\nOslo(Oslo=["Oslo"])\n```' in text
 
 
 def test_what_passed_is_told_in_one_word() -> None:

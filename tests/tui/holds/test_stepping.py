@@ -177,7 +177,7 @@ async def test_the_bar_names_the_keys_of_stepping_while_a_run_is_held(tmp_path: 
         await held(app, run)
         await app.press("escape", "3")
         last = app.screen.splitlines()[-1]
-        by_use = "s step   c continue   e edit   L again   i answer   D skip"
+        by_use = "s step   c continue   e edit   L retry   i answer   D skip"
         wanted = (by_use,) if size[0] > 40 else ("s step", "c continue")
         assert all(key in last for key in wanted), last
 
