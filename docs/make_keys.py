@@ -1,18 +1,17 @@
-"""Writes `docs/keys.md` from the actions. A test keeps the two the same."""
+"""Write `docs/keys.md` from the actions. A test keeps the two the same."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.tui.kit.actions import DEFAULT_KEYS, PANE_TITLES, Action, Where, is_character, key_name
+from workbench.tui.kit.actions import DEFAULT_KEYS, PANE_TITLES, Action, Where
 from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS, screen_class
 
 PAGE = Path(__file__).parent / "keys.md"
 
 _SECTIONS: tuple[tuple[str, Where], ...] = (
-    ("Everywhere", "everywhere"),
     *((f"In {title}", pane) for pane, title in PANE_TITLES.items()),
     ("In the form of a case", "form"),
     ("In the TOML of a case", "toml"),
@@ -20,87 +19,83 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
     ("Moving", "move"),
 )
 
+_SHARED = ("filter", "find", "find_next", "other", "back", "help", "quit")
+"""What most screens do alike, by the part of its ids behind the dot: written once."""
+
 _HEAD = """# Keys
 
-Made from the actions by `python docs/make_keys.py`. In the app, `?` shows the keys of the pane you are in
-and says why a key does nothing right now, then those of all other places; `/` searches them. `Ctrl+P` offers everything
-by name, what you chose last first: type words of it, their beginnings (`rws` is *Run the whole suite*), or leave
-letters out. Words that other programs use (`exit`, `diff`, `api key`) find what they mean. What cannot be done now
-stands at the end, with why. A key that does nothing here says so. The mouse works too: click a row or a title, click a
-row again to open it, turn the wheel.
-"""
+Look up what a key does, and the id by which `keys.toml` gives its action [other keys](#keys-of-your-own). In the app,
+`?` shows the keys of the pane you are in and why one does nothing right now; `Ctrl+P` finds every action by words of
+its name, their beginnings (`rws` is *Run the whole suite*), or words of other programs (`exit`, `diff`). The mouse
+works too.
 
-_LETTERS = """
-## What each letter means
-
-A letter, digit or sign means the same on all screens, or nothing. Where text is typed it is text.
-
-| key | means |
-|---|---|
-"""
-
-_DIALOGS = """
-## In dialogs
-
-A dialog names its keys in its last row. In all of them the keys below *Moving* move, `Enter` chooses what the cursor is
-on, and `Esc` leaves without doing anything; where several things can be chosen, `Space` marks them. A question gives
-each answer a number, and `Esc` is its no. These keys, and those of text fields, stay what they are whatever `keys.toml`
-says.
+A letter, digit or sign means the same on all screens, or nothing; where text is typed it is text. In dialogs, the keys
+below [Moving](#moving) move, `Enter` chooses, `Space` marks, a digit answers, and `Esc` leaves without doing anything.
+`SCREEN` in an id stands for the word before the dot in the other ids of a screen, as in `tools.help`.
 """
 
 _FILE = """
 ## Keys of your own
 
-Write them into `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux): below `[keys]`, the id
-of an action from the tables above and a list of keys. An empty list takes an action's keys away; it then stays in the
-palette. What the file does not name stays as it is.
+Write `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux): below `[keys]`, the id of an
+action and its keys. An empty list leaves an action to the palette. The app reads the file when it starts.
 
 ```toml
 [keys]
 "run.case" = ["f6", "r"]
 "zoom" = ["ctrl+z"]
-"models" = ["f7"]
 "reload" = []
 ```
 
-A key is a character (`r`, `R`, `/`), two letters that are typed one after the other (`gg`), a name (`enter`, `esc`,
-`space`, `tab`, `del`, `pgup`, `home`, `up`, `f1` …), or a character or name with `ctrl+`, `alt+` or `shift+` before it.
-Terminals cannot tell `ctrl+m` from Enter, `ctrl+i` from Tab or `ctrl+h` from Backspace, and send no `shift+` with
-letters: such keys are refused.
+A key is a character (`r`, `R`, `/`), two letters typed one after the other (`gg`), a name (`enter`, `esc`, `space`,
+`tab`, `del`, `pgup`, `home`, `up`, `f1` …), or one of these behind `ctrl+`, `alt+` or `shift+`. What terminals cannot
+tell apart is refused: `ctrl+m` is Enter, `ctrl+i` Tab, `ctrl+h` Backspace, and letters have no `shift+`.
 
-Your keys win: a key that another action has by default in the same place is taken from it, and the app says so until
-the file names that action, too. An id that does not exist, a key that does not, and a key that the file itself gives
-two meanings in one place are left out, and the rest of the file counts. The file is read when the app starts. The
-first problem is said then, with the line; all of them are in the log, whose place is named with it.
+Your keys win over those that another action has by default in the same place; the app names that action. Unknown ids,
+unknown keys, and keys with two meanings in one place are left out and named in the log. Keys of dialogs and text fields
+cannot be changed.
 """
 
 
-def keys_page() -> str:
-    """The page."""
-    parts = [_HEAD, _LETTERS, *_letters()]
+def made_page() -> str:
+    """Return the page."""
+    actions = ALL_ACTIONS.values()
+    parts = [
+        _HEAD,
+        _section("Everywhere", [action for action in actions if action.where in ("everywhere", "anywhere")]),
+        "\n## On most other screens\n\n",
+        *map(_shared_row, _SHARED),
+    ]
     for title, where in _SECTIONS:
-        places = (where, "anywhere") if where == "everywhere" else (where,)
-        actions = [action for action in ALL_ACTIONS.values() if action.where in places]
-        if actions:
-            parts.append(f"\n## {title}\n\n| key | action | id |\n|---|---|---|\n" + "".join(map(_row, actions)))
-    return "".join([*parts, _DIALOGS, _FILE])
+        here = [action for action in actions if action.where == where]
+        parts.append(
+            _section(title, [action for action in here if where not in SCREENS or _does(action) not in _SHARED])
+        )
+    return "".join([*parts, _FILE])
 
 
-def _letters() -> Iterator[str]:
-    """A row for each character that is a key, with the first words of the actions that have it."""
-    titles: dict[str, dict[str, None]] = {}
-    for action in ALL_ACTIONS.values():
-        for key in map(key_name, filter(is_character, action.keys)):
-            titles.setdefault(key, {})[re.split("[:;,] ", action.title)[0]] = None
-    for key in sorted(titles, key=lambda key: (not key.isalpha(), key.casefold(), key.isupper())):
-        first, more = [*titles[key]][:3], " …" if len(titles[key]) > 3 else ""
-        yield f"| `{key}` | {'; '.join(first)}{more} |\n"
+def _does(action: Action) -> str:
+    """Return the part of an action's id that is the same on every screen."""
+    return action.id.partition(".")[2]
 
 
-def _row(action: Action) -> str:
-    keys = " ".join(f"`{key}`" for key in DEFAULT_KEYS.names(action).split()) or "palette"
-    return f"| {keys} | {action.title} | `{action.id}` |\n"
+def _shared_row(name: str) -> str:
+    """Return one row for what several screens do, as most of them word it."""
+    same = [action for action in ALL_ACTIONS.values() if action.where in SCREENS and _does(action) == name]
+    (title, _), *_ = Counter(action.title for action in same).most_common(1)
+    keys = dict.fromkeys(key for action in same for key in DEFAULT_KEYS.names(action).split())
+    return _row([*keys], title, f"SCREEN.{name}")
+
+
+def _section(title: str, actions: Iterable[Action]) -> str:
+    rows = [_row(DEFAULT_KEYS.names(each).split(), each.title, each.id) for each in actions]
+    return f"\n## {title}\n\n{''.join(rows)}" if rows else ""
+
+
+def _row(keys: Iterable[str], title: str, name: str) -> str:
+    shown = " ".join(f"`{key}`" for key in keys) or "palette"
+    return f"- {shown}: {title} (`{name}`)\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(keys_page(), encoding="utf-8")
+    PAGE.write_text(made_page(), encoding="utf-8")

@@ -59,3 +59,9 @@ def test_every_picture_is_drawn_and_shown() -> None:
     assert in_browser <= shown
     shown -= in_browser
     assert shown <= drawn
+
+
+@pytest.mark.parametrize("script", ["make_keys.py", "make_command_line.py"])
+def test_a_page_that_a_script_makes_is_up_to_date(script: str) -> None:
+    made = runpy.run_path(str(ROOT / "docs" / script))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["made_page"](), f"run: python docs/{script}"

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from workbench.cli.parser import add_history_options, add_report_option, history_to_read
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
+from workbench.cli.parser import add_exit_codes, add_history_options, add_report_option, history_to_read
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
 from workbench.show.forms import forms_of
 from workbench.startup import executes
 
@@ -66,6 +66,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="no steps, and only what did not pass")
     amount.add_argument("-v", "--verbose", action="store_true", help="every step in full, with the model's reasoning")
+    add_exit_codes(
+        parser,
+        {
+            OK: "or another code of 'run': that of the batch",
+            USAGE: "no such batch, or one that another program runs, without --detach",
+            INFRASTRUCTURE: "its process was killed before all runs were over",
+            INTERRUPTED: "Ctrl+C, and the batch goes on; or the batch was stopped",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

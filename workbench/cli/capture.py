@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workbench.cli.parser import add_exit_codes
 from workbench.cli.run_options import add_experiment_options, add_history_and_quiet, add_way_options, run_options
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -56,6 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_history_and_quiet(parser)
     parser.set_defaults(repeats=DEFAULT_REPEATS)
+    add_exit_codes(
+        parser,
+        {
+            OK: "each case has a proposal, expects it already, or is skipped",
+            QUALITY_MISSED: "for some case the runs do not agree, or no expectation lets all of them pass",
+            USAGE: "wrong usage, missing trust, or a file that could not be written",
+            INFRASTRUCTURE: "a run was left out, and the proposals were made from the others",
+            INTERRUPTED: "interrupted; nothing is proposed",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

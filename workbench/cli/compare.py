@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
 from workbench.cli.model_options import add_model_options
-from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
+from workbench.cli.parser import (
+    add_exit_codes,
+    add_history_options,
+    add_report_option,
+    add_summary_option,
+    history_to_read,
+)
 from workbench.cli.run_options import (
     add_by_option,
     add_case_options,
@@ -29,7 +35,7 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, MEANINGS, NOTHING_GRADED, OK, USAGE
 from workbench.show.forms import endings_of, forms_of, pieces_of
 from workbench.startup import executes
 
@@ -111,6 +117,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="no warnings, and no message about where the report is"
+    )
+    add_exit_codes(
+        parser,
+        {
+            OK: "the report is written, whatever failed",
+            USAGE: MEANINGS[USAGE],
+            INFRASTRUCTURE: MEANINGS[INFRASTRUCTURE],
+            NOTHING_GRADED: "no run was graded",
+            INTERRUPTED: "interrupted",
+        },
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.cli.parser import add_report_option
+from workbench.cli.parser import add_exit_codes, add_report_option
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -60,6 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_report_option(parser, "faults")
     add_history_and_quiet(parser)
+    add_exit_codes(
+        parser,
+        {
+            OK: "everything that was tried is ok",
+            QUALITY_MISSED: "something is not",
+            USAGE: "wrong usage or missing trust",
+            INFRASTRUCTURE: "a run without a fault ended in an error",
+            INTERRUPTED: "interrupted",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

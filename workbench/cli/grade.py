@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from workbench.cli.model_options import add_judging_options
-from workbench.cli.parser import add_report_option, add_summary_option
+from workbench.cli.parser import add_exit_codes, add_report_option, add_summary_option
 from workbench.cli.run_options import add_by_option, add_min_score_option, add_repeat_rule_option
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import MEANINGS, USAGE
 from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
     amount.add_argument("-v", "--verbose", action="store_true", help="the issues of passed runs too")
+    add_exit_codes(parser, MEANINGS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

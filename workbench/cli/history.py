@@ -11,6 +11,7 @@ from pathlib import Path
 from workbench.cli.export import add_sending_options
 from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import (
+    add_exit_codes,
     add_history_options,
     add_report_option,
     add_summary_option,
@@ -20,7 +21,7 @@ from workbench.cli.parser import (
     options_as,
 )
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, OK, QUALITY_MISSED, USAGE
 from workbench.exchange.exporters.forms import FORMS
 from workbench.show.forms import Command, forms_of
 
@@ -80,6 +81,7 @@ def _flaky(parser: argparse.ArgumentParser) -> None:
         "--last", type=natural, default=50, metavar="N", help="look at the last N batches (default %(default)s)"
     )
     _format(parser)
+    add_exit_codes(parser, {OK: "no case is flaky", QUALITY_MISSED: "a case is flaky", USAGE: "no such history"})
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
@@ -117,6 +119,14 @@ def _regrade(parser: argparse.ArgumentParser) -> None:
     add_by_option(parser)
     add_judging_options(parser)
     _format(parser)
+    add_exit_codes(
+        parser,
+        {
+            OK: "regraded",
+            USAGE: "no such batch, missing trust, no suite to grade by, or a damaged run",
+            INFRASTRUCTURE: "a run that was graded before now ends in an error",
+        },
+    )
 
 
 def _merge(parser: argparse.ArgumentParser) -> None:
@@ -145,6 +155,7 @@ def _merge(parser: argparse.ArgumentParser) -> None:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
     amount.add_argument("-v", "--verbose", action="store_true", help="every run in full")
+    add_exit_codes(parser, MEANINGS)
 
 
 def _export(parser: argparse.ArgumentParser) -> None:

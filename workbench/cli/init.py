@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.parser import options_as
+from workbench.cli.parser import add_exit_codes, options_as
 from workbench.cli.run_options import GRADERS, repeats_of
 from workbench.dataclasses import dataclass, json_text
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.startup import executes
 
 if TYPE_CHECKING:
@@ -102,6 +102,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace the suite if the file exists")
     parser.add_argument(
         "--trust", action="store_true", help="start or reach the servers without asking, for this command"
+    )
+    add_exit_codes(
+        parser,
+        {
+            OK: "the suite is written",
+            QUALITY_MISSED: "with --draft, the model answered, but no draft can be used, and nothing is written",
+            USAGE: "wrong usage, a wrong configuration, missing trust, or the file exists; nothing is written",
+            INFRASTRUCTURE: "a server did not list its tools, or no draft came, and nothing is written; or some drafts "
+            "failed, and the suite is written without them",
+            INTERRUPTED: "interrupted",
+        },
     )
 
 

@@ -7,6 +7,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from workbench.cli.parser import add_exit_codes
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
@@ -133,4 +136,12 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"
+    )
+    add_exit_codes(
+        parser,
+        {
+            OK: "listed, and every checked model answers",
+            USAGE: "settings are broken, or a suite names a model that does not exist",
+            INFRASTRUCTURE: "a checked model does not answer or is not there, or a probe of --tools failed",
+        },
     )

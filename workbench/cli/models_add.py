@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.cli.parser import add_exit_codes
 from workbench.config.models import PRESETS
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 
@@ -39,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--replace", action="store_true", help="change the model that is already called NAME; what is not given stays"
     )
     parser.add_argument("--no-check", action="store_true", help="write it without asking the endpoint")
+    add_exit_codes(
+        parser,
+        {
+            OK: "written",
+            USAGE: "a wrong option, a name that is taken, or a file that cannot be read or written",
+            INFRASTRUCTURE: "not written, because the endpoint did not answer that it has the model",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

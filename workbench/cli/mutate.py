@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from workbench.cli.parser import add_exit_codes
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -47,6 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_way_options(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="form of the report")
     add_history_and_quiet(parser)
+    add_exit_codes(
+        parser,
+        {
+            OK: "every mutant was noticed",
+            QUALITY_MISSED: "a mutant was not noticed",
+            USAGE: "wrong usage or missing trust",
+            INFRASTRUCTURE: "runs with mutants ended in an error",
+            INTERRUPTED: "interrupted",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -148,6 +148,15 @@ def add_summary_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-step-summary", action="store_true", help="write nothing into the summary of a job of GitHub Actions"
     )
+
+
+EXIT_CODES = "exit codes"
+"""The last heading of `--help`."""
+
+
+def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str]) -> None:
+    """Say at the end of `--help` what the exit codes mean, the one for success first."""
+    parser.add_argument_group(EXIT_CODES, "; ".join(f"{code} {meaning}" for code, meaning in meanings.items()))
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
 from workbench.cli.model_options import add_model_options
-from workbench.cli.parser import add_history_options, add_report_option, add_summary_option, history_to_read
+from workbench.cli.parser import (
+    add_exit_codes,
+    add_history_options,
+    add_report_option,
+    add_summary_option,
+    history_to_read,
+)
 from workbench.cli.run_options import (
     add_baseline_options,
     add_by_option,
@@ -33,7 +39,7 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, USAGE
 from workbench.numerals import count_text
 from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
@@ -125,6 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help="no steps, and only what did not pass")
     amount.add_argument("-v", "--verbose", action="store_true", help="every step in full, with the model's reasoning")
+    add_exit_codes(parser, MEANINGS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

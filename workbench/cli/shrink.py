@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from workbench.cli.model_options import add_models_option
-from workbench.cli.parser import add_history_options, add_named_run, natural
+from workbench.cli.parser import add_exit_codes, add_history_options, add_named_run, natural
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.startup import executes
 
@@ -81,6 +81,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trust", action="store_true", help="let the suite start and import what it names, for this command"
     )
     add_history_options(parser, may_be_none=False)
+    add_exit_codes(
+        parser,
+        {
+            OK: "the least that still fails is shown",
+            QUALITY_MISSED: "the case does not fail often enough",
+            USAGE: "wrong usage or missing trust",
+            INFRASTRUCTURE: "the case does not fail often enough, because of errors",
+            INTERRUPTED: "interrupted",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.cli.parser import add_report_option, add_summary_option
+from workbench.cli.parser import add_exit_codes, add_report_option, add_summary_option
 from workbench.cli.run_options import (
     add_by_option,
     add_experiment_options,
@@ -14,7 +14,7 @@ from workbench.cli.run_options import (
     add_way_options,
     run_options,
 )
-from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.exit_codes import MEANINGS, USAGE
 from workbench.show.forms import endings_of, forms_of, pieces_of
 
 
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_report_option(parser, "submission")
     add_summary_option(parser)
     add_history_and_quiet(parser)
+    add_exit_codes(parser, MEANINGS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from workbench.cli.parser import add_report_option, options_as
+from workbench.cli.parser import add_exit_codes, add_report_option, options_as
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.show.forms import forms_of, pieces_of
@@ -75,6 +75,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format", choices=forms_of("tools"), default="text", help="format of the output (default %(default)s)"
     )
     add_report_option(parser, "tools")
+    add_exit_codes(
+        parser,
+        {
+            OK: "listed, linted without an error, or answered",
+            QUALITY_MISSED: "lint found an error, or the tool answered with a tool error",
+            USAGE: "wrong usage, missing trust, no such tool, or arguments that its schema refuses",
+            INFRASTRUCTURE: "a server did not start, died or did not answer, or the audit log cannot be written",
+            INTERRUPTED: "interrupted",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

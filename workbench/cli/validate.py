@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.cli.parser import add_report_option
+from workbench.cli.parser import add_exit_codes, add_report_option
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED, USAGE
 from workbench.show.forms import forms_of
 
@@ -39,6 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=forms_of("validate"), help="format of the findings (default: text)")
     add_report_option(parser, "validate")
+    add_exit_codes(
+        parser,
+        {
+            OK: "no error",
+            QUALITY_MISSED: "no error, but something that --fail-on names",
+            USAGE: "wrong usage, or a suite with an error",
+        },
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -14,3 +14,13 @@ READER_GONE = 141
 """Whoever read the output has closed it, as `| head` does; the same code as for a program that SIGPIPE ends."""
 INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; what was done is reported."""
+
+MEANINGS = {
+    OK: "every case passed or warned, or the demands were met",
+    QUALITY_MISSED: "a case failed, or a demand was missed",
+    USAGE: "wrong usage, a suite with problems, missing trust, no case selected, or a file that could not be written",
+    INFRASTRUCTURE: "some run ended in an infrastructure error or was not made, or nothing could be run",
+    NOTHING_GRADED: "nothing was missed, because no run that counts was graded",
+    INTERRUPTED: "interrupted; what was done is reported",
+}
+"""What `--help` says of the exit codes of a command that decides about cases."""

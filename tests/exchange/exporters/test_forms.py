@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 
 from tests.exchange.exporters.made import events_of, run_of, wrong_run
@@ -110,7 +109,6 @@ def test_files_are_never_overwritten_and_names_fit(tmp_path: Path) -> None:
     assert write_runs(runs, "messages", tmp_path / "new" / "a.jsonl", "runs") == [tmp_path / "new" / "a.jsonl"]
 
 
-@pytest.mark.parametrize("page", ["docs/importing.md", "docs/command-line.md"])
-def test_the_pages_name_every_form(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    assert not [form for form in FORMS if f"`{form}`" not in text and f"|{form}" not in text]
+def test_the_page_names_every_form() -> None:
+    text = (ROOT / "docs" / "importing.md").read_text(encoding="utf-8")
+    assert not [form for form in FORMS if f"`{form}`" not in text]

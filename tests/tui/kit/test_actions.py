@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -200,11 +199,6 @@ def test_at_160_columns_the_tree_names_the_ways_to_the_other_screens() -> None:
     now = MainSituation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
     line = plain(key_line(shown_keys(now), 160, DEFAULT_KEYS))
     assert all(key in line for key in ("t tools", "= grades", "f failures", "! audit"))
-
-
-def test_the_page_of_keys_is_true() -> None:
-    page = runpy.run_path(str(DOCS / "make_keys.py"))["keys_page"]()
-    assert (DOCS / "keys.md").read_text(encoding="utf-8") == page, "run: python docs/make_keys.py"
 
 
 def test_keys_read_like_keys() -> None:
