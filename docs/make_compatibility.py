@@ -337,8 +337,9 @@ def main() -> None:
 
 PAGE_TEXT = """# Compatibility
 
-Tried with servers that are not ours, through the command line. `python docs/make_compatibility.py FOLDER` tries it
-again and writes this page; FOLDER is where npm has installed the two packages.
+See which model APIs and MCP transports were tried with servers of others, and how verdicts agree with the BFCL leaderboard.
+`python docs/make_compatibility.py FOLDER` tries the servers again and writes their tables; FOLDER is where npm installed the two
+packages.
 
 ## Model APIs
 
