@@ -337,9 +337,9 @@ def main() -> None:
 
 PAGE_TEXT = """# Compatibility
 
-See which model APIs and MCP transports were tried with servers of others, and how verdicts agree with the BFCL leaderboard.
-`python docs/make_compatibility.py FOLDER` tries the servers again and writes their tables; FOLDER is where npm installed the two
-packages.
+See which model APIs and MCP transports were tried with servers of others, and how verdicts agree with the BFCL
+leaderboard. `python docs/make_compatibility.py FOLDER` tries the servers again and writes their tables; FOLDER is where
+npm installed the two packages.
 
 ## Model APIs
 
