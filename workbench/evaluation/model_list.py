@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -239,25 +240,30 @@ class ListedModel:
     def document(self) -> dict[str, object]:
         """Return the model as JSON has it."""
         spec, price, check = self.spec, self.spec.price, self.check
+        checked = {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None
+        prices = {name: getattr(price, name) for name in _PRICES} if price else None
+        key_is_set = self.key_is_set if spec.api_key_env else None
+        file = str(spec.file) if spec.file is not None else None
+        tools = [probe.document() for probe in self.probes]
         return {
             "name": spec.name,
             "provider": spec.provider,
             "base_url": spec.base_url,
             "model": spec.model,
             "api_key_env": spec.api_key_env,
-            "key_is_set": self.key_is_set if spec.api_key_env else None,
+            "key_is_set": key_is_set,
             "params": dict(spec.params),
-            "price": {name: getattr(price, name) for name in _PRICES} if price else None,
+            "price": prices,
             "concurrency": spec.concurrency,
             "requests_per_minute": spec.requests_per_minute,
             "read_timeout_s": spec.read_timeout_s,
             "legacy_auth": spec.legacy_auth,
             "thoughts": spec.thoughts,
             "origin": spec.origin,
-            "file": str(spec.file) if spec.file is not None else None,
+            "file": file,
             "named_by": self.named_by,
-            "check": {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None,
-            "tools": [probe.document() for probe in self.probes] or None,
+            "check": checked,
+            "tools": tools or None,
         }
 
 
@@ -273,7 +279,7 @@ class FoundModels:
 def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
     """The models of `--model`, as they are reached from each of the paths."""
     found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
-    for folder in dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths):
+    for folder in _folders(paths):
         for name in names:
             if is_built_in(name):
                 continue
@@ -284,11 +290,16 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
     return found
 
 
+def _folders(paths: Iterable[Path]) -> dict[Path, None]:
+    """Return the folders of paths, each once."""
+    folders = (path if path.is_dir() else path.parent for path in paths)
+    return dict.fromkeys(map(Path.absolute, folders))
+
+
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
     """The models that settings and suites at the paths name, and those that judge."""
     found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
-    folders = [path if path.is_dir() else path.parent for path in (*paths, *(file.path for file in found.files))]
-    for folder in dict.fromkeys(map(Path.absolute, folders)):
+    for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:
             for spec in program.models.named(folder):
                 _listed(spec, folder, found, program)
@@ -437,7 +448,7 @@ class TypedModel:
 def usual_name(preset: Preset | None, model: str) -> str:
     """Return a name for a model that a `workbench.toml` can have: the last part of the endpoint's own name for it."""
     last = model.rpartition("/")[2]
-    name = "".join(character if character.isalnum() or character in "._-" else "-" for character in last).strip("-")
+    name = re.sub(r"[^\w.-]", "-", last).strip("-")
     taken = name in ("", "offline")
     return f"{preset.name}-{name}".strip("-") if preset is not None and taken and model else name
 

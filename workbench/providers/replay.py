@@ -183,9 +183,9 @@ class _Folder:
             cases[header.case] = max(cases.get(header.case, ("", file)), (header.started_at, file))
         if not found:
             raise RecordingError(f"{folder} contains no recording: *.run.jsonl{self._trouble}")
-        self._models = {
-            model: {case_id: file for case_id, (_, file) in cases.items()} for model, cases in sorted(found.items())
-        }
+        self._models: dict[str, dict[str, Path]] = {}
+        for model, cases in sorted(found.items()):
+            self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _Newest:
         """Returns the recordings of a model, or of the only one. Raises RecordingError when there are none of that

@@ -75,10 +75,10 @@ class Client:
         """Return the headers of every request. The key is shown as `$` and the name of its variable, and other values
         that may be secret as `…`."""
         hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"} if key_name else {}
-        return tuple(
-            (name, value if name in _SHOWN_HEADERS else hidden.get(name, "…"))
-            for name, value in ((name.lower(), value) for name, value in self.session.headers.items())
-        )
+        shown = {name.lower(): value for name, value in self.session.headers.items()}
+        for name in shown.keys() - _SHOWN_HEADERS:
+            shown[name] = hidden.get(name, "…")
+        return tuple(shown.items())
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Returns the body at a path. Raises as `post`, and ModelError for one that is too large."""

@@ -79,7 +79,9 @@ class CheckResult:
     @property
     def mark(self) -> str:
         """✓ where the model exists, ? where only something answers, ✗ otherwise."""
-        return "✓" if self.ok else "?" if self.answers else "✗"
+        if self.ok:
+            return "✓"
+        return "?" if self.answers else "✗"
 
 
 async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
@@ -336,8 +338,9 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     ]
     if len(pairs) < _MIN_PAIRS:
         return None
-    surplus = sum(pair > 0 for pair in pairs) - sum(pair < 0 for pair in pairs)
-    if surplus < _IN_ORDER * len(pairs):
+    rising = sum(pair > 0 for pair in pairs)
+    falling = sum(pair < 0 for pair in pairs)
+    if rising - falling < _IN_ORDER * len(pairs):
         return None
     middle = median(ahead for ahead, _ in seen)
     early = [first_s for ahead, first_s in seen if ahead < middle]

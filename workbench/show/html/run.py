@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.analysis.expectations import Expectation, Expectations, expectations_of
 from workbench.grading.explanation import explain, in_numbers
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, StepGrade
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
 from workbench.numerals import NOTHING, cost_text, count_text, counted, duration_text, figure, score_text
 from workbench.show.html.elements import (
@@ -130,22 +130,14 @@ def _grade(grade: Grade, grading: Grading) -> Element:
     found = explain(grade, grading)
     lines = [found.verdict, f"as {found.system} grades"]
     numbers = [[f"{name.replace('_', ' ')} ", el("b", figure(value))] for name, value in grade.numbers.items()]
-    issues = (el("li", issue_text(issue)) for issue in grade.issues)
-    return el(
-        "div",
-        el("p", grade.reason),
-        el(
-            "dl",
-            el("dt", found.rule),
-            el("dd", in_numbers(found.formula)) if found.formula is not None else None,
-            el("dd", found.shortcut) if found.shortcut else None,
-            (el("dd", line, class_="quiet") for line in lines if line),
-            class_="formula",
-        ),
-        el("p", (el("span", number) for number in numbers), class_="numbers") if numbers else None,
-        el("ul", issues, class_="issues") if grade.issues else None,
-        class_="grade",
-    )
+    issues = items(map(issue_text, grade.issues), "issues") if grade.issues else None
+    terms = [in_numbers(found.formula)] if found.formula is not None else []
+    terms += [found.shortcut] if found.shortcut else []
+    quiet = (el("dd", line, class_="quiet") for line in lines if line)
+    formula = el("dl", el("dt", found.rule), [el("dd", term) for term in terms], quiet, class_="formula")
+    shown = [el("span", number) for number in numbers]
+    beside = el("p", shown, class_="numbers") if shown else None
+    return el("div", el("p", grade.reason), formula, beside, issues, class_="grade")
 
 
 # What was expected
@@ -182,11 +174,13 @@ def _expected_call(call: Expectation) -> Element:
 
 
 def _chain(run: RunResult) -> Element | None:
-    lines = [
-        el("li", step_lines([step], _PLAIN, sys.maxsize), class_=step.status.role if step.status else "muted")
-        for step in run.steps
-    ]
+    lines = [_chain_step(step) for step in run.steps]
     return fold("steps", "Steps, each on its own", el("ul", lines), is_open=True) if lines else None
+
+
+def _chain_step(step: StepGrade) -> Element:
+    role = step.status.role if step.status else "muted"
+    return el("li", step_lines([step], _PLAIN, sys.maxsize), class_=role)
 
 
 def _metrics(run: RunResult) -> Element | None:
@@ -206,11 +200,13 @@ def _held(holds: bool, text: str) -> list[Node]:
 
 def _measures(run: RunResult) -> Element:
     trajectory = run.trajectory
+    ending = trajectory.finish.reason if trajectory.finish is not None else NOTHING
+    tokens = usage_text(run.usage) if run.usage is not None else NOTHING
     facts = [
-        ("ended", trajectory.finish.reason if trajectory.finish is not None else NOTHING),
+        ("ended", ending),
         ("model's answers", duration_text(trajectory.model_latency_ms or None)),
         ("whole loop", duration_text(trajectory.loop_ms or None)),
-        ("tokens", usage_text(run.usage) if run.usage is not None else NOTHING),
+        ("tokens", tokens),
         ("cost", cost_text(run.cost_usd)),
     ]
     if trajectory.retries:
@@ -237,7 +233,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
     system = start.system if start is not None else None
     yield _said("system", "system prompt", system, is_folded=True)
     for message in start.messages if start is not None else ():
-        who = f"tool result{', an error' if message.is_error else ''}" if message.role == "tool" else message.role
+        error = ", an error" if message.is_error else ""
+        who = f"tool result{error}" if message.role == "tool" else message.role
         yield _said(message.role, who, message.content)
         for prior in message.tool_calls:
             title = el("small", "call before the request", class_="who")
@@ -260,11 +257,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
 
 def _round_head(each: Round) -> Element:
     time = duration_text(each.latency_ms) if each.latency_ms else ""
-    facts = [
-        "replayed" if each.replayed else time,
-        f"{counted(each.usage.output_tokens, 'token')} out" if each.usage is not None else "",
-        each.stop_reason or "",
-    ]
+    tokens = f"{counted(each.usage.output_tokens, 'token')} out" if each.usage is not None else ""
+    facts = ["replayed" if each.replayed else time, tokens, each.stop_reason or ""]
     step = f", step {each.step.step}" if each.step is not None else ""
     return el("h4", f"round {each.number}{step}", el("small", " · ".join(filter(None, facts))), class_="round")
 
@@ -285,10 +279,14 @@ def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iter
         yield fold("reasoning", "reasoning", long_text(each.reasoning))
     yield _said("model", "model", each.text)
     for number, call in enumerate(each.calls, at):
-        pairings = [next((pair for pair in grade.pairings if pair.call == number), None) for grade in run.grades]
+        pairings = [_pairing_of(number, grade) for grade in run.grades]
         yield _call(call, pairings or [None], expected)
     if not each.calls and not each.text.strip() and each.stop_reason is not None:
         yield _said("model", "model", "(empty)")
+
+
+def _pairing_of(call: int, grade: Grade) -> CallPairing | None:
+    return next((pairing for pairing in grade.pairings if pairing.call == call), None)
 
 
 def _said(kind: str, who: str, text: str | None, *, is_folded: bool = False) -> Element | None:
@@ -350,14 +348,10 @@ def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectation
         forbidden = "forbidden: " if pairing.prohibition is not None else ""
         note = f"{forbidden}{pairing.outcome}{instead}"
     role = status.role if status is not None else ""
-    head = el(
-        "div",
-        sign(status, "→"),
-        el("code", call.tool, class_="tool"),
-        el("span", note, class_=f"outcome {role}") if note else None,
-        el("small", f"server {call.server}") if call.server is not None else None,
-        class_="call-head",
-    )
+    tool = el("code", call.tool, class_="tool")
+    outcome = el("span", note, class_=f"outcome {role}") if note else None
+    server = el("small", f"server {call.server}") if call.server is not None else None
+    head = el("div", sign(status, "→"), tool, outcome, server, class_="call-head")
     arguments = _arguments(call, pairing) if call.call.problem is None else None
     return el("div", head, arguments, class_=f"judged {role}")
 
@@ -371,15 +365,20 @@ def _arguments(call: CallRecord, pairing: CallPairing | None) -> Element:
     unchecked = "not checked" if pairing is not None and pairing.expected_call is not None else ""
     others = (_argument(name, laid_out(value), why=unchecked) for name, value in rest.items())
     titles = ("argument", "got", "expected", "why") if verdicts else ("argument", "value", "", "")
-    heads = (el("th", title, scope="col") if title else el("td") for title in titles)
+    head = el("tr", el("td"), map(_head_cell, titles))
     body = el("tbody", map(_verdict, verdicts), others)
-    return el("table", el("thead", el("tr", el("td"), heads)), body, class_="arguments")
+    return el("table", el("thead", head), body, class_="arguments")
+
+
+def _head_cell(title: str) -> Element:
+    return el("th", title, scope="col") if title else el("td")
 
 
 def _verdict(each: ArgumentVerdict) -> Element:
     status = passed_if(each.holds) if each.holds is not None else None
     worth = f"{figure(each.score)} of {figure(each.weight)}" if each.weight or each.score else ""
-    why = [each.why, el("small", f"{' · ' if each.why else ''}{worth}") if worth else None]
+    gap = " · " if each.why else ""
+    why = [each.why, el("small", f"{gap}{worth}") if worth else None]
     got = laid_out(each.got) if each.given else None
     return _argument(each.argument, got, status, each.required, each.expected, why)
 
@@ -393,15 +392,11 @@ def _argument(
     why: Node = None,
 ) -> Element:
     must = el("small", " required", title="the run fails without it, whatever the score is") if required else None
-    return el(
-        "tr",
-        el("td", status.sign if status is not None else "·", class_="sign"),
-        el("th", name, must, scope="row"),
-        el("td", long_text(got) if got is not None else el("em", "not given")),
-        el("td", el("code", expected) if expected else None),
-        el("td", why, class_="why"),
-        class_=status.role if status is not None else None,
-    )
+    mark, role = status.mark if status is not None else ("·", None)
+    given = long_text(got) if got is not None else el("em", "not given")
+    check = el("code", expected) if expected else None
+    cells = (el("td", given), el("td", check), el("td", why, class_="why"))
+    return el("tr", el("td", mark, class_="sign"), el("th", name, must, scope="row"), cells, class_=role)
 
 
 # Two runs side by side

@@ -100,26 +100,25 @@ def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
 
 def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str, Any]:
     """Return everything, and the expectations as tables."""
-    cases = [
-        {
-            "suite": suite.path,
-            "case_id": case.case_id,
-            "case_name": case.case_name,
-            "outcome": case.outcome,
-            "why": case.why or None,
-            "runs": case.runs,
-            "left_out": list(case.left_out),
-            "expectations": _expectations(case.table) if case.table is not None else None,
-        }
-        for suite in suites
-        for case in suite.cases
-    ]
     return {
         "report": "workbench capture",
         "version": 1,
         "workbench": __version__,
-        "cases": cases,
+        "cases": [_json_of_case(suite, case) for suite in suites for case in suite.cases],
         "exit_code": exit_code,
+    }
+
+
+def _json_of_case(suite: CapturedSuite, case: CapturedCase) -> dict[str, Any]:
+    return {
+        "suite": suite.path,
+        "case_id": case.case_id,
+        "case_name": case.case_name,
+        "outcome": case.outcome,
+        "why": case.why or None,
+        "runs": case.runs,
+        "left_out": list(case.left_out),
+        "expectations": _expectations(case.table) if case.table is not None else None,
     }
 
 

@@ -118,7 +118,9 @@ def _whose(model: str | None) -> str:
 
 
 def _zeros(runs: int) -> str:
-    return f" ({counted(runs, 'failed run')} {'counts' if runs == 1 else 'count'} 0)" if runs else ""
+    if not runs:
+        return ""
+    return f" ({counted(runs, 'failed run')} {'counts' if runs == 1 else 'count'} 0)"
 
 
 def _number(value: float | None, unit: Unit) -> str:
