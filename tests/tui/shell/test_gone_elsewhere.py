@@ -21,7 +21,7 @@ from workbench.tui.history import changes
 from workbench.tui.history.batches_screen import BatchNameScreen, HistoryScreen
 from workbench.tui.history.changes import BatchDiffScreen, DiffList
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.run_book import stored as history_reading
+from workbench.tui.run_book import stored_batches as history_reading
 from workbench.tui.run_pair import screen as pair
 from workbench.tui.run_pair.screen import PairScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
