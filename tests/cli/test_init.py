@@ -45,8 +45,11 @@ def test_a_suite_of_a_command_has_a_case_for_each_tool_and_is_the_same_each_time
     assert (suite.grading.by, suite.grading.extra_calls) == ("trajectory", "allow_read_only")
     assert text.startswith("#:schema ./suite.schema.json\n")
     assert json.loads((program.folder / "suite.schema.json").read_text()) == file_schema("suite")
-    page = (Path(__file__).parents[2] / "docs" / "init.md").read_text(encoding="utf-8")
-    shown, cases = page.partition("```toml\n")[2].partition("```\n")[0], text.partition("# get_current_time")[2]
+    page = (Path(__file__).parents[2] / "docs" / "first-steps.md").read_text(encoding="utf-8")
+    shown, cases = (
+        page.partition("```toml\n# The tools of time")[2].partition("```\n")[0],
+        text.partition("# get_current_time")[2],
+    )
     assert shown.partition("# get_current_time")[2] == cases.replace(f"for {suite.name}", "for time")
     run = program.run("run", "time.toml", "--trust")
     assert "3 skipped" in run.stdout
