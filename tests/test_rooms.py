@@ -88,7 +88,9 @@ MOST_MODULES = {
     **{f"grading.{grader}": 20 for grader in GRADERS},
     "show.junit": 22,
     "tui.failures.screen": 36,
-    "tui.history.batches_screen": 43,
+    "tui.history.batches_screen": 40,
+    "tui.history.timeline": 38,
+    "tui.tools.log_screen": 30,
 }
 """How many of our modules one of them may load, itself among them, packages aside."""
 

@@ -17,8 +17,9 @@ from workbench.grading.status import Status
 from workbench.history.claims import claim, claimed
 from workbench.history.edits import name_batch
 from workbench.tui.comparison.screen import CompareScreen
-from workbench.tui.history.batches_screen import HistoryScreen, ResumeScreen
+from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes import BatchDiffScreen
+from workbench.tui.history.questions import ResumeScreen
 from workbench.tui.history.timeline import TimelineScreen
 from workbench.tui.kit.rows import Head
 from workbench.tui.run_pair.screen import PairScreen

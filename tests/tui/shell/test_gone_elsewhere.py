@@ -18,8 +18,9 @@ from workbench.analysis import paired
 from workbench.tui.comparison.paired import PairedScreen
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.history import changes
-from workbench.tui.history.batches_screen import BatchNameScreen, HistoryScreen
+from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes import BatchDiffScreen, DiffList
+from workbench.tui.history.questions import BatchNameScreen
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.run_book import stored_batches as history_reading
 from workbench.tui.run_pair import screen as pair

@@ -11,7 +11,6 @@ from workbench.grading.traits import TRAITS
 from workbench.numerals import NOTHING, cost_text, counted, range_text, score_text, setting_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span
-from workbench.show.text import Paint
 from workbench.show.views.values import usage_text
 from workbench.show.visible import compact_json, one_line, shortened
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         RunResult,
         StepGrade,
     )
+    from workbench.show.text import Paint
     from workbench.suite.model import Case
 
 

@@ -20,11 +20,11 @@ from workbench.numerals import (
 )
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import compact_json, one_line
-from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
     from workbench.analysis.totals import Latency
+    from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 
 _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time

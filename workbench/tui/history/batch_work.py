@@ -143,7 +143,17 @@ class BatchWork:
             if isinstance(screen, HistoryScreen):
                 screen.read_soon()
 
-    async def name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
+    def ask_name(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Ask for the name of a batch, and rename it."""
+        from workbench.tui.history.questions import BatchNameScreen
+
+        def take(name: str | None) -> None:
+            if name is not None and name != (batch.name or ""):
+                self._stage.work(self._name(screen, batch, name), "history")
+
+        self._stage.show(BatchNameScreen(batch), take)
+
+    async def _name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
         """Name a batch. An empty name removes the name."""
 
         def change(messages: list[str]) -> None:
@@ -156,7 +166,17 @@ class BatchWork:
         done = f"#{batch.number} is now named {name}{lost}" if name else f"#{batch.number} no longer has a name"
         await self._change(screen, f"naming {called(batch)}", change, done)
 
-    async def remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
+    def ask_to_remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Ask whether to remove a batch, and do so."""
+        from workbench.tui.history.questions import RemoveScreen
+
+        def take(answer: str | None) -> None:
+            if answer == "remove":
+                self._stage.work(self._remove(screen, batch), "history")
+
+        self._stage.show(RemoveScreen(batch), take)
+
+    async def _remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Remove a batch with all its runs."""
 
         def change(messages: list[str]) -> None:
@@ -179,6 +199,16 @@ class BatchWork:
         else:
             self._say(screen, done, "passed", GLYPHS.passed)
         self.read_again()
+
+    def ask_form(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Ask in which form to save the runs of a batch, and save them."""
+        from workbench.tui.history.questions import FormScreen
+
+        def take(form: str | None) -> None:
+            if form:
+                self._stage.work(self.export(screen, batch, form), "history")
+
+        self._stage.show(FormScreen(batch), take)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
         """Save the runs of a batch as recordings in a folder of their own, or in another form, with the selected
@@ -275,7 +305,7 @@ class BatchWork:
 
     async def _why_not_resumed(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
         """Return why a batch is not resumed, after asking about what changed since, `None` if it is."""
-        from workbench.tui.history.batches_screen import ResumeScreen
+        from workbench.tui.history.questions import ResumeScreen
 
         parts = [*resumption.as_then, *resumption.differences]
         if resumption.execute_all:

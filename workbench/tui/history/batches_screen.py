@@ -1,117 +1,26 @@
-"""The screen of the history: every stored batch, the trend of each suite, and what is asked about a batch."""
+"""The screen of the history: every stored batch, and the trend of each suite."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from textual.widgets import Input
-
-from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow, DamagedError, HistoryError
 from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
-from workbench.show.spans import EMPTY, Line, Message, Span, with_margin, wrap
+from workbench.show.spans import Line, Message, Span
 from workbench.show.views.batch_list import called
-from workbench.show.visible import one_line
 from workbench.tui.history.batches import HistoryList, detail_lines, list_message
 from workbench.tui.kit.actions import action
-from workbench.tui.kit.dialogs import BuildLines, Option
 from workbench.tui.kit.list_screen import MarkingScreen
-from workbench.tui.kit.questions import AskScreen, NameScreen
 from workbench.tui.run_book.stored_batches import read_batches, read_going, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
     from workbench.tui.shell.workbench import Workbench
-
-
-class BatchNameScreen(NameScreen):
-    """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
-
-    def __init__(self, batch: BatchRow) -> None:
-        text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
-        super().__init__("Name the batch", batch.name or "", text, _refusal)
-
-    def submit(self) -> None:
-        if not self.query_one("#name", Input).value.strip():
-            self.answer("")
-        else:
-            super().submit()
-
-
-def _refusal(name: str) -> str | None:
-    return "every batch already has a number" if name.removeprefix("#").isdecimal() else None
-
-
-class ResumeScreen(AskScreen[Literal["resume", "no"]]):
-    """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
-    differently."""
-
-    TITLE_LINE = "Something has changed"
-
-    def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
-        models = ", with today's models and judges" if today else ""
-        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
-        super().__init__(
-            _listed(asked, texts),
-            [
-                ("resume", Option("resume", f"run what is missing{models}")),
-                ("no", Option("no", "leave the batch as it is")),
-            ],
-            leaving="leave it",
-        )
-
-
-class RemoveScreen(AskScreen[Literal["remove", "no"]]):
-    """Asks before removing a batch from the history."""
-
-    TITLE_LINE = "Remove the batch"
-
-    def __init__(self, batch: BatchRow) -> None:
-        first = "" if batch.damage is not None else "; w saves its runs as recordings first"
-        parts = [f"nothing brings it back{first}"]
-        if batch.name:
-            parts.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
-        runs = counted(batch.planned, "run") if batch.damage is None else "runs"
-        asked = f"{called(batch)} and its {runs} would be removed from the history:"
-        super().__init__(
-            _listed(asked, parts),
-            [
-                ("remove", Option("remove", "remove it from the history")),
-                ("no", Option("no", "leave it")),
-            ],
-            leaving="leave it",
-        )
-
-
-class FormScreen(AskScreen[str]):
-    """Asks in which form the runs of a batch are exported; empty for none."""
-
-    TITLE_LINE = "Export the runs"
-
-    def __init__(self, batch: BatchRow) -> None:
-        def asked(width: int) -> list[Line]:
-            return [EMPTY, *with_margin(f"{called(batch)} is written to the folder {EXPORTS_FOLDER}.", width), EMPTY]
-
-        forms = [(name, Option(name.ljust(max(map(len, FORMS))), form.what)) for name, form in FORMS.items()]
-        answers = [*forms, ("", Option("no", "write nothing"))]
-        super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS))
-
-
-def _listed(asked: str, texts: Sequence[str]) -> BuildLines:
-    def lines(width: int) -> list[Line]:
-        room = max(width - 4, 10)
-        found: list[Line] = [EMPTY, *with_margin(asked, width), EMPTY]
-        for text in texts:
-            for at, row in enumerate(wrap(one_line(text), room - 2)):
-                found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
-        return [*found, EMPTY]
-
-    return lines
 
 
 FIRST_BATCHES = 500
@@ -311,13 +220,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     @action("f2", "Name the batch, for example as a baseline; an empty name removes it", label="name", changes=True)
     def do_name(self) -> None:
         """Rename the batch."""
-        batch = self._batch
-
-        def take(name: str | None) -> None:
-            if name is not None and name != (batch.name or ""):
-                self.stage.work(self.stage.services.batch_work.name(self, batch, name), "history")
-
-        self.stage.show(BatchNameScreen(batch), take)
+        self.stage.services.batch_work.ask_name(self, self._batch)
 
     @action("c", "Resume the batch: run what is missing", label="resume", changes=True)
     def do_resume(self) -> None:
@@ -337,24 +240,12 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     @action("W", "Export its runs: messages, Inspect, OTLP, ATIF, tables", changes=True)
     def do_export_as(self) -> None:
         """Save them in a form that a person chooses."""
-        batch = self._batch
-
-        def take(form: str | None) -> None:
-            if form:
-                self.stage.work(self.stage.services.batch_work.export(self, batch, form), "history")
-
-        self.stage.show(FormScreen(batch), take)
+        self.stage.services.batch_work.ask_form(self, self._batch)
 
     @action("del", "Remove the batch", label="remove", changes=True)
     def do_delete(self) -> None:
         """Remove the batch."""
-        batch = self._batch
-
-        def take(answer: str | None) -> None:
-            if answer == "remove":
-                self.stage.work(self.stage.services.batch_work.remove(self, batch), "history")
-
-        self.stage.show(RemoveScreen(batch), take)
+        self.stage.services.batch_work.ask_to_remove(self, self._batch)
 
     @action("f5 ctrl+r", "Reload the history")
     def do_reload(self) -> None:

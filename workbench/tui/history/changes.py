@@ -32,8 +32,7 @@ from workbench.show.views.batch_diff import (
 from workbench.show.views.batch_list import called
 from workbench.show.views.comparison import both_verdicts, verdict_line
 from workbench.show.visible import model_label, one_line
-from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
-from workbench.tui.history.timeline import show_timeline
+from workbench.tui.history.stored_screens import file_of
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import FoldingState
@@ -320,13 +319,13 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
                 for name, side in zip(self.state.names, self.state.sides(self.change), strict=True)
                 if side is not None
             ]
-            show_stored(self.stage, self, lambda: runs_screen(self.stage, sides))
+            self.stage.screens.show_runs(self, sides)
 
     @action("h", "History of the case: its runs over time", label="over time")
     def do_timeline(self) -> None:
         """Show the case over time."""
         if (change := self.change) is not None:
-            show_timeline(self.stage, self, change.suite, change.case_id, change.case_name)
+            self.stage.screens.show_timeline(self, change.suite, change.case_id, change.case_name)
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.history.records import BatchRow, Regrade, RunRow
     from workbench.tui.comparison.batch_screen import ComparedBatchScreen
     from workbench.tui.comparison.watched_batch import WatchedBatch
+    from workbench.tui.history.timeline import TimelineScreen
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.shell.workbench import Workbench
@@ -111,6 +112,26 @@ def look_on(app: Workbench, number: int) -> None:
         return await batch_screen(app, batch, None, f"batch {called(batch)}")
 
     show_stored(app, None, made)
+
+
+async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: str) -> TimelineScreen:
+    """Return the screen of a case over time."""
+    from workbench.tui.history.timeline import Timeline, TimelineScreen
+    from workbench.tui.run_book.stored_batches import read_case
+
+    file = file_of(app)
+    await asyncio.to_thread(app.services.runner.settle_history)
+    state = await in_background(lambda: Timeline(case_name, *read_case(file, key, case_id)))
+    return TimelineScreen(app, state)
+
+
+def show_timeline(
+    app: Workbench, shown: SideScreen[None] | None, suite: Path | str, case_id: str, case_name: str
+) -> None:
+    """Show a case over time, above a screen (`None`: the main screen). The suite is its file or its key in the
+    history."""
+    key = suite if isinstance(suite, str) else str(suite.resolve())
+    show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))
 
 
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
@@ -31,18 +28,10 @@ from workbench.show.spans import (
     spread,
 )
 from workbench.show.visible import model_label, one_line
-from workbench.tui.history.stored_screens import file_of, runs_screen, show_stored
 from workbench.tui.kit.actions import action, unless_read_only
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.rows import MarkedState
-from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.stored_batches import read_case
 from workbench.tui.trajectory.headline import limited_time, model_time
-
-if TYPE_CHECKING:
-    from workbench.tui.kit.side_screen import SideScreen
-    from workbench.tui.shell.workbench import Workbench
-
 
 MAX_TREND = 32
 """The number of latest scores of each model in the head."""
@@ -279,7 +268,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
 
     def _show_runs(self, runs: Sequence[RunRow]) -> None:
         wanted = [(f"batch {self.state.called(run)}", run, None) for run in runs]
-        show_stored(self.stage, self, lambda: runs_screen(self.stage, wanted))
+        self.stage.screens.show_runs(self, wanted)
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
@@ -293,20 +282,3 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         if run.figures is None:
             return dict.fromkeys(("timeline.open", "timeline.mark"), "this run never finished: none of it was stored")
         return {}
-
-
-async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: str) -> TimelineScreen:
-    """Return the screen of a case over time."""
-    file = file_of(app)
-    await asyncio.to_thread(app.services.runner.settle_history)
-    state = await in_background(lambda: Timeline(case_name, *read_case(file, key, case_id)))
-    return TimelineScreen(app, state)
-
-
-def show_timeline(
-    app: Workbench, shown: SideScreen[None] | None, suite: Path | str, case_id: str, case_name: str
-) -> None:
-    """Show a case over time, above a screen (`None`: the main screen). The suite is its file or its key in the
-    history."""
-    key = suite if isinstance(suite, str) else str(suite.resolve())
-    show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))

@@ -38,7 +38,7 @@ from workbench.tui.trajectory.actions import ShownRunActions, why_no_other_run
 from workbench.tui.tree.actions import TreeActions
 
 if TYPE_CHECKING:
-    from workbench.history.records import BatchRow, Regrade
+    from workbench.history.records import BatchRow, Regrade, RunRow
     from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.shell.workbench import Workbench
 
@@ -351,7 +351,7 @@ class ScreenActions(MainActions):
     )
     def open_log(self) -> None:
         """Show the log of a server."""
-        from workbench.tui.tools.log_screen import open_log
+        from workbench.tui.tools.server_logs import open_log
 
         open_log(self.app)
 
@@ -482,9 +482,15 @@ class ScreenActions(MainActions):
 
         show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
 
+    def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
+        """Show one run, or two side by side, above a screen. Each has its origin and grading."""
+        from workbench.tui.history.stored_screens import runs_screen, show_stored
+
+        show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
+
     def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
         """Show a case over time, above a screen (`None`: the main screen)."""
-        from workbench.tui.history.timeline import show_timeline
+        from workbench.tui.history.stored_screens import show_timeline
 
         show_timeline(self.app, shown, suite, case_id, case_name)
 

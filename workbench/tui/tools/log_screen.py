@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span, title_line, wrap
 from workbench.show.visible import one_line
-from workbench.suite.model import Server
-from workbench.tools.server_process import log_file_of
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import Varied
-from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
@@ -132,27 +128,3 @@ class LogScreen(SearchedScreen[None]):
     def do_copy(self) -> None:
         """Copy the whole log."""
         self.stage.copy(self._text, "the log", self.announce)
-
-
-def open_log(app: Workbench) -> None:
-    """Show the log of the server that ended the selected run, otherwise of the suite's first server."""
-    suite, run = app.selection.suite, app.selection.run
-    servers = suite.file.suite.servers if suite is not None and suite.file.suite is not None else ()
-    if suite is None or not servers:
-        app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
-        return
-    result = run.result if run is not None else None
-    finish = result.trajectory.finish if result is not None else None
-    ended_by = finish.server_output.server if finish is not None and finish.server_output is not None else None
-    commands = [server for server in servers if server.command is not None]
-    server = next((server for server in servers if server.name == ended_by), (commands or servers)[0])
-    show_log(app, suite.path, server, app.announce)
-
-
-def show_log(app: Workbench, suite_file: Path, server: Server, announce: Announce) -> None:
-    """Show the log of a server, or announce why it has none."""
-    if server.command is None:
-        where = "where it runs" if server.url is not None else "in the program's log, because it runs inside Workbench"
-        announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
-        return
-    app.show(LogScreen(app, server.name, log_file_of(app.program.folders.server_logs, suite_file, server)))

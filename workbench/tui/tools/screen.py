@@ -29,7 +29,7 @@ from workbench.tui.kit.side_screen import Varied
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.call import CallForm, CallScreen, NotInCaseError
 from workbench.tui.tools.drafts import ToolDrafter
-from workbench.tui.tools.log_screen import show_log
+from workbench.tui.tools.server_logs import show_log
 from workbench.tui.tools.state import (
     ServerTools,
     ServerToolsKey,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from workbench.grading.run_summary import RunSummary
 from workbench.numerals import cost_text, duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span, cells, cut_line, cut_middle
 from workbench.show.views.grades import verdict as status_line
 from workbench.show.visible import model_label
-from workbench.tui.run_book.record import RunRecord
+
+if TYPE_CHECKING:
+    from workbench.grading.run_summary import RunSummary
+    from workbench.tui.run_book.record import RunRecord
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:

@@ -1,0 +1,102 @@
+"""The questions about a batch: its name, the form of its runs, whether it is resumed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from textual.widgets import Input
+
+from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
+from workbench.history.records import BatchRow
+from workbench.numerals import counted
+from workbench.show.spans import EMPTY, Line, Span, with_margin, wrap
+from workbench.show.views.batch_list import called
+from workbench.show.visible import one_line
+from workbench.tui.kit.dialogs import BuildLines, Option
+from workbench.tui.kit.questions import AskScreen, NameScreen
+
+
+class BatchNameScreen(NameScreen):
+    """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
+
+    def __init__(self, batch: BatchRow) -> None:
+        text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
+        super().__init__("Name the batch", batch.name or "", text, _refusal)
+
+    def submit(self) -> None:
+        if not self.query_one("#name", Input).value.strip():
+            self.answer("")
+        else:
+            super().submit()
+
+
+def _refusal(name: str) -> str | None:
+    return "every batch already has a number" if name.removeprefix("#").isdecimal() else None
+
+
+class ResumeScreen(AskScreen[Literal["resume", "no"]]):
+    """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
+    differently."""
+
+    TITLE_LINE = "Something has changed"
+
+    def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
+        models = ", with today's models and judges" if today else ""
+        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
+        super().__init__(
+            _listed(asked, texts),
+            [
+                ("resume", Option("resume", f"run what is missing{models}")),
+                ("no", Option("no", "leave the batch as it is")),
+            ],
+            leaving="leave it",
+        )
+
+
+class RemoveScreen(AskScreen[Literal["remove", "no"]]):
+    """Asks before removing a batch from the history."""
+
+    TITLE_LINE = "Remove the batch"
+
+    def __init__(self, batch: BatchRow) -> None:
+        first = "" if batch.damage is not None else "; w saves its runs as recordings first"
+        parts = [f"nothing brings it back{first}"]
+        if batch.name:
+            parts.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
+        runs = counted(batch.planned, "run") if batch.damage is None else "runs"
+        asked = f"{called(batch)} and its {runs} would be removed from the history:"
+        super().__init__(
+            _listed(asked, parts),
+            [
+                ("remove", Option("remove", "remove it from the history")),
+                ("no", Option("no", "leave it")),
+            ],
+            leaving="leave it",
+        )
+
+
+class FormScreen(AskScreen[str]):
+    """Asks in which form the runs of a batch are exported; empty for none."""
+
+    TITLE_LINE = "Export the runs"
+
+    def __init__(self, batch: BatchRow) -> None:
+        def asked(width: int) -> list[Line]:
+            return [EMPTY, *with_margin(f"{called(batch)} is written to the folder {EXPORTS_FOLDER}.", width), EMPTY]
+
+        forms = [(name, Option(name.ljust(max(map(len, FORMS))), form.what)) for name, form in FORMS.items()]
+        answers = [*forms, ("", Option("no", "write nothing"))]
+        super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS))
+
+
+def _listed(asked: str, texts: Sequence[str]) -> BuildLines:
+    def lines(width: int) -> list[Line]:
+        room = max(width - 4, 10)
+        found: list[Line] = [EMPTY, *with_margin(asked, width), EMPTY]
+        for text in texts:
+            for at, row in enumerate(wrap(one_line(text), room - 2)):
+                found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
+        return [*found, EMPTY]
+
+    return lines

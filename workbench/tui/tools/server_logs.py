@@ -1,0 +1,40 @@
+"""Open the log of a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
+from workbench.suite.model import Server
+from workbench.tools.server_process import log_file_of
+from workbench.tui.kit.stage import Announce
+from workbench.tui.tools.log_screen import LogScreen
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+def open_log(app: Workbench) -> None:
+    """Show the log of the server that ended the selected run, otherwise of the suite's first server."""
+    suite, run = app.selection.suite, app.selection.run
+    servers = suite.file.suite.servers if suite is not None and suite.file.suite is not None else ()
+    if suite is None or not servers:
+        app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
+        return
+    result = run.result if run is not None else None
+    finish = result.trajectory.finish if result is not None else None
+    ended_by = finish.server_output.server if finish is not None and finish.server_output is not None else None
+    commands = [server for server in servers if server.command is not None]
+    server = next((server for server in servers if server.name == ended_by), (commands or servers)[0])
+    show_log(app, suite.path, server, app.announce)
+
+
+def show_log(app: Workbench, suite_file: Path, server: Server, announce: Announce) -> None:
+    """Show the log of a server, or announce why it has none."""
+    if server.command is None:
+        where = "where it runs" if server.url is not None else "in the program's log, because it runs inside Workbench"
+        announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
+        return
+    app.show(LogScreen(app, server.name, log_file_of(app.program.folders.server_logs, suite_file, server)))
