@@ -110,7 +110,7 @@ def test_a_cut_result_is_shorter_and_never_empty(content: str) -> None:
 
 
 def test_the_page_and_the_command_have_all_faults_and_verdicts() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
     assert OFFERED == FAULTS
     assert tuple(VERDICT_WORDS) == VERDICTS
     shown = [words.shown for words in VERDICT_WORDS.values()]

@@ -103,6 +103,6 @@ def test_what_a_definition_lacks_is_not_dropped_and_properties_may_be_called_lik
 
 
 def test_the_page_and_the_command_have_all_kinds() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "mutation.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
     assert KINDS == MUTANT_KINDS
     assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == []
