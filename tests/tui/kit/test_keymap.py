@@ -43,6 +43,12 @@ def test_an_id_may_be_written_without_quotes(tmp_path: Path) -> None:
     assert set(keymap.changed) == {"run.case", "pane.next"}
 
 
+def test_an_id_of_before_names_the_action_of_today(tmp_path: Path) -> None:
+    keymap, problems = read(tmp_path, '[keys]\nhistory.go_on = "f6"\n')
+    assert not problems
+    assert keymap.changed == {"history.resume": ("f6",)}
+
+
 def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
     keymap, problems = read(tmp_path, '[keys]\nzoom = "y"\ncopy = "z"\n')
     assert not problems

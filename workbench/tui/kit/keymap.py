@@ -14,6 +14,9 @@ from workbench.tui.kit.actions import Action, Keymap, is_sequence, key_name, key
 
 FILE_NAME = "keys.toml"
 
+_RENAMED = {"history.go_on": "history.resume"}
+"""Ids that were renamed since people wrote them into their files."""
+
 Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
 """Returns, for the ids of changed actions, all actions of each place that has one of them."""
 
@@ -57,7 +60,8 @@ class _Reading:
         if not isinstance(table, dict):
             self._problem(("keys",), "keys must be a table: write [keys], and below it \"run.case\" = ['f6']")
             table = {}
-        for place, action_id, value in _entries(("keys",), table):
+        for place, written_id, value in _entries(("keys",), table):
+            action_id = _RENAMED.get(written_id, written_id)
             keys = self._keys(place, action_id, value)
             if keys is not None:
                 wanted[action_id] = keys
