@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.batch_diff import KINDS, batch_diff
+from workbench.analysis.measures import SCORE
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef, same_suites
@@ -320,7 +321,7 @@ def test_a_run_that_fails_beside_its_score_counts_0_in_both_batches() -> None:
         ("broke", "passed 1.00 → failed 1.00: forbidden call: remove")
     ]
     [test] = diff.tests.values()
-    assert test.mean_difference == -1
+    assert test.by(SCORE).difference == -1
     [moved] = batch_diff([forbidden], [ran(status=Status.FAILED, score=1.0)]).changes
     assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00, counts 1.00")
     assert batch_diff([forbidden], [replace(forbidden, score=0.999)]).changes == ()

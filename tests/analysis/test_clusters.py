@@ -13,6 +13,7 @@ import pytest
 
 from tests.analysis.cells import columns, ran
 from workbench.analysis.comparison import Cell, cell_of, model_totals
+from workbench.analysis.measures import PASS_RATE, SCORE
 from workbench.analysis.paired import Paired, paired
 from workbench.analysis.statistics import (
     LEVEL,
@@ -65,10 +66,11 @@ def _wrong(clustered: bool) -> tuple[float, float, float]:
                     good = sum(random.random() < share for _ in range(of))
                     side.append(_cell(request, variation, good, of, clustered))
         found = paired(*sides)
-        assert found.p_status is not None and found.p_score is not None and found.rate_interval is not None
-        status += found.p_status <= LEVEL
-        score += found.p_score <= LEVEL
-        interval += not found.rate_interval.low <= 0 <= found.rate_interval.high
+        by_status, by_score = found.by(PASS_RATE), found.by(SCORE)
+        assert by_status.p is not None and by_score.p is not None and by_status.interval is not None
+        status += by_status.p <= LEVEL
+        score += by_score.p <= LEVEL
+        interval += not by_status.interval.low <= 0 <= by_status.interval.high
     return status / TRIALS, score / TRIALS, interval / TRIALS
 
 
@@ -87,8 +89,8 @@ def test_clusters_of_one_case_each_change_nothing() -> None:
     alone = [in_cluster(cell, cell.case_id) for cell in second]
     found, plain = paired(first, alone), paired(first, second)
     assert (found.clusters, plain.clusters) == (52, None)
-    assert found.p_status == pytest.approx(plain.p_status)
-    assert (found.p_score, found.score_interval) == (plain.p_score, plain.score_interval)
+    assert found.by(PASS_RATE).p == pytest.approx(plain.by(PASS_RATE).p)
+    assert (found.by(SCORE).p, found.by(SCORE).interval) == (plain.by(SCORE).p, plain.by(SCORE).interval)
     said = "better on 7, worse on 2 of 52 in 52 clusters, p = 0.18: not enough to tell; so many cases can show about"
     assert said in found.sentence("A", "B")
 
@@ -99,9 +101,9 @@ def _in_five(first: list[Cell], second: list[Cell]) -> Paired:
 
 def test_a_cluster_changes_its_sign_as_a_whole() -> None:
     found = _in_five(*columns(better=20, both_bad=5))
-    assert found.p_status == found.p_score == 2 / 2**5
+    assert found.by(PASS_RATE).p == found.by(SCORE).p == 2 / 2**5
     assert "of 25 in 5 clusters, p = 0.063: not enough to tell" in found.sentence("A", "B")
-    assert (found.detectable_rate, found.detectable_score) == (None, None)
+    assert (found.by(PASS_RATE).detectable, found.by(SCORE).detectable) == (None, None)
     assert permutation([0.25, 0.5, -0.75, 1.0], clusters="aabb") == 0.5
 
 
@@ -109,7 +111,7 @@ def test_an_earlier_batch_without_clusters_takes_those_of_the_later_one() -> Non
     first, second = columns(better=20, both_bad=5)
     there = [in_cluster(cell, "x") for cell in second]
     assert (paired(first, there).clusters, paired(there, second).clusters) == (1, 1)
-    assert paired(first, there).rate_interval is None
+    assert paired(first, there).by(PASS_RATE).interval is None
 
 
 def test_clusters_of_the_same_name_in_other_suites_are_others() -> None:

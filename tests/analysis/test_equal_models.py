@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 from tests.analysis.equal_models import equal_models
+from workbench.analysis.measures import PASS_RATE, SCORE
 from workbench.analysis.paired import paired, together
 from workbench.analysis.side_by_side import MAX_ALL_PAIRS
 from workbench.analysis.statistics import LEVEL
@@ -51,9 +52,9 @@ def _trial(random: Random, models: int, cases: int) -> tuple[bool, bool, bool, b
     columns = equal_models(random, models, cases)
     pairs = combinations(columns, 2) if models <= MAX_ALL_PAIRS else ((columns[0], other) for other in columns[1:])
     found = together(paired(first, second) for first, second in pairs)
-    status = any(_tells(pair.adjusted_status) for pair in found)
-    score = any(_tells(pair.adjusted_score) for pair in found)
-    return status, score, status or score, any(_tells(pair.p_score) for pair in found)
+    status = any(_tells(pair.by(PASS_RATE).adjusted) for pair in found)
+    score = any(_tells(pair.by(SCORE).adjusted) for pair in found)
+    return status, score, status or score, any(_tells(pair.by(SCORE).p) for pair in found)
 
 
 def _tells(p: float | None) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import Cell, cell_of
+from workbench.analysis.measures import PASS_RATE, SCORE
 from workbench.analysis.paired import Paired, paired, together
 from workbench.analysis.statistics import LEVEL, GateEvidence, Interval, bounded_interval, mean_difference_interval
 from workbench.grading.status import Status
@@ -110,8 +111,8 @@ def _equal(random: Random, models: int, cases: int, repeats: int, clusters: int 
 
 
 def _is_wrong(pairs: Sequence[Paired], score: bool) -> bool:
-    adjusted = [pair.adjusted_score if score else pair.adjusted_status for pair in pairs]
-    intervals = [pair.score_interval if score else pair.rate_interval for pair in pairs]
+    adjusted = [pair.by(SCORE).adjusted if score else pair.by(PASS_RATE).adjusted for pair in pairs]
+    intervals = [pair.by(SCORE).interval if score else pair.by(PASS_RATE).interval for pair in pairs]
     for p, interval in zip(adjusted, intervals, strict=True):
         assert p is not None and interval is not None
         assert (interval.low >= 0 or interval.high <= 0) if p <= LEVEL else interval.low <= 0 <= interval.high

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.analysis.cells import column, columns, ran
 from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
+from workbench.analysis.measures import PAIRED, PASS_RATE, SCORE, VALID_ARGUMENTS
 from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
 from workbench.analysis.statistics import LEVEL, mcnemar
 from workbench.grading.argument_counts import ToolArguments
@@ -51,7 +52,8 @@ def test_the_other_way_round_better_is_worse(statuses: list[tuple[Status, Status
     first, second = (column(model, *(both[side] for both in statuses)) for side, model in enumerate("ab"))
     there, back = paired(first, second), paired(second, first)
     assert (there.better, there.worse) == (back.worse, back.better)
-    assert (there.p_status, there.p_score, there.more_cases) == (back.p_status, back.p_score, back.more_cases)
+    assert [there.by(measure).p for measure in PAIRED] == [back.by(measure).p for measure in PAIRED]
+    assert there.more_cases == back.more_cases
 
 
 def test_a_case_that_only_one_of_them_has_is_left_out() -> None:
@@ -72,7 +74,7 @@ def test_a_warned_case_is_as_good_as_a_passed_one() -> None:
 def test_repeats_are_one_case() -> None:
     first = [cell_of([ran(Status.FAILED, repeat=nth) for nth in range(20)])]
     second = [cell_of([ran(Status.PASSED, repeat=nth, model="b") for nth in range(20)])]
-    assert paired(first, second).p_status == 1.0
+    assert paired(first, second).by(PASS_RATE).p == 1.0
 
 
 def test_discordant_cases_come_first_and_the_strongest_difference_before_all() -> None:
@@ -91,12 +93,13 @@ def test_scores_are_compared_where_both_have_one() -> None:
     without = replace(first[0].runs[0], score=None)
     infinite = replace(second[1].runs[0], score=math.inf)
     found = paired([cell_of([without]), *first[1:]], [second[0], cell_of([infinite]), second[2]])
-    assert (tuple(found.differences), found.mean_difference, found.better) == ((0.0,), 0.0, 2)
+    assert (tuple(found.by(SCORE).found.values), found.by(SCORE).difference, found.better) == ((0.0,), 0.0, 2)
 
 
 def test_nothing_to_compare_has_no_p() -> None:
     found = paired(column("a", Status.ERROR), column("b", Status.PASSED))
-    assert (found.p_status, found.p_score, found.mean_difference, found.more_cases) == (None, None, None, None)
+    assert {(found.by(measure).p, found.by(measure).difference) for measure in PAIRED} == {(None, None)}
+    assert found.more_cases is None
     assert found.sentence("A", "B") == "nothing to compare: no case was graded with both A and B"
     assert found.score_sentence("A", "B") == "no case has a score from both A and B"
     assert found.sentences("A", "B") == (found.sentence("A", "B"),)
@@ -200,9 +203,9 @@ def against_a_model_that_always_fails(**good: int) -> dict[str, Paired]:
 
 def test_several_comparisons_are_adjusted_for() -> None:
     found = against_a_model_that_always_fails(b=8, c=6, d=0)
-    assert [pair.p_status for pair in found.values()] == [2 / 256, 2 / 64, 1.0]
-    assert [pair.adjusted_status for pair in found.values()] == [6 / 256, 6 / 64, 1.0]
-    assert [pair.adjusted_score for pair in found.values()] == [6 / 256, 6 / 64, 1.0]
+    assert [pair.by(PASS_RATE).p for pair in found.values()] == [2 / 256, 2 / 64, 1.0]
+    assert [pair.by(PASS_RATE).adjusted for pair in found.values()] == [6 / 256, 6 / 64, 1.0]
+    assert [pair.by(SCORE).adjusted for pair in found.values()] == [6 / 256, 6 / 64, 1.0]
 
 
 def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> None:
@@ -220,7 +223,7 @@ def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> 
 def test_a_single_comparison_is_adjusted_for_nothing() -> None:
     alone = paired(*columns(better=8))
     (found,) = against_a_model_that_always_fails(b=8).values()
-    assert (found.adjusted_status, found.adjusted_score) == (alone.p_status, alone.p_score)
+    assert (found.by(PASS_RATE).adjusted, found.by(SCORE).adjusted) == (alone.by(PASS_RATE).p, alone.by(SCORE).p)
     assert found.sentence("A", "B") == alone.sentence("A", "B")
 
 
@@ -262,8 +265,9 @@ def calling(model: str, *valid_of_two: int | None) -> list[Cell]:
 
 def test_valid_arguments_are_compared_by_case_as_scores_are() -> None:
     found = paired(calling("a", *[1] * 8, None, 2), calling("b", *[2] * 8, 2, 2))
-    assert found.arguments_difference == pytest.approx(8 * 0.5 / 9), "a case without calls of both is not in it"
-    assert found.p_arguments == pytest.approx(2 / 2**8)
+    by_arguments = found.by(VALID_ARGUMENTS)
+    assert by_arguments.difference == pytest.approx(8 * 0.5 / 9), "a case without calls of both is not in it"
+    assert by_arguments.p == pytest.approx(2 / 2**8)
     sentence = found.arguments_sentence("a", "b")
     assert sentence == (
         "valid arguments of b against a: +44.4 points on the mean of 9 cases, p = 0.0078: a hint, which does not decide"
@@ -271,13 +275,13 @@ def test_valid_arguments_are_compared_by_case_as_scores_are() -> None:
     assert found.sentences("a", "b")[-1] == sentence
     assert found.in_numbers.arguments_sentence("a", "b") == sentence
     several = all_paired(calling("a", *[1] * 8), {"b": calling("b", *[2] * 8), "c": calling("c", *[2] * 8)})
-    assert several["b"].adjusted_arguments == pytest.approx(2 * 2 / 2**8)
+    assert several["b"].by(VALID_ARGUMENTS).adjusted == pytest.approx(2 * 2 / 2**8)
 
 
 def test_nothing_is_said_of_valid_arguments_that_do_not_differ() -> None:
     assert paired(calling("a", 2, 1), calling("b", 2, 1)).arguments_sentence("a", "b") is None
     without = paired(calling("a", None), calling("b", 2))
-    assert (without.arguments_difference, without.p_arguments) == (None, None)
+    assert (without.by(VALID_ARGUMENTS).difference, without.by(VALID_ARGUMENTS).p) == (None, None)
 
 
 Outcomes = tuple[tuple[bool, float], ...]

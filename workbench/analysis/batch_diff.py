@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, runs_of_models, scores_differ
+from workbench.analysis.measures import SLOWER
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary, is_not_needed
@@ -84,10 +85,6 @@ ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slowe
 
 KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
 """The kinds in the order of their importance to a person."""
-
-SLOWER_TIMES = 1.5
-SLOWER_BY_MS = 200.0
-"""A model is slower when its latency grew by this factor and by this many milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +308,7 @@ def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
         yield "broke" if before.is_good else "fixed"
     elif before.status != after.status or _score_moved(before, after):
         yield "moved"
-    was, is_now = before.latency_ms, after.latency_ms
-    if was is not None and is_now is not None and is_now >= was * SLOWER_TIMES and is_now - was >= SLOWER_BY_MS:
+    if SLOWER.is_worse(before.latency_ms, after.latency_ms):
         yield "slower"
 
 

@@ -172,6 +172,11 @@ class ModelTotals(StatusCounts):
         return (self.passed + self.warned) / self.graded if self.graded else None
 
     @property
+    def tokens(self) -> int | None:
+        """Tokens in and out, of all runs."""
+        return _sum((self.input_tokens, self.output_tokens))
+
+    @property
     def pass_at(self) -> Mapping[int, float]:
         """pass@k by k."""
         return {share.k: share.at_least_one for share in self.passing}

@@ -1,39 +1,111 @@
-"""What is measured of runs: each number, its unit, its value for a run and for a model, and which way is better."""
+"""What is measured of runs: each number, its unit, its value for a run, a case and a model, which way is better, and
+how two values are tested."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from workbench.analysis.totals import PERCENTILES
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
 from workbench.grading.scoring import counted_score, mean
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.traits import TRAITS
+from workbench.numerals import (
+    NOTHING,
+    cost_text,
+    count_text,
+    difference_text,
+    duration_text,
+    mean_text,
+    points_text,
+    rate_text,
+)
 from workbench.suite.rules import NAMED_MEASURE, is_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.analysis.totals import Latency
-    from workbench.suite.model import Gate
+    from workbench.grading.argument_counts import ValidArguments
+    from workbench.suite.model import ComparedBy, Gate
 
 Unit = Literal["share", "ms", "tokens", "usd", "number"]
 """A share is at most 1; any other unit has no upper bound."""
 
+Direction = Literal["more", "less", "neither"]
+
+PairTest = Literal["McNemar", "permutation"]
+"""The tests of two values for each of several cases (`analysis.paired`)."""
+
+_TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
+    "share": mean_text,
+    "ms": duration_text,
+    "tokens": lambda count: NOTHING if count is None else count_text(round(count)),
+    "usd": cost_text,
+    "number": mean_text,
+}
+
 
 class OfModel(Protocol):
-    """What the runs of a model come to: its `ModelTotals`."""
+    """What the runs of a model come to: its `Totals` or `ModelTotals`."""
 
     @property
     def runs(self) -> int: ...
     @property
+    def pass_rate(self) -> float | None: ...
+    @property
+    def mean_score(self) -> float | None: ...
+    @property
     def latency(self) -> Latency | None: ...
+    @property
+    def tokens(self) -> int | None: ...
+    @property
+    def valid_arguments(self) -> ValidArguments: ...
     @property
     def cost_usd(self) -> float | None: ...
     @property
     def runs_of_unknown_cost(self) -> int: ...
+
+
+class OfCase(Protocol):
+    """What the runs of a case with a model come to: its `Cell`."""
+
+    @property
+    def is_good(self) -> bool: ...
+    @property
+    def score(self) -> float | None: ...
+    @property
+    def valid_arguments(self) -> float | None: ...
+    @property
+    def good(self) -> int: ...
+    @property
+    def graded(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A test by thresholds: a value is worse if it is so many `times` as large, and larger `by` so much."""
+
+    times: float
+    by: float
+
+    def is_worse(self, before: float | None, after: float | None) -> bool:
+        """Return whether a value grew by both; values that are not known did not."""
+        if before is None or after is None:
+            return False
+        return after >= before * self.times and after - before >= self.by
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """One number for all runs of a model. `title` is its name in tables, `how` says how values are pooled."""
+
+    title: str
+    how: str
+    of: Callable[[OfModel], float | None]
 
 
 @dataclass(frozen=True)
@@ -41,21 +113,52 @@ class Measure:
     """A number measured of a run.
 
     `name` is what suites call it (`workbench.suite.rules.MEASURES`), `title` what people do. `of_run` gives its value,
-    `None` where a run has none. `of_model` pools the values of a model's runs as `pooled` says, for measures of which
-    less is better: those are held against the score.
+    `None` where a run has none. `pooled` are the numbers for all runs of a model, the most important first; there is
+    none for a measure of a single suite. `test` says how two values are compared: in pairs of cases, by thresholds, or
+    not at all.
+
+    `of_case` gives the value of a case in paired tests, and `only_deciding` leaves out those in quarantine. `per_run`
+    makes runs of less comparable with others in a Pareto front against the score. A rate is shown in percent.
     """
 
     name: str
     title: str
     unit: Unit
     of_run: Callable[[RunResult], float | None]
+    better: Direction
+    pooled: tuple[Pooled, ...]
+    test: PairTest | Growth | None
     by_grader: bool = False
-    of_model: Callable[[OfModel], float | None] | None = None
-    pooled: str = ""
+    is_rate: bool = False
+    of_case: Callable[[OfCase], float | None] | None = None
+    only_deciding: bool = False
+    per_run: Pooled | None = None
 
     def values(self, runs: Iterable[RunResult]) -> list[float]:
         """Return the values of the graded runs that have one."""
         return [value for run in runs if run.status.graded and (value := self.of_run(run)) is not None]
+
+    def text(self, value: float | None) -> str:
+        """Return a value as people see it, with its unit."""
+        return rate_text(value) if self.is_rate else _TEXTS[self.unit](value)
+
+    def is_worse(self, difference: float) -> bool:
+        """Return whether the later value minus the earlier one is for the worse."""
+        match self.better:
+            case "more":
+                return difference < 0
+            case "less":
+                return difference > 0
+            case "neither":
+                return False
+
+    def signed_text(self, difference: float) -> str:
+        """Return a difference of two shares with its sign: of rates in percentage points."""
+        return points_text(difference) if self.is_rate else difference_text(difference)
+
+    def difference_text(self, difference: float) -> str:
+        """Return a difference with its sign and its unit."""
+        return f"{self.signed_text(difference)}{' points' if self.is_rate else ''}"
 
 
 def _tokens(run: RunResult) -> float | None:
@@ -64,29 +167,104 @@ def _tokens(run: RunResult) -> float | None:
 
 def _mean_cost(totals: OfModel) -> float | None:
     """Return the mean cost of a run. A mean over the known ones would flatter a model with runs of unknown cost."""
-    known = totals.cost_usd is not None and totals.runs and not totals.runs_of_unknown_cost
-    return totals.cost_usd / totals.runs if known and totals.cost_usd is not None else None
+    if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
+        return None
+    return totals.cost_usd / totals.runs
 
 
-def _median_latency(totals: OfModel) -> float | None:
-    return totals.latency.p50_ms if totals.latency is not None else None
+def _of_latency(name: str) -> Callable[[OfModel], float | None]:
+    return lambda totals: totals.latency.percentiles[name] if totals.latency is not None else None
 
 
-SCORE: Final = Measure("score", "score", "share", counted_score, by_grader=True)
-"""The deciding score, as it counts in gates."""
-COST: Final = Measure("cost_usd", "cost", "usd", lambda run: run.cost_usd, of_model=_mean_cost, pooled="mean")
-LATENCY: Final = Measure(
-    "latency_ms", "latency", "ms", lambda run: run.latency_ms, of_model=_median_latency, pooled="median"
+def _good_runs(case: OfCase) -> float | None:
+    return case.good / case.graded if case.graded else None
+
+
+PASS_RATE: Final = Measure(
+    "pass_rate",
+    "pass rate",
+    "share",
+    lambda run: float(run.status.good),
+    "more",
+    (Pooled("pass rate", "share of what was graded", lambda totals: totals.pass_rate),),
+    "McNemar",
+    is_rate=True,
+    of_case=lambda case: float(case.is_good),
 )
-TOKENS: Final = Measure("tokens", "tokens", "tokens", _tokens)
+"""Whether a run, or a case by the rule for its repeats, passed or was warned."""
+GOOD_RUNS: Final = Measure(
+    "good_runs",
+    "good runs",
+    "share",
+    PASS_RATE.of_run,
+    "more",
+    PASS_RATE.pooled,
+    "permutation",
+    is_rate=True,
+    of_case=_good_runs,
+    only_deciding=True,
+)
+"""The share of a case's graded runs that passed or were warned, whatever the rule for repeats makes of them."""
+SCORE: Final = Measure(
+    "score",
+    "score",
+    "share",
+    counted_score,
+    "more",
+    (Pooled("mean score", "mean", lambda totals: totals.mean_score),),
+    "permutation",
+    by_grader=True,
+    of_case=lambda case: case.score,
+)
+"""The deciding score, as it counts in gates."""
+COST: Final = Measure(
+    "cost_usd",
+    "cost",
+    "usd",
+    lambda run: run.cost_usd,
+    "less",
+    (Pooled("cost", "sum", lambda totals: totals.cost_usd),),
+    None,
+    per_run=Pooled("cost of a run", "mean", _mean_cost),
+)
+SLOWER: Final = Growth(times=1.5, by=200.0)
+"""When the latency of a case counts as worse, in milliseconds."""
+_LATENCIES: Final = tuple(Pooled(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
+LATENCY: Final = Measure(
+    "latency_ms",
+    "latency",
+    "ms",
+    lambda run: run.latency_ms,
+    "less",
+    _LATENCIES,
+    SLOWER,
+    per_run=_LATENCIES[0],
+)
+TOKENS: Final = Measure(
+    "tokens", "tokens", "tokens", _tokens, "less", (Pooled("tokens", "sum", lambda totals: totals.tokens),), None
+)
 VALID_ARGUMENTS: Final = Measure(
-    "valid_arguments", "valid arguments", "share", lambda run: valid_arguments_of(run).rate
+    "valid_arguments",
+    "valid arguments",
+    "share",
+    lambda run: valid_arguments_of(run).rate,
+    "more",
+    (Pooled("valid arguments", "share of the checked calls", lambda totals: totals.valid_arguments.rate),),
+    "permutation",
+    is_rate=True,
+    of_case=lambda case: case.valid_arguments,
 )
 
 MEASURES: Final = {each.name: each for each in (SCORE, COST, LATENCY, TOKENS, VALID_ARGUMENTS)}
-"""Those of every run, by their names."""
+"""Those of every run that suites can name, by their names."""
 
-AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.of_model is not None)
+PAIRED: Final = (PASS_RATE, SCORE, VALID_ARGUMENTS, GOOD_RUNS)
+"""Those by which two models, or batches, are tested case by case."""
+
+QUESTIONS: Final[Mapping[ComparedBy, Measure]] = {"status": PASS_RATE, "score": SCORE}
+"""The measures of which a suite chooses the one that decides."""
+
+AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.per_run is not None)
 """Measures of which less is better, each held against the score in a Pareto front."""
 
 
@@ -98,9 +276,10 @@ def measure_of(name: str) -> Measure:
     unit: Unit = "share" if is_score(name) else "number"
     if name.startswith(NAMED_MEASURE):
         check = name.removeprefix(NAMED_MEASURE)
-        return Measure(name, name, unit, lambda run: _of_check(run, check))
+        return Measure(name, name, unit, lambda run: _of_check(run, check), "more", (), None)
     grader, _, number = name.partition(".")
-    return Measure(name, name, unit, lambda run: _of_grader(run, grader, number), by_grader=True)
+    better: Direction = "more" if is_score(name) else "neither"
+    return Measure(name, name, unit, lambda run: _of_grader(run, grader, number), better, (), None, by_grader=True)
 
 
 def _of_check(run: RunResult, check: str) -> float | None:
@@ -124,14 +303,18 @@ GateMeasureName = Literal["mean score", "pass rate"]
 @dataclass(frozen=True)
 class GateMeasure:
     """What a suite's gate can demand of the runs of a model. `option` is what demands it on the command line; a
-    rate is shown in percent, with the number of graded runs that it is a share of."""
+    rate is shown with the number of graded runs that it is a share of."""
 
     name: GateMeasureName
+    measure: Measure
     option: str
     demanded: Callable[[Gate], float | None]
     reached: Callable[[Sequence[float], int, int], float | None]
     """From the scores that count, the number of good runs and that of graded ones."""
-    is_rate: bool = False
+
+    @property
+    def is_rate(self) -> bool:
+        return self.measure.is_rate
 
 
 GATE_MEASURES: Final = {
@@ -139,16 +322,17 @@ GATE_MEASURES: Final = {
     for each in (
         GateMeasure(
             "mean score",
+            SCORE,
             "--min-score",
             lambda gate: gate.min_score,
             lambda scores, good, graded: mean(scores) if scores else None,
         ),
         GateMeasure(
             "pass rate",
+            PASS_RATE,
             "--gate",
             lambda gate: gate.min_pass_rate,
             lambda scores, good, graded: good / graded if graded else None,
-            is_rate=True,
         ),
     )
 }

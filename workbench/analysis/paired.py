@@ -7,9 +7,19 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.analysis.comparison import Cell, scores_differ
+from workbench.analysis.measures import (
+    GOOD_RUNS,
+    PAIRED,
+    PASS_RATE,
+    QUESTIONS,
+    SCORE,
+    VALID_ARGUMENTS,
+    Measure,
+    PairTest,
+)
 from workbench.analysis.statistics import (
     LEVEL,
     MIN_CLUSTERS,
@@ -29,7 +39,7 @@ from workbench.analysis.statistics import (
 )
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
-from workbench.numerals import count_text, counted, decimals, difference_text, of_text, p_text, points_text
+from workbench.numerals import count_text, counted, decimals, of_text, p_text
 from workbench.suite.model import ComparedBy
 
 if TYPE_CHECKING:
@@ -46,34 +56,177 @@ _ALWAYS_ASKED = 50
 """Fewer discordant pairs are too few for an approximation."""
 
 
+Clusters = Sequence[Hashable] | None
+"""The cluster of each pair; `None` where each is one by itself."""
+
+
+class Differences(NamedTuple):
+    """The value with B minus that with A, of each pair that has both, and the clusters of these pairs."""
+
+    values: Sequence[float]
+    clusters: Clusters
+
+
+class Statistics(NamedTuple):
+    """How differences are tested. The interval and the smallest difference that is seen four times in five are those
+    at a level."""
+
+    p: Callable[[Differences], float]
+    interval: Callable[[Differences, float], Interval | None]
+    detectable: Callable[[Differences, float], float | None]
+
+
+def _shares_p(found: Differences) -> float:
+    """Return the p of the exact McNemar test, or of its analogue for clusters."""
+    if found.clusters is not None:
+        return _means_p(found)
+    return mcnemar(found.values.count(1), found.values.count(-1))
+
+
+def _shares_interval(found: Differences, level: float) -> Interval | None:
+    if found.clusters is None:
+        z = z_of(level)
+    elif (clusters := len(set(found.clusters))) > 1:
+        z = student(clusters - 1, level)
+    else:
+        return None
+    better, worse = found.values.count(1), found.values.count(-1)
+    return paired_shares_interval(better, worse, len(found.values), design_effect(*found), z)
+
+
+def _shares_detectable(found: Differences, level: float) -> float | None:
+    if len(found.values if found.clusters is None else set(found.clusters)) < MIN_CLUSTERS:
+        return None
+    better, worse = found.values.count(1), found.values.count(-1)
+    return detectable_share(better, worse, len(found.values), level, design_effect(*found))
+
+
+def _means_p(found: Differences) -> float:
+    return permutation(found.values, clusters=found.clusters)
+
+
+def _means_interval(found: Differences, level: float) -> Interval | None:
+    return mean_difference_interval(found.values, found.clusters, level)
+
+
+def _means_detectable(found: Differences, level: float) -> float | None:
+    count = len(found.values if found.clusters is None else set(found.clusters))
+    return detectable_mean(standard_error(*found), count, level)
+
+
+_STATISTICS: Mapping[PairTest, Statistics] = {
+    "McNemar": Statistics(_shares_p, _shares_interval, _shares_detectable),
+    "permutation": Statistics(_means_p, _means_interval, _means_detectable),
+}
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """B against A by one measure, as one of `comparisons` that are shown together. `statistics` are `None` where runs
+    may have stopped early: no test of a fixed number of cases holds for them."""
+
+    measure: Measure
+    found: Differences
+    comparisons: int
+    statistics: Statistics | None
+
+    @property
+    def count(self) -> int:
+        """How many pairs it rests on."""
+        return len(self.found.values)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a pair has different values."""
+        return any(self.found.values)
+
+    @property
+    def difference(self) -> float | None:
+        """B's value minus A's, the mean over the pairs; `None` without any."""
+        return mean(self.found.values) if self.found.values else None
+
+    @cached_property
+    def p(self) -> float | None:
+        """The p of the test; `None` without pairs."""
+        return self.statistics.p(self.found) if self.statistics is not None and self.found.values else None
+
+    @property
+    def adjusted(self) -> float | None:
+        """`p` adjusted for all comparisons."""
+        return bonferroni(self.p, self.comparisons) if self.p is not None else None
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the difference is more than chance."""
+        return _is_real(self.adjusted)
+
+    @property
+    def level(self) -> float:
+        """The level of each comparison, at which 5% hold for all of them (Bonferroni)."""
+        return LEVEL / max(1, self.comparisons)
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of `difference` at 95% for all comparisons, which agrees with the test about 0; `None` without
+        pairs, or with a single cluster."""
+        if self.difference is None or self.statistics is None:
+            return None
+        found = self.statistics.interval(self.found, self.level)
+        return None if found is None else agreeing(found, is_real=self.is_real, apart=self.difference)
+
+    @property
+    def detectable(self) -> float | None:
+        """About the smallest difference that as many cases show four times in five."""
+        return None if self.statistics is None else self.statistics.detectable(self.found, self.level)
+
+    @property
+    def method(self) -> str:
+        """The name of the test."""
+        if self.measure.test != "McNemar":
+            return f"{self.measure.test} test on {self.measure.title}s"
+        clusters = self.found.clusters
+        return "McNemar" if clusters is None else f"permutation by {counted(len(set(clusters)), 'cluster')}"
+
+    @property
+    def bounds(self) -> str:
+        """The interval in words, empty where there is none. A bound of a real difference that looks like 0 is
+        outside."""
+        if (found := self.interval) is None:
+            return ""
+        low, high = map(self.measure.signed_text, found)
+        if self.is_real and found.low >= 0 and not float(low):
+            low = "above 0"
+        if self.is_real and found.high <= 0 and not float(high):
+            high = "below 0"
+        together = f" for all {self.comparisons}" if self.comparisons > 1 else ""
+        return f" (95%{together}: {low} to {high})"
+
+    @property
+    def size(self) -> str:
+        """The difference in words, with its interval."""
+        return f"{self.measure.difference_text(self.difference or 0.0)}{self.bounds}"
+
+    def result(self, *, decides: bool) -> str:
+        """Return the result of the test in words: what decides may call a difference real."""
+        if self.p is None or self.adjusted is None:
+            return ""
+        shown, adjusted = p_text(self.p, LEVEL), p_text(self.adjusted, LEVEL)
+        if adjusted != shown:
+            shown += f" ({adjusted} for {self.comparisons} comparisons)"
+        if self.is_real:
+            return f"{shown}: {'a real difference at the 5% level' if decides else 'a hint, which does not decide'}"
+        return f"{shown}: not enough to tell{' among this many comparisons' if self.p <= LEVEL else ''}"
+
+
 @dataclass(frozen=True)
 class PairNumbers:
-    """What the tests need of pairs, in their order. `apart` says of each whether it is good with B alone (1), with A
-    alone (-1), or with both or neither (0). `differences` are those of the scores, where there are two, `clusters`
-    those of all pairs, of the ones with two scores, and of the ones with calls of both. `other_scores` are as in
+    """What the tests need of pairs: their differences, by the name of the measure. `other_scores` are as in
     `Paired`."""
 
-    apart: array[int]
-    differences: array[float]
-    clusters: Sequence[Hashable] | None
-    clusters_scored: Sequence[Hashable] | None
+    differences: Mapping[str, Differences]
     both_good: int
     other_scores: int
     primary: ComparedBy
-    argument_differences: array[float] = field(default_factory=lambda: array("d"))
-    """Those of the shares of calls with valid arguments, of the pairs where both made calls that were checked."""
-    clusters_called: Sequence[Hashable] | None = None
-    share_differences: array[float] = field(default_factory=lambda: array("d"))
-    """Those of the shares of graded runs that are good, of the pairs that are not in quarantine."""
-    clusters_shared: Sequence[Hashable] | None = None
-
-    @cached_property
-    def better(self) -> int:
-        return self.apart.count(1)
-
-    @cached_property
-    def worse(self) -> int:
-        return self.apart.count(-1)
 
 
 @dataclass(frozen=True)
@@ -105,20 +258,43 @@ class Paired:
         """The same without its pairs: some bytes for each of them."""
         return replace(self, pairs=(), numbers=self._numbers)
 
+    @cached_property
+    def _contrasts(self) -> Mapping[str, Contrast]:
+        return {measure.name: self._contrast(measure) for measure in PAIRED}
+
+    def _contrast(self, measure: Measure) -> Contrast:
+        assert measure.test == "McNemar" or measure.test == "permutation"
+        comparisons = sum(other.is_tested(measure) for other in self.among)
+        statistics = _STATISTICS[measure.test] if self.watched is None else None
+        return Contrast(measure, self._numbers.differences[measure.name], comparisons, statistics)
+
+    def by(self, measure: Measure) -> Contrast:
+        """Return B against A by one of the measures that are tested in pairs."""
+        return self._contrasts[measure.name]
+
+    def is_tested(self, measure: Measure) -> bool:
+        """Return whether there is a test by a measure: a pair has both values, and runs did not stop early."""
+        return self.watched is None and bool(self._numbers.differences[measure.name].values)
+
+    @property
+    def _apart(self) -> Sequence[float]:
+        """Of each pair, whether it is good with B alone (1), with A alone (-1), or with both or neither (0)."""
+        return self._numbers.differences[PASS_RATE.name].values
+
     @property
     def count(self) -> int:
         """How many pairs there are."""
-        return len(self._numbers.apart)
+        return len(self._apart)
 
-    @property
+    @cached_property
     def better(self) -> int:
         """Cases that are good (passed or warned) with B alone."""
-        return self._numbers.better
+        return self._apart.count(1)
 
-    @property
+    @cached_property
     def worse(self) -> int:
         """Cases that are good with A alone."""
-        return self._numbers.worse
+        return self._apart.count(-1)
 
     @property
     def both_good(self) -> int:
@@ -134,197 +310,37 @@ class Paired:
         return list(self.pairs[: self.better + self.worse])
 
     @property
-    def differences(self) -> Sequence[float]:
-        """B's score minus A's, for the cases that have one with both."""
-        return self._numbers.differences
-
-    @property
     def primary(self) -> ComparedBy:
         """The question that decides: pass and fail, unless all cases say that it is the score."""
         return self._numbers.primary
 
     @property
-    def _clusters(self) -> Sequence[Hashable] | None:
-        """The cluster of each pair; `None` where each is one by itself."""
-        return self._numbers.clusters
-
-    @property
-    def _clusters_scored(self) -> Sequence[Hashable] | None:
-        return self._numbers.clusters_scored
-
-    @property
     def clusters(self) -> int | None:
         """How many groups of cases that depend on each other there are; `None` where no case has a cluster."""
-        return len(set(self._clusters)) if self._clusters is not None else None
-
-    @cached_property
-    def _effect(self) -> float:
-        return design_effect(list(map(float, self._numbers.apart)), self._clusters)
-
-    @property
-    def rate_difference(self) -> float | None:
-        """B's pass rate on the pairs minus A's."""
-        return (self.better - self.worse) / self.count if self.count else None
-
-    @property
-    def rate_interval(self) -> Interval | None:
-        """The interval of `rate_difference` at 95% for all comparisons `among` which this is one, which agrees with
-        the test about 0; `None` without pairs, with a single cluster, or where runs may have stopped early, for which
-        it does not hold. So for the others."""
-        if self.rate_difference is None or self.clusters == 1 or self.watched is not None:
-            return None
-        level = _level(self._all_status)
-        z = z_of(level) if self.clusters is None else student(self.clusters - 1, level)
-        found = paired_shares_interval(self.better, self.worse, self.count, self._effect, z)
-        return agreeing(found, is_real=_is_real(self.adjusted_status), apart=self.rate_difference)
-
-    @property
-    def score_interval(self) -> Interval | None:
-        """The interval of `mean_difference`, likewise."""
-        if self.mean_difference is None or self.watched is not None:
-            return None
-        found = mean_difference_interval(self.differences, self._clusters_scored, _level(self._all_score))
-        if found is None:
-            return None
-        return agreeing(found, is_real=_is_real(self.adjusted_score), apart=self.mean_difference)
-
-    @property
-    def detectable_rate(self) -> float | None:
-        """About the smallest difference in pass rates that as many cases show four times in five."""
-        if self.watched is not None or (self.clusters or self.count) < MIN_CLUSTERS:
-            return None
-        return detectable_share(self.better, self.worse, self.count, _level(self._all_status), self._effect)
-
-    @property
-    def detectable_score(self) -> float | None:
-        """About the smallest difference in mean scores that as many cases show four times in five."""
-        if self.watched is not None:
-            return None
-        clusters = self._clusters_scored
-        count = len(self.differences if clusters is None else set(clusters))
-        return detectable_mean(standard_error(self.differences, clusters), count, _level(self._all_score))
-
-    @property
-    def mean_difference(self) -> float | None:
-        return mean(self.differences) if self.differences else None
-
-    @cached_property
-    def p_status(self) -> float | None:
-        """The p of the exact McNemar test, or of its analogue for clusters; `None` without pairs."""
-        if self.watched is not None:
-            return None
-        if self._clusters is not None:
-            return permutation(self._numbers.apart, clusters=self._clusters)
-        return mcnemar(self.better, self.worse) if self.count else None
-
-    @property
-    def adjusted_status(self) -> float | None:
-        """`p_status` adjusted for all comparisons `among` which this is one."""
-        return bonferroni(self.p_status, len(self._all_status)) if self.p_status is not None else None
-
-    @cached_property
-    def p_score(self) -> float | None:
-        """The p of the paired permutation test on `differences`; `None` without any."""
-        if not self.differences or self.watched is not None:
-            return None
-        return permutation(self.differences, clusters=self._clusters_scored)
-
-    @property
-    def adjusted_score(self) -> float | None:
-        """`p_score` adjusted for all comparisons `among` which this is one."""
-        return bonferroni(self.p_score, len(self._all_score)) if self.p_score is not None else None
-
-    @property
-    def arguments_difference(self) -> float | None:
-        """B's share of calls with valid arguments minus A's, the mean over the cases with checked calls of both."""
-        differences = self._numbers.argument_differences
-        return mean(differences) if differences else None
-
-    @cached_property
-    def p_arguments(self) -> float | None:
-        """The p of the paired permutation test on these shares; `None` without any."""
-        if not self._numbers.argument_differences or self.watched is not None:
-            return None
-        return permutation(self._numbers.argument_differences, clusters=self._numbers.clusters_called)
-
-    @property
-    def adjusted_arguments(self) -> float | None:
-        """`p_arguments` adjusted for all comparisons `among` which this is one."""
-        return bonferroni(self.p_arguments, len(self._all_arguments)) if self.p_arguments is not None else None
-
-    @property
-    def _all_arguments(self) -> list[float]:
-        return [other.p_arguments for other in self.among if other.p_arguments is not None]
-
-    @property
-    def _all_status(self) -> list[float]:
-        return [other.p_status for other in self.among if other.p_status is not None]
-
-    @property
-    def _all_score(self) -> list[float]:
-        return [other.p_score for other in self.among if other.p_score is not None]
-
-    @property
-    def share_count(self) -> int:
-        """How many cases the test of good runs rests on: those that are not in quarantine."""
-        return len(self._numbers.share_differences)
-
-    @property
-    def share_difference(self) -> float | None:
-        """B's share of good runs minus A's, the mean over the cases."""
-        differences = self._numbers.share_differences
-        return mean(differences) if differences else None
-
-    @cached_property
-    def p_shares(self) -> float | None:
-        """The p of the paired permutation test on these shares; `None` without pairs."""
-        if not self._numbers.share_differences or self.watched is not None:
-            return None
-        return permutation(self._numbers.share_differences, clusters=self._numbers.clusters_shared)
-
-    @property
-    def adjusted_shares(self) -> float | None:
-        """`p_shares` adjusted for all comparisons `among` which this is one."""
-        return bonferroni(self.p_shares, len(self._all_shares)) if self.p_shares is not None else None
-
-    @property
-    def _all_shares(self) -> list[float]:
-        return [other.p_shares for other in self.among if other.p_shares is not None]
+        found = self._numbers.differences[PASS_RATE.name].clusters
+        return len(set(found)) if found is not None else None
 
     @property
     def is_worse(self) -> bool:
         """Whether B has fewer good runs than A, by more than chance."""
-        return _is_real(self.adjusted_shares) and (self.share_difference or 0.0) < 0
-
-    @property
-    def shares_interval(self) -> Interval | None:
-        """The interval of `share_difference`, as `rate_interval` is one."""
-        if self.share_difference is None or self.watched is not None:
-            return None
-        numbers, level = self._numbers, _level(self._all_shares)
-        found = mean_difference_interval(numbers.share_differences, numbers.clusters_shared, level)
-        if found is None:
-            return None
-        return agreeing(found, is_real=_is_real(self.adjusted_shares), apart=self.share_difference)
+        found = self.by(GOOD_RUNS)
+        return found.is_real and found.measure.is_worse(found.difference or 0.0)
 
     def shares_sentence(self) -> str | None:
         """The result of the test on good runs in one plain sentence; `None` where there is none."""
-        if self.share_difference is None or self.p_shares is None:
+        found = self.by(GOOD_RUNS)
+        if found.p is None:
             return None
-        bounds = _bounds(self.shares_interval, points_text, self.adjusted_shares, len(self._all_shares))
-        told = _told(self.p_shares, len(self._all_shares), decides=True)
-        return f"all {_cases(self.share_count)}: good runs {points_text(self.share_difference)} points{bounds}, {told}"
+        return f"all {_cases(found.count)}: {found.measure.title} {found.size}, {found.result(decides=True)}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
         """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
-        differences, apart = self._numbers.argument_differences, self.arguments_difference
-        if apart is None or self.p_arguments is None or not any(differences):
+        found = self.by(VALID_ARGUMENTS)
+        if found.difference is None or found.p is None or not found.differs:
             return None
-        told = _told(self.p_arguments, len(self._all_arguments), decides=False)
-        over = _cases(len(differences))
-        return (
-            f"valid arguments of {name_b} against {name_a}: {points_text(apart)} points on the mean of {over}, {told}"
-        )
+        apart, result = found.measure.difference_text(found.difference), found.result(decides=False)
+        whose = f"{found.measure.title} of {name_b} against {name_a}"
+        return f"{whose}: {apart} on the mean of {_cases(found.count)}, {result}"
 
     @cached_property
     def more_cases(self) -> int | None:
@@ -336,13 +352,13 @@ class Paired:
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
-        pairs, comparisons = self.count, len(self._all_status)
-        least = 0.97 * z_of(_level(self._all_status)) ** 2
+        pairs, of_status = self.count, self.by(PASS_RATE)
+        least = 0.97 * z_of(of_status.level) ** 2
         for more in range(MAX_MORE_CASES + 1):
             better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
             # The normal approximation saves most of the work by excluding values that are far from the limit.
             near = better + worse < _ALWAYS_ASKED or (abs(better - worse) - 1) ** 2 >= least * (better + worse)
-            if near and _is_real(bonferroni(mcnemar(better, worse), comparisons)):
+            if near and _is_real(bonferroni(mcnemar(better, worse), of_status.comparisons)):
                 return more
         return None
 
@@ -358,62 +374,51 @@ class Paired:
         if not self.count:
             return (sentence,)
         both = sentence, self.score_sentence(name_a, name_b)
-        results = reversed(both) if self.primary == "score" and self.watched is None else both
+        results = reversed(both) if QUESTIONS[self.primary] is SCORE and self.watched is None else both
         return (*results, *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
     def sizes(self) -> Iterator[str]:
         """Yields how large the differences are, in a sentence each."""
-        if self.rate_difference is not None and self.rate_interval is not None:
-            yield f"pass rate {points_text(self.rate_difference)} points{self._rate_bounds}"
-        if self.mean_difference is not None and self.score_interval is not None:
-            yield f"mean score {difference_text(self.mean_difference)}{self._score_bounds}"
-
-    @property
-    def _rate_bounds(self) -> str:
-        return _bounds(self.rate_interval, points_text, self.adjusted_status, len(self._all_status))
-
-    @property
-    def _score_bounds(self) -> str:
-        return _bounds(self.score_interval, difference_text, self.adjusted_score, len(self._all_score))
+        for measure in QUESTIONS.values():
+            found = self.by(measure)
+            if found.interval is not None:
+                yield f"{measure.pooled[0].title} {found.size}"
 
     def sentence(self, name_a: str, name_b: str) -> str:
         """What is known of pass and fail, in one plain sentence: the difference with its interval, the cases it rests
         on, the result of the test, and how many cases the test does not use."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
-        if self.p_status is None or self.rate_difference is None:
+        found = self.by(PASS_RATE)
+        if found.p is None:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
         left_out = f" ({_cases(self.left_out)} without a verdict from both left out)" if self.left_out else ""
-        if not self.better + self.worse:
-            alike = _cases(self.count)
-            apart = f"+0.0 points{self._rate_bounds}"
-            return f"{name_a} and {name_b} agree on {alike}, {apart}: nothing tells them apart{left_out}"
+        if not found.differs:
+            agree = f"{name_a} and {name_b} agree on {_cases(self.count)}"
+            return f"{agree}, {found.size}: nothing tells them apart{left_out}"
         clusters = f" in {counted(self.clusters, 'cluster')}" if self.clusters is not None else ""
         counts = f"better on {count_text(self.better)}, worse on {of_text(self.worse, self.count)}{clusters}"
-        decides = self.primary == "status"
-        told = _told(self.p_status, len(self._all_status), decides=decides)
-        needed = self._needed_status() if decides and not _is_real(self.adjusted_status) else ""
-        apart = f"{points_text(self.rate_difference)} points{self._rate_bounds}"
-        return f"{name_b} {apart}, {counts}, {told}{needed}{left_out}"
+        decides = QUESTIONS[self.primary] is PASS_RATE
+        needed = self._needed_status() if decides and not found.is_real else ""
+        return f"{name_b} {found.size}, {counts}, {found.result(decides=decides)}{needed}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
         """What is known of scores, in one plain sentence."""
         if self.watched is not None:
             return self.watched.note
-        if self.mean_difference is None or self.p_score is None:
+        found = self.by(SCORE)
+        if found.difference is None or found.p is None:
             return f"no case has a score from both {name_a} and {name_b}"
-        over = _cases(len(self.differences))
-        if not any(self.differences):
-            return f"{name_a} and {name_b} score the same on {over}{self._score_bounds}"
-        decides = self.primary == "score"
-        told = _told(self.p_score, len(self._all_score), decides=decides)
-        seen = self.detectable_score
+        over = _cases(found.count)
+        if not found.differs:
+            return f"{name_a} and {name_b} score the same on {over}{found.bounds}"
+        decides, seen = QUESTIONS[self.primary] is SCORE, found.detectable
         needed = ""
-        if decides and not _is_real(self.adjusted_score) and seen is not None and seen > abs(self.mean_difference):
+        if decides and not found.is_real and seen is not None and seen > abs(found.difference):
             needed = f"; so many cases can show about {decimals(seen, 3)}"
-        apart = difference_text(self.mean_difference)
+        apart = found.measure.signed_text(found.difference)
         size = apart if float(apart) else "about the same"
-        return f"{name_b} scores {size}{self._score_bounds} on the mean of {over}, {told}{needed}"
+        return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
 
     def _needed_status(self) -> str:
         """How many more cases it would take, or what so many can show, where these are not enough to tell."""
@@ -422,33 +427,27 @@ class Paired:
             if more is None:
                 return f"; {count_text(MAX_MORE_CASES)} more cases like these would not be enough either"
             return f"; needs about {'one more case' if more == 1 else f'{count_text(more)} more cases'} like these"
-        seen = self.detectable_rate
-        if seen is None or seen <= abs(self.rate_difference or 0.0):
+        seen, apart = self.by(PASS_RATE).detectable, self.by(PASS_RATE).difference
+        if seen is None or seen <= abs(apart or 0.0):
             return ""
         return f"; so many cases can show about {decimals(100 * seen, 0)} points"
 
 
 def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
-    scored = [(pair, difference) for pair in pairs if (difference := _difference(pair)) is not None]
-    apart = array("b", (b.is_good - a.is_good for a, b in pairs))
-    alike = ((a.score, b.score) for (a, b), differ in zip(pairs, apart, strict=True) if not differ)
+    concordant = [(a, b) for a, b in pairs if a.is_good == b.is_good]
     asked = {cell.runs[-1].grading.compare_by for _, cell in pairs}
-    shares = [(pair, pair[0].valid_arguments, pair[1].valid_arguments) for pair in pairs]
-    counting = [(a, b) for a, b in pairs if not b.is_quarantined]
-    called = [(pair, of_b - of_a) for pair, of_a, of_b in shares if of_a is not None and of_b is not None]
     return PairNumbers(
-        apart,
-        array("d", (difference for _, difference in scored)),
-        _clusters(pairs),
-        _clusters([pair for pair, _ in scored]),
-        sum(a.is_good and b.is_good for a, b in pairs),
-        sum(a is not None and b is not None and scores_differ(a, b) for a, b in alike),
+        {measure.name: _differences(measure, pairs) for measure in PAIRED},
+        sum(a.is_good for a, _ in concordant),
+        sum(a.score is not None and b.score is not None and scores_differ(a.score, b.score) for a, b in concordant),
         "score" if asked == {"score"} else "status",
-        array("d", (difference for _, difference in called)),
-        _clusters([pair for pair, _ in called]),
-        array("d", (b.good / b.graded - a.good / a.graded for a, b in counting)),
-        _clusters(counting),
     )
+
+
+def _differences(measure: Measure, pairs: Iterable[Pair]) -> Differences:
+    counting = [pair for pair in pairs if not (measure.only_deciding and pair[1].is_quarantined)]
+    found = [(pair, apart) for pair in counting if (apart := _difference(measure, pair)) is not None]
+    return Differences(array("d", (apart for _, apart in found)), _clusters([pair for pair, _ in found]))
 
 
 def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched | None = None) -> Paired:
@@ -456,7 +455,7 @@ def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched |
     them in a batch that stopped early."""
     of_a, of_b = ({(cell.suite, cell.case_id): cell for cell in cells} for cells in (first, second))
     pairs = [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.is_graded and of_b[key].is_graded]
-    pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(pair) or 0.0)))
+    pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
     return Paired(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
 
 
@@ -475,49 +474,24 @@ def together(comparisons: Iterable[Paired]) -> list[Paired]:
     return among
 
 
-def _level(among: Sequence[float]) -> float:
-    """Returns the level of each of several comparisons, at which 5% hold for all of them (Bonferroni)."""
-    return LEVEL / max(1, len(among))
-
-
 def _is_real(adjusted: float | None) -> bool:
     return adjusted is not None and adjusted <= LEVEL
-
-
-def _told(p: float, comparisons: int, *, decides: bool) -> str:
-    shown, adjusted = p_text(p, LEVEL), bonferroni(p, comparisons)
-    if p_text(adjusted, LEVEL) != shown:
-        shown += f" ({p_text(adjusted, LEVEL)} for {comparisons} comparisons)"
-    if _is_real(adjusted):
-        return f"{shown}: {'a real difference at the 5% level' if decides else 'a hint, which does not decide'}"
-    return f"{shown}: not enough to tell" + (" among this many comparisons" if p <= LEVEL else "")
-
-
-def _bounds(found: Interval | None, text: Callable[[float], str], adjusted: float | None, comparisons: int) -> str:
-    """Returns an interval in words, for those of all comparisons; empty where there is none. A bound of a real
-    difference that looks like 0 is outside."""
-    if found is None:
-        return ""
-    low, high = map(text, found)
-    if _is_real(adjusted):
-        low = "above 0" if found.low >= 0 and not float(low) else low
-        high = "below 0" if found.high <= 0 and not float(high) else high
-    return f" (95%{f' for all {comparisons}' if comparisons > 1 else ''}: {low} to {high})"
 
 
 def _cases(count: int) -> str:
     return "one case" if count == 1 else counted(count, "case")
 
 
-def _difference(pair: Pair) -> float | None:
-    """Returns how much better B scores; `None` where one of the two has no score, or an infinite one."""
-    of_a, of_b = (cell.score for cell in pair)
+def _difference(measure: Measure, pair: Pair) -> float | None:
+    """Returns the value with B minus that with A; `None` where one of the two has none, or an infinite one."""
+    assert measure.of_case is not None
+    of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
         return None
     return of_b - of_a
 
 
-def _clusters(pairs: Iterable[Pair]) -> list[Hashable] | None:
+def _clusters(pairs: Iterable[Pair]) -> Clusters:
     """Returns the cluster of each pair, as the later of the two says, else the earlier; `None` where each is one."""
     found = [b.cluster if b.cluster[1] is not None else a.cluster for a, b in pairs]
     return [*found] if any(written is not None for _, written, _ in found) else None

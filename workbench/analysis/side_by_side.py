@@ -187,7 +187,10 @@ def front(points: Sequence[Point]) -> tuple[Point, ...]:
 def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
     """Return models by a measure of which less is better, and those that are left out: of them, it or the score is
     unknown."""
-    taken = [(each, measure.of_model(each) if measure.of_model is not None else None) for each in totals]
+    per_run = measure.per_run
+    if per_run is None:
+        return (), tuple(each.model for each in totals)
+    taken = [(each, per_run.of(each)) for each in totals]
     found = tuple(
         Point(each.model, takes, each.mean_score)
         for each, takes in taken

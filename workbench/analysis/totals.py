@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import Final
 
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
@@ -86,6 +87,10 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
     return Agreement(name, len(graded) - len(differ), len(graded), len(scored) - len(graded), differ)
 
 
+PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum"}
+"""What is shown of times: its names in tables, and in words."""
+
+
 @dataclass(frozen=True)
 class Latency:
     """Model latency of runs, in milliseconds. Percentiles are by nearest rank."""
@@ -94,6 +99,11 @@ class Latency:
     p50_ms: float
     p95_ms: float
     max_ms: float
+
+    @property
+    def percentiles(self) -> Mapping[str, float]:
+        """What is shown of it, in milliseconds, by the names in `PERCENTILES`."""
+        return {"p50": self.p50_ms, "p95": self.p95_ms, "max": self.max_ms}
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,11 @@ class Totals(StatusCounts):
     """Calls of the graded runs, by their tools' own schemas."""
     agreement: tuple[Agreement, ...] = ()
     """Of imported runs, how the verdicts of the system that made them agree with those here."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out, of all runs."""
+        return None if self.usage is None else self.usage.input_tokens + self.usage.output_tokens
 
 
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:

@@ -32,12 +32,11 @@ NUMBERS: dict[GraderName, tuple[str, ...]] = {
 }
 """The quantities in each grader's formula, as its grades name them."""
 
+RUN_MEASURES: Final = ("score", "latency_ms", "tokens", "cost_usd", "valid_arguments")
+"""The measures of every run, whatever graded it: `analysis.measures` has what they are."""
+
 MEASURES: tuple[str, ...] = (
-    "score",
-    "latency_ms",
-    "tokens",
-    "cost_usd",
-    "valid_arguments",
+    *RUN_MEASURES,
     *GRADERS,
     *(f"{grader}.{number}" for grader, numbers in NUMBERS.items() for number in numbers),
 )
@@ -101,9 +100,8 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     for index, aggregate in tables(raw.get("aggregates")):
         of = aggregate.get("of", "score")
         if isinstance(of, str) and of not in (measures := measures_of(raw.get("cases"))):
-            others = (
-                'write "score", "latency_ms", "tokens", "cost_usd", "valid_arguments", a grader, or one of its numbers'
-            )
+            names = ", ".join(f'"{name}"' for name in RUN_MEASURES)
+            others = f"write {names}, a grader, or one of its numbers"
             if of.startswith(NAMED_MEASURE):
                 others = f"no case has a check of this name in `response`; {others}"
             hint = did_you_mean(of, measures) or others

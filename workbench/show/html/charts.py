@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from workbench.analysis.comparison import ModelTotals
-from workbench.analysis.measures import AGAINST_SCORE, Measure, Unit
+from workbench.analysis.measures import AGAINST_SCORE, SCORE, Measure
 from workbench.analysis.side_by_side import Comparison, Point, front, points
 from workbench.grading.status import GOOD_WORDS
-from workbench.numerals import cost_text, counted, duration_text, figure, rate_text, rates_text, score_text
+from workbench.numerals import counted, duration_text, figure, rate_text, rates_text, score_text
 from workbench.show.html.elements import Element, Node, el
 from workbench.show.visible import one_line, shortened
 
@@ -155,7 +155,6 @@ _SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194
 """The edges of the plane in which the points are."""
 _LINE = 14
 _LABEL_MAX = 28
-_TEXTS: Mapping[Unit, Callable[[float], str]] = {"usd": cost_text, "ms": duration_text}
 
 
 def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]], cases: str) -> Element | None:
@@ -164,7 +163,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     if len(shown) < 2 or most <= 0:
         return None
     best = front(shown)
-    title, text = f"{measure.title.capitalize()} and score", _TEXTS[measure.unit]
+    title, text = f"{measure.title.capitalize()} and {SCORE.title}", measure.text
     hint = (
         f"up and to the left is better; the line joins those that none beats in both; over the {cases} graded with all"
     )
@@ -183,7 +182,8 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     for tick in ticks:
         x = place(Point("", tick, 0))[0]
         drawn.append(_text(x, _BOTTOM + 17, _tick_text(tick, text), "tick", "middle"))
-    axis = f"{measure.title} of a run, {measure.pooled}"
+    assert measure.per_run is not None
+    axis = f"{measure.title} of a run, {measure.per_run.how}"
     drawn.append(_text((_SIDE + _END) / 2, _SIZE[1] - 8, axis, "tick", "middle"))
     steps = [place(each) for each in best]
     path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{_END}"

@@ -10,18 +10,10 @@ from urllib.parse import urlencode
 
 from workbench.analysis.batch_diff import CaseChange
 from workbench.analysis.causes import CauseNumbers
+from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, TOKENS, VALID_ARGUMENTS
 from workbench.analysis.side_by_side import Comparison
 from workbench.grading.status import GOOD_WORDS, Status, passed_if
-from workbench.numerals import (
-    cost_text,
-    count_text,
-    counted,
-    counted_of,
-    duration_text,
-    mean_text,
-    pace_text,
-    rate_text,
-)
+from workbench.numerals import count_text, counted, counted_of, pace_text
 from workbench.show.doc import Paragraph, line_of
 from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
@@ -173,18 +165,17 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
     totals, timing = report.totals, report.timing
     forks = sum(result.is_fork for result in report.results)
     yield "runs", count_text(totals.runs), f"and {counted(forks, 'fork')}" if forks else ""
-    yield "pass rate", rate_text(totals.pass_rate), "of graded runs"
-    yield "mean score", mean_text(totals.mean_score), ""
+    yield PASS_RATE.title, PASS_RATE.text(totals.pass_rate), "of graded runs"
+    yield SCORE.pooled[0].title, SCORE.text(totals.mean_score), ""
     if totals.valid_arguments.tools:
         checked = counted(totals.valid_arguments.checked, "call")
-        yield "valid arguments", rate_text(totals.valid_arguments.rate), f"of {checked}"
+        yield VALID_ARGUMENTS.title, VALID_ARGUMENTS.text(totals.valid_arguments.rate), f"of {checked}"
     if totals.latency is not None:
-        yield "latency", duration_text(totals.latency.p50_ms), percentiles_text(totals.latency)
+        yield LATENCY.title, LATENCY.text(totals.latency.p50_ms), percentiles_text(totals.latency)
     if totals.usage is not None:
-        tokens = totals.usage.input_tokens + totals.usage.output_tokens
-        yield "tokens", count_text(tokens), usage_text(totals.usage)
+        yield TOKENS.title, TOKENS.text(totals.tokens), usage_text(totals.usage)
     unknown = totals.runs_of_unknown_cost
-    yield "cost", cost_text(totals.cost_usd), f"{counted(unknown, 'run')} unknown" if unknown else ""
+    yield COST.title, COST.text(totals.cost_usd), f"{counted(unknown, 'run')} unknown" if unknown else ""
     if totals.judging.asked:
         yield "judging", count_text(totals.judging.asked), judging_text(totals.judging)
     if timing is not None and timing.cases_a_minute:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.expectations import Expectation, Expectations, expectations_of
+from workbench.analysis.measures import COST, TOKENS
 from workbench.grading.explanation import explain, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, StepGrade
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
@@ -206,8 +207,8 @@ def _measures(run: RunResult) -> Element:
         ("ended", ending),
         ("model's answers", duration_text(trajectory.model_latency_ms or None)),
         ("whole loop", duration_text(trajectory.loop_ms or None)),
-        ("tokens", tokens),
-        ("cost", cost_text(run.cost_usd)),
+        (TOKENS.title, tokens),
+        (COST.title, COST.text(run.cost_usd)),
     ]
     if trajectory.retries:
         facts.append(("retries", count_text(trajectory.retries)))

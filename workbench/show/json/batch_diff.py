@@ -9,6 +9,7 @@ from pydantic import Field
 
 from workbench.analysis.batch_diff import CaseChange, CaseSide, ChangeKind
 from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
+from workbench.analysis.measures import GOOD_RUNS, PASS_RATE, SCORE, VALID_ARGUMENTS, Measure
 from workbench.analysis.paired import Paired
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
@@ -97,20 +98,35 @@ class PairedReport(ReportModel):
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
 
+_TESTED: Mapping[str, tuple[Measure, str]] = {
+    "p_status": (PASS_RATE, "p"),
+    "holm_status": (PASS_RATE, "adjusted"),
+    "rate_difference": (PASS_RATE, "difference"),
+    "rate_interval": (PASS_RATE, "interval"),
+    "detectable_rate": (PASS_RATE, "detectable"),
+    "p_score": (SCORE, "p"),
+    "holm_score": (SCORE, "adjusted"),
+    "mean_difference": (SCORE, "difference"),
+    "score_interval": (SCORE, "interval"),
+    "detectable_score": (SCORE, "detectable"),
+    "p_arguments": (VALID_ARGUMENTS, "p"),
+    "adjusted_arguments": (VALID_ARGUMENTS, "adjusted"),
+    "arguments_difference": (VALID_ARGUMENTS, "difference"),
+}
+"""The fields of the tests, whose names are older than those of measures: of which measure each is, and what of its
+`Contrast`."""
+
+
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
     """Return the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
-    sentences = {
+    given: dict[str, object] = {
         "arguments_sentence": found.arguments_sentence(first, second),
         "sizes": tuple(found.sizes()),
         "sentence": found.sentence(first, second),
         "score_sentence": found.score_sentence(first, second),
-    }
-    renamed = {
         "pairs": found.count,
-        "holm_status": found.adjusted_status,
-        "holm_score": found.adjusted_score,
     }
-    given = sentences | renamed
+    given |= {name: getattr(found.by(measure), part) for name, (measure, part) in _TESTED.items()}
     return given | {name: getattr(found, name) for name in PairedReport.model_fields if name not in given}
 
 
@@ -247,17 +263,17 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
 
 def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
     for model, test in tests.items():
-        difference, p, sentence = test.share_difference, test.adjusted_shares, test.shares_sentence()
-        if difference is None or p is None or sentence is None:
+        found, sentence = test.by(GOOD_RUNS), test.shares_sentence()
+        if found.difference is None or found.adjusted is None or sentence is None:
             continue
-        found = test.shares_interval
+        interval = found.interval
         yield GoodRunsReport(
             model=model,
-            cases=test.share_count,
-            difference=difference,
-            low=None if found is None else found.low,
-            high=None if found is None else found.high,
-            p=p,
+            cases=found.count,
+            difference=found.difference,
+            low=None if interval is None else interval.low,
+            high=None if interval is None else interval.high,
+            p=found.adjusted,
             worse=test.is_worse,
             sentence=sentence,
         )

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
+from workbench.analysis.measures import SCORE, SLOWER
 from workbench.analysis.paired import Paired
 from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
-from workbench.numerals import count_text, counted, counted_of, of_text
+from workbench.numerals import count_text, counted, counted_of, duration_text, of_text
 from workbench.show.doc import Block, Column, Heading, Paragraph, Table, line_of, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.spans import Line, Role, Span
@@ -48,6 +49,8 @@ class DiffSide(Protocol):
     def runs(self) -> Sequence[RunRow]: ...
 
 
+_SLOWER = f"{SLOWER.times - 1:.0%} and {duration_text(SLOWER.by)}"
+
 MEANINGS: Mapping[ChangeKind, str] = {
     "broke": f"Failed now, {GOOD_WORDS} before.",
     "fixed": f"Failed before, {GOOD_WORDS} now.",
@@ -55,7 +58,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "new": "Only in the later batch.",
     "gone": "Only in the earlier batch.",
     "missing": "Graded before, and skipped now or without anything that is expected.",
-    "slower": "Graded both times, and the model took at least 50% and 200 ms longer.",
+    "slower": f"Graded both times, and the model took at least {_SLOWER} longer.",
     "errored": "Graded before, in error now: a problem of the infrastructure, not a regression.",
 }
 
@@ -213,5 +216,5 @@ def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator
     for model, test in tests.items():
         if test.count:
             of_model = f"{one_line(model)}: " if len(tests) > 1 else ""
-            alike = () if any(test.differences) else (test.score_sentence(before, after),)
+            alike = () if test.by(SCORE).differs else (test.score_sentence(before, after),)
             yield from (f"{of_model}{told}" for told in test.sentences(before, after) if told not in alike)

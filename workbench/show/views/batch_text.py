@@ -10,12 +10,13 @@ from typing import Literal
 
 from workbench.analysis.causes import BASELINE
 from workbench.analysis.gates import Quality
+from workbench.analysis.measures import COST, LATENCY, SCORE
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
 from workbench.grading.status import Status, disagree, passed_if
-from workbench.numerals import NOTHING, cost_text, counted, duration_text, score_text
+from workbench.numerals import NOTHING, counted, score_text
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.rows import Laid
@@ -128,13 +129,16 @@ def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Tab
             gap=1,
         ),
         Column("model", lambda run: words(one_line(run.model), "muted"), least=_MODEL_WIDTH_MIN),
-        Column("score", lambda run: words(score_text(run.score) if run.grades else NOTHING), right=True),
+        Column(SCORE.title, lambda run: words(score_text(run.score) if run.grades else NOTHING), right=True),
         Column("", lambda run: words(DISAGREE if disagree(run.grades) else ""), gap=0),
-        Column("latency", lambda run: words(duration_text(run.limited_ms or None)), right=True),
+        Column(LATENCY.title, lambda run: words(LATENCY.text(run.limited_ms or None)), right=True),
         Column("calls", lambda run: Value((Span(str(len(run.trajectory.calls))),)), right=True),
     ]
     if any(run.cost_usd for run in runs):
-        columns.append(Column("cost", lambda run: words(cost_text(run.cost_usd)), right=True, from_cells=_COST_FROM))
+        cost = Column[RunResult](
+            COST.title, lambda run: words(COST.text(run.cost_usd)), right=True, from_cells=_COST_FROM
+        )
+        columns.append(cost)
     return Table(columns, runs)
 
 

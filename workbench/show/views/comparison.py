@@ -6,17 +6,27 @@ show the same."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.analysis.batch_diff import CaseSide
 from workbench.analysis.causes import BASELINE
 from workbench.analysis.comparison import Cell, ModelTotals
 from workbench.analysis.gates import GateResult
-from workbench.analysis.measures import AGAINST_SCORE, GATE_MEASURES
+from workbench.analysis.measures import (
+    AGAINST_SCORE,
+    COST,
+    GATE_MEASURES,
+    LATENCY,
+    PASS_RATE,
+    SCORE,
+    VALID_ARGUMENTS,
+    Measure,
+)
 from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points
-from workbench.analysis.totals import Latency
+from workbench.analysis.totals import PERCENTILES
 from workbench.dataclasses import dataclass
+from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.status import Status
 from workbench.numerals import (
     NOTHING,
@@ -308,15 +318,9 @@ def totals_rows(
         yield "runs in error", [of_text(each.runs_in_error, each.runs) for each in totals]
     if any(each.repeat_rules for each in totals):
         yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
-    yield "pass rate", [_pass_rate(each, cases) for each in totals]
+    yield PASS_RATE.title, [_pass_rate(each, cases) for each in totals]
     yield "95% interval", [_interval(each) for each in totals]
-    yield (
-        "mean score",
-        [
-            NOTHING if each.mean_score is None else mean_text(each.mean_score) + _on(each.graded, all_cases)
-            for each in totals
-        ],
-    )
+    yield from _pooled(SCORE, totals, all_cases)
     if any(each.score_interval is not None for each in totals):
         bounds = [each.score_interval for each in totals]
         yield "95% of mean", [NOTHING if each is None else scores_text(*each) for each in bounds]
@@ -326,11 +330,11 @@ def totals_rows(
     yield from _arguments(totals)
     yield from _gates(totals, suite_names)
     yield from _tries(totals)
-    yield from _times("latency", [(each.latency, _on(each.graded, all_cases)) for each in totals])
-    yield from _times("first token", [(each.first_token, _on(each.graded, all_cases)) for each in totals])
+    yield from _pooled(LATENCY, totals, all_cases)
+    yield from _first_token(totals, all_cases)
     yield "input tokens", [_tokens(each.input_tokens, each, all_cases) for each in totals]
     yield "output tokens", [_tokens(each.output_tokens, each, all_cases) for each in totals]
-    yield "cost", [_cost(each, all_cases) for each in totals]
+    yield COST.title, [_cost(each, all_cases) for each in totals]
     yield from _front(on_same_cases or (), all_cases)
     yield (
         "cases a minute",
@@ -343,12 +347,16 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]
     found = [each.valid_arguments for each in totals]
     if not any(each.tools for each in found):
         return
-    yield "valid arguments", [NOTHING if not each.tools else checked_text(each.valid, each.checked) for each in found]
+    rates = [NOTHING if not each.tools else checked_text(each.valid, each.checked) for each in found]
+    yield VALID_ARGUMENTS.title, rates
     by_tool = [{tool.tool: tool for tool in each.tools} for each in found]
     for name in dict.fromkeys(tool.tool for each in found for tool in each.tools if tool.valid < tool.checked):
         of_tool = [tools.get(name) for tools in by_tool]
-        rates = [NOTHING if each is None else checked_text(each.valid, each.checked) for each in of_tool]
-        yield f"· {shortened(one_line(name), _TOOL_MAX)}", rates
+        yield f"· {shortened(one_line(name), _TOOL_MAX)}", list(map(_checked, of_tool))
+
+
+def _checked(tool: ToolArguments | None) -> str:
+    return NOTHING if tool is None else checked_text(tool.valid, tool.checked)
 
 
 def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
@@ -364,13 +372,6 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, lis
         yield f"Pareto front{_on(same, cases)}", [", ".join(names) or NOTHING for names in on]
 
 
-_TIMES: tuple[tuple[str, Callable[[Latency], float]], ...] = (
-    ("p50", lambda latency: latency.p50_ms),
-    ("p95", lambda latency: latency.p95_ms),
-    ("max", lambda latency: latency.max_ms),
-)
-
-
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
     """Return the pass rate, with the number of cases that it rests on where these are not all."""
     if totals.pass_rate is None:
@@ -383,12 +384,23 @@ def _on(rests_on: int, cases: int) -> str:
     return f" ({counted(rests_on, 'case')})" if rests_on < cases else ""
 
 
-def _times(name: str, latencies: Sequence[tuple[Latency | None, str]]) -> Iterator[tuple[str, list[str]]]:
-    for which, time in _TIMES:
-        yield (
-            f"{name} {which}",
-            [NOTHING if each is None else f"{duration_text(time(each))}{on}" for each, on in latencies],
-        )
+def _pooled(measure: Measure, totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the numbers of a measure over the graded cases."""
+    for pooled in measure.pooled:
+        yield pooled.title, [_with_cases(measure.text(pooled.of(each)), each, cases) for each in totals]
+
+
+def _first_token(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
+    for name in PERCENTILES:
+        yield f"first token {name}", [_with_cases(_first_token_text(each, name), each, cases) for each in totals]
+
+
+def _first_token_text(totals: ModelTotals, name: str) -> str:
+    return NOTHING if totals.first_token is None else duration_text(totals.first_token.percentiles[name])
+
+
+def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
+    return text if text == NOTHING else f"{text}{_on(totals.graded, cases)}"
 
 
 def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:

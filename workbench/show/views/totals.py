@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, VALID_ARGUMENTS, Measure
 from workbench.grading.status import Status
 from workbench.grading.valid_arguments import why_unchecked
 from workbench.numerals import (
@@ -13,7 +14,6 @@ from workbench.numerals import (
     count_text,
     counted,
     counted_of,
-    duration_text,
     mean_text,
     of_text,
     rate_text,
@@ -47,7 +47,7 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
         yield (Span(f"  {not_made_text(totals.cost_limited)}", "failed"),)
     yield from _faults(totals)
     yield from _facts(rate_fact(totals), score_fact(totals), valid_arguments_text(totals.valid_arguments))
-    yield from _facts(_times("latency", totals.latency))
+    yield from _facts(_times(LATENCY.title, totals.latency))
     yield from _facts(usage_text(totals.usage) if totals.usage is not None else "", cost_fact(totals))
     if totals.judging.asked:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
@@ -68,7 +68,7 @@ def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
         _head(totals, totals.model, f"{counted(totals.cases, 'case')}{runs}{part}"),
         *_faults(totals),
         *_facts(_rate_of_cases(totals), _score_of_cases(totals), valid_arguments_text(totals.valid_arguments)),
-        *_facts(_times("latency", totals.latency), _times("first token", totals.first_token)),
+        *_facts(_times(LATENCY.title, totals.latency), _times("first token", totals.first_token)),
         *_facts(tokens, cost_fact(totals)),
     ]
     yield from ((Span("  "), *line) for line in lines)
@@ -104,19 +104,19 @@ def rate_fact(totals: Totals) -> str:
     if totals.pass_rate is None:
         return ""
     warned = f", {count_text(totals.warned)} {Status.WARNED.counted}" if totals.warned else ""
-    return f"pass rate {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}{warned}"
+    return f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}{warned}"
 
 
 def score_fact(totals: AnyTotals) -> str:
     """Return the mean score; empty where nothing has a score."""
-    return f"mean score {mean_text(totals.mean_score)}" if totals.mean_score is not None else ""
+    return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}" if totals.mean_score is not None else ""
 
 
 def _rate_of_cases(totals: ModelTotals) -> str:
     """Return the pass rate with its interval, without which it is biased, because runs were stopped early."""
     if totals.pass_rate is None or totals.interval is None:
         return ""
-    return f"pass rate {rate_text(totals.pass_rate)} (95%: {rates_text(*totals.interval)})"
+    return f"{PASS_RATE.title} {rate_text(totals.pass_rate)} (95%: {rates_text(*totals.interval)})"
 
 
 def _score_of_cases(totals: ModelTotals) -> str:
@@ -151,11 +151,9 @@ def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
     columns: list[Column[OfModel]] = [
         Column("model", lambda row: words(one_line(row[0]), "strong"), least=_NAME_LEAST, gap=0),
         *(_count_column(status) for status in Status if status in there),
-        Column("pass rate", lambda row: words(rate_text(row[1].pass_rate)), right=True),
-        Column("valid arguments", _valid_arguments, right=True, from_cells=100),
-        Column("mean score", lambda row: words(mean_text(row[1].mean_score)), right=True),
-        Column("latency p50", _median, right=True),
-        Column("cost", lambda row: words(cost_text(row[1].cost_usd)), right=True),
+        _column_of(PASS_RATE),
+        Column(VALID_ARGUMENTS.title, _valid_arguments, right=True, from_cells=100),
+        *map(_column_of, (SCORE, LATENCY, COST)),
     ]
     return Table(columns, list(models.items()))
 
@@ -173,9 +171,10 @@ def _valid_arguments(row: OfModel) -> Value:
     return words(checked_text(found.valid, found.checked) if found.tools else NOTHING)
 
 
-def _median(row: OfModel) -> Value:
-    latency = row[1].latency
-    return words(duration_text(latency.p50_ms if latency is not None else None))
+def _column_of(measure: Measure) -> Column[OfModel]:
+    """Return the column of the first number of a measure for all runs of a model."""
+    pooled = measure.pooled[0]
+    return Column(pooled.title, lambda row: words(measure.text(pooled.of(row[1]))), right=True)
 
 
 _WHY_MAX = 300
@@ -192,10 +191,10 @@ def valid_arguments_text(found: ValidArguments) -> str:
     if not found.tools:
         return ""
     if not found.checked:
-        return "valid arguments unknown"
+        return f"{VALID_ARGUMENTS.title} unknown"
     bad = [tool for tool in found.tools if tool.valid < tool.checked]
     of_tools = ", ".join(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}" for tool in bad)
-    rate = f"valid arguments {rate_text(found.valid / found.checked)}"
+    rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
     return f"{rate} of {counted(found.checked, 'call')} ({of_tools})" if bad else rate
 
 

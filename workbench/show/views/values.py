@@ -58,8 +58,7 @@ def usage_text(usage: Usage, unit: str = " tokens") -> str:
 
 def percentiles_text(times: Latency) -> str:
     """Return `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
-    shown = (("p50", times.p50_ms), ("p95", times.p95_ms), ("max", times.max_ms))
-    return ", ".join(f"{name} {duration_text(ms)}" for name, ms in shown)
+    return ", ".join(f"{name} {duration_text(ms)}" for name, ms in times.percentiles.items())
 
 
 def estimate_text(estimate: Estimate) -> str:

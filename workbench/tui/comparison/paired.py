@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from workbench.analysis.comparison import repeat_rules_of
+from workbench.analysis.measures import QUESTIONS
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.statistics import LEVEL
 from workbench.numerals import count_text, counted, p_text
@@ -62,9 +63,8 @@ class PairedState(ListState[Pair]):
             f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {count_text(alike)}{others}"
         ]
         parts += [f"by the {self._rules} of the repeats"] if self._rules else []
-        which = "McNemar" if found.clusters is None else f"permutation by {counted(found.clusters, 'cluster')}"
-        parts += [f"{which} {p_text(found.p_status, LEVEL)}"] if found.p_status is not None else []
-        parts += [f"permutation test on scores {p_text(found.p_score, LEVEL)}"] if found.p_score is not None else []
+        tests = [found.by(measure) for measure in QUESTIONS.values()]
+        parts += [f"{test.method} {p_text(test.p, LEVEL)}" for test in tests if test.p is not None]
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:

@@ -10,6 +10,7 @@ from textual import events
 from textual.message import Message
 
 from workbench.analysis.comparison import Cell, CellKey, ModelTotals, model_totals
+from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE
 from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.dataclasses import dataclass
 from workbench.grading.status import WORST_FIRST, worst_of
@@ -304,7 +305,8 @@ SHARE = 0.05
 AT_ONCE_S = 0.004
 """The maximum time for one update."""
 
-_FIRST = ("pass rate", "95% interval", "mean score", "gate", "latency p50", "latency p95", "cost")
+_TIMES = tuple(pooled.title for pooled in LATENCY.pooled[:2])
+_FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
 """The measures that come first, in case there is little room."""
 
 

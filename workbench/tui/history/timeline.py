@@ -9,8 +9,10 @@ from itertools import pairwise
 
 from rich.cells import cell_len
 
+from workbench.analysis.measures import COST, LATENCY, SCORE
+from workbench.grading.scoring import mean
 from workbench.history.records import RunRow
-from workbench.numerals import cost_text, count_text, counted, duration_text, moment_text, score_text, tokens_text
+from workbench.numerals import count_text, counted, moment_text, score_text, tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import text_table
 from workbench.show.signs import sparkline
@@ -41,6 +43,11 @@ MAX_MODELS = 4
 
 TIMED_CELLS = 48
 """From this width on, a row has the model's latency."""
+
+DATED_CELLS = 60
+"""From this width on, a row has the year."""
+
+DATE_CELLS = len("2026-11-22 14:03")
 
 NAME_CELLS = 18
 """The width for the number and name of a batch."""
@@ -96,7 +103,8 @@ class Timeline(MarkedState[RunRow]):
             figures = run.figures
             if figures is not None and not run.is_fork and figures.status.graded:
                 value = figures.score if figures.score is not None else float(figures.status.good)
-                found.setdefault(run.model, []).append(0.0 if math.isnan(value) else min(max(value, 0.0), 1.0))
+                value = 0.0 if math.isnan(value) else value
+                found.setdefault(run.model, []).append(min(max(value, 0.0), 1.0))
         return {model: scores[-MAX_TREND:] for model, scores in found.items()}
 
     def _id(self, row: RunRow) -> int:
@@ -120,10 +128,10 @@ class Timeline(MarkedState[RunRow]):
 def row_line(state: Timeline, run: RunRow, width: int) -> Line:
     """Return one row of the list."""
     role: Role = "muted" if run.is_fork else "text"
-    at = _when(run)
+    at = f"{_when(run):<{DATE_CELLS}} "
     left: Line = (
         Span(GLYPHS.marked if run.id in state.marked else " ", "accent"),
-        Span(f"{at if width >= 60 else at[5:]:<{16 if width >= 60 else 11}} ", "muted"),
+        Span(at if width >= DATED_CELLS else at[len("2026-") :], "muted"),
         Span(f"{padded(state.called(run), state.name_cells)}  ", role),
         Span(state.which(run), role),
         Span(f"  {GLYPHS.fork} fork" if run.is_fork else "", "muted"),
@@ -164,7 +172,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
-            Span(f"  mean {score_text(sum(scores) / len(scores), '')} of {counted(len(scores), 'run')}", "muted"),
+            Span(f"  mean {SCORE.text(mean(scores))} of {counted(len(scores), 'run')}", "muted"),
         )
         lines.append(cut_line(line, width))
     if len(trends) > len(shown):
@@ -189,17 +197,17 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
         yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
     sign, role = figures.status.mark
-    number = f" {score_text(figures.score, '')}" if figures.score is not None else ""
+    number = f" {SCORE.text(figures.score)}" if figures.score is not None else ""
     yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
     if figures.reason:
         yield from paragraph(figures.reason, width, "muted")
     facts = [f"model {took}"] if (took := model_time(figures)) else []
     if figures.first_token_ms is not None:
-        facts.append(f"first token {duration_text(figures.first_token_ms)}")
+        facts.append(f"first token {LATENCY.text(figures.first_token_ms)}")
     if figures.input_tokens is not None or figures.output_tokens is not None:
         facts.append(tokens_text(figures.input_tokens or 0, figures.output_tokens or 0))
     if figures.cost_usd:
-        facts.append(cost_text(figures.cost_usd))
+        facts.append(COST.text(figures.cost_usd))
     if facts:
         yield from paragraph(f" {GLYPHS.dot} ".join(facts), width, "text")
     if run.is_fork:
@@ -212,18 +220,16 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 def timeline_text(state: Timeline) -> str:
     """Return the displayed runs as a Markdown table."""
-    rows = [
-        [
-            _when(run),
-            state.called(run),
-            state.which(run) + (" (fork)" if run.is_fork else ""),
-            run.figures.status if run.figures is not None else "missing",
-            score_text(run.figures.score, "") if run.figures is not None else "",
-            limited_time(run.figures) if run.figures is not None else "",
-        ]
-        for run in state.rows
-    ]
-    return text_table(("began", "batch", "model", "status", "score", "latency"), rows)
+    titles = ("began", "batch", "model", "status", SCORE.title, LATENCY.title)
+    return text_table(titles, (_cells(state, run) for run in state.rows))
+
+
+def _cells(state: Timeline, run: RunRow) -> list[str]:
+    fork = " (fork)" if run.is_fork else ""
+    named = [_when(run), state.called(run), f"{state.which(run)}{fork}"]
+    if run.figures is None:
+        return [*named, "missing", "", ""]
+    return [*named, run.figures.status, score_text(run.figures.score, ""), limited_time(run.figures)]
 
 
 class TimelineScreen(MarkingScreen[Timeline, RunRow]):
