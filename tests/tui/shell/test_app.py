@@ -138,8 +138,8 @@ async def test_the_help_shows_what_applies_first_and_is_searched(tmp_path: Path)
         lines = [line.split("│") for line in app.screen.splitlines()]
         assert len(max((part for line in lines for part in line), key=len)) > 140, "it uses the width"
         assert app.screen.index("Here, in Run") < app.screen.index("Everywhere")
-        await app.press("slash", *"sort by the")
-        assert "In the comparison" in app.screen and "Sort by the column" in app.screen
+        await app.press("slash", *"sorting")
+        assert "In the comparison" in app.screen and "Switch the sorting of the column" in app.screen
         assert "Run the case" not in app.screen
         await app.press("backspace", *"zzq")
         assert "No key and no action is called that" in app.screen

@@ -75,7 +75,7 @@ async def test_borders_are_moved_by_keys_and_mouse_and_stand_there_the_next_time
         await app.pilot.resize_terminal(120, 36)
         await app.settle()
         assert _widths(app) == wide
-        await app.press("ctrl+p", *"firstwidths", "enter")
+        await app.press("ctrl+p", *"resetthewidths", "enter")
         assert _widths(app) == [31, 39, 48]
         await app.pilot.resize_terminal(160, 48)
         await app.settle()

@@ -144,7 +144,7 @@ class ViewActions(MainActions):
         words="resize reset layout",
     )
     def reset_widths(self) -> None:
-        """Give the panes their first widths."""
+        """Reset the widths of the panes."""
         self.app.main.reset_borders()
 
     @action("esc", "Stop a search for suites, or leave the filter, the zoom or the pane", name="back", listed=False)
