@@ -1,4 +1,4 @@
-"""The recipes of docs/ci.md, the action and the hook: what of them is a command is run here."""
+"""The recipes of docs/ci.md, the action, the hooks and the workflow: their commands are run or compared here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -137,6 +138,36 @@ def test_the_hook_refuses_a_suite_with_errors_and_leaves_other_files_alone(tmp_p
     done = machine.run(command)
     assert done.returncode == 2
     assert "suites/broken.toml:3: error" in done.stderr
+
+
+def loaded(file: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    return content
+
+
+def test_the_workflow_tests_by_the_command_of_the_readme_on_every_python_that_is_supported() -> None:
+    tests = loaded(".github/workflows/tests.yml")["jobs"]["tests"]
+    (script,) = [step["run"] for step in tests["steps"] if step.get("name") == "Test"]
+    shown = script.replace('bash -euo pipefail -c "$command"', 'printf "%s" "$command"')
+    assert shown != script
+    printed = subprocess.run(["bash", "-euo", "pipefail", "-c", shown], cwd=ROOT, capture_output=True, check=True)
+    command = printed.stdout.decode()
+    assert command.endswith("/bin/pytest")
+    assert f"<!-- test command -->\n```sh\n{command}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    classifiers = [name.rpartition(" ")[2] for name in project["classifiers"] if ":: Python :: 3." in name]
+    assert tests["strategy"]["matrix"]["python"] == classifiers
+
+
+def test_the_workflow_and_the_hooks_check_what_is_checked_before_a_merge() -> None:
+    required = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    checks = [step["run"] for step in loaded(".github/workflows/tests.yml")["jobs"]["lint"]["steps"][3:]]
+    (local,) = loaded(".pre-commit-config.yaml")["repos"]
+    hooks = [hook["entry"] for hook in local["hooks"]]
+    assert set(hooks) <= set(checks)
+    assert len(checks) == 5
+    for check in checks:
+        assert f"\nclean {check}\n" in f"{required}\n"
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")

@@ -1,4 +1,4 @@
-"""The pages of `docs/` and the README lead nowhere that is not there, and show every picture that is drawn."""
+"""The pages of `docs/` and of the root lead nowhere that is not there, and show every picture that is drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+ALL_PAGES = [*sorted(ROOT.glob("*.md")), *PAGES]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -27,7 +28,7 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in links_of(page):
         path, _, anchor = link.partition("#")
@@ -39,7 +40,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     listed = re.findall(r"^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(listed) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:])
+    assert sorted(listed) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in PAGES)
 
 
 def test_every_page_is_reached_from_the_front_page_and_that_from_the_readme() -> None:
@@ -53,7 +54,7 @@ def test_every_picture_is_drawn_and_shown() -> None:
         f"{picture.name}.svg" for picture in runpy.run_path(str(ROOT / "docs" / "make_pictures.py"))["ALL_PICTURES"]
     }
     kept = {file.name for file in (ROOT / "docs" / "pictures").iterdir()}
-    shown = {Path(link).name for page in PAGES for link in links_of(page) if link.endswith((".svg", ".png"))}
+    shown = {Path(link).name for page in ALL_PAGES for link in links_of(page) if link.endswith((".svg", ".png"))}
     in_browser = {"html-report.png", "html-run.png", "serve.png"}  # docs/make_html_pictures.py needs Chromium
     assert drawn | in_browser == kept
     assert in_browser <= shown
