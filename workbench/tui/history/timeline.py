@@ -9,10 +9,8 @@ from itertools import pairwise
 
 from rich.cells import cell_len
 
-from workbench.analysis.measures import COST, LATENCY, SCORE
-from workbench.grading.scoring import mean
 from workbench.history.records import RunRow
-from workbench.numerals import count_text, counted, moment_text, score_text, tokens_text
+from workbench.numerals import cost_text, count_text, counted, duration_text, moment_text, score_text, tokens_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import text_table
 from workbench.show.signs import sparkline
@@ -172,7 +170,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
-            Span(f"  mean {SCORE.text(mean(scores))} of {counted(len(scores), 'run')}", "muted"),
+            Span(f"  mean {score_text(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )
         lines.append(cut_line(line, width))
     if len(trends) > len(shown):
@@ -197,17 +195,17 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
         yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
     sign, role = figures.status.mark
-    number = f" {SCORE.text(figures.score)}" if figures.score is not None else ""
+    number = f" {score_text(figures.score)}" if figures.score is not None else ""
     yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
     if figures.reason:
         yield from paragraph(figures.reason, width, "muted")
     facts = [f"model {took}"] if (took := model_time(figures)) else []
     if figures.first_token_ms is not None:
-        facts.append(f"first token {LATENCY.text(figures.first_token_ms)}")
+        facts.append(f"first token {duration_text(figures.first_token_ms)}")
     if figures.input_tokens is not None or figures.output_tokens is not None:
         facts.append(tokens_text(figures.input_tokens or 0, figures.output_tokens or 0))
     if figures.cost_usd:
-        facts.append(COST.text(figures.cost_usd))
+        facts.append(cost_text(figures.cost_usd))
     if facts:
         yield from paragraph(f" {GLYPHS.dot} ".join(facts), width, "text")
     if run.is_fork:
@@ -220,6 +218,8 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 def timeline_text(state: Timeline) -> str:
     """Return the displayed runs as a Markdown table."""
+    from workbench.analysis.measures import LATENCY, SCORE  # the screen itself opens without the graders
+
     titles = ("began", "batch", "model", "status", SCORE.title, LATENCY.title)
     return text_table(titles, (_cells(state, run) for run in state.rows))
 
