@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 NAMES = [name for name in vars(limits) if name.startswith("MAX_")]
 UNITS = {
     *("BYTES", "CHARS", "SECONDS", "MILLISECONDS", "LEVELS", "PAGES", "LINES", "COLUMNS", "ROWS", "COORDINATE"),
-    *("REPEATS", "WORKERS", "RUNS", "VIEWERS", "CALLS", "PARTS", "ARGUMENTS", "VALUES", "TOOLS", "TOKENS", "CASES"),
+    *("LOOKS", "REPEATS", "WORKERS", "RUNS", "VIEWERS", "CALLS", "PARTS", "ARGUMENTS", "VALUES", "TOOLS", "TOKENS", "CASES"),
     *("ITEMS", "PARAMETERS", "FILES", "DRAFTS"),
 }
 
