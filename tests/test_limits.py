@@ -14,8 +14,8 @@ ROOT = Path(__file__).parent.parent
 NAMES = [name for name in vars(limits) if name.startswith("MAX_")]
 UNITS = {
     *("BYTES", "CHARS", "SECONDS", "MILLISECONDS", "LEVELS", "PAGES", "LINES", "COLUMNS", "ROWS", "COORDINATE"),
-    *("LOOKS", "REPEATS", "WORKERS", "RUNS", "VIEWERS", "CALLS", "PARTS", "ARGUMENTS", "VALUES", "TOOLS", "TOKENS", "CASES"),
-    *("ITEMS", "PARAMETERS", "FILES", "DRAFTS"),
+    *("REPEATS", "WORKERS", "RUNS", "VIEWERS", "CALLS", "PARTS", "ARGUMENTS", "VALUES", "TOOLS", "TOKENS", "CASES"),
+    *("LOOKS", "ITEMS", "PARAMETERS", "FILES", "DRAFTS"),
 }
 
 BESIDE_THEIR_CODE = {
