@@ -1,4 +1,4 @@
-"""What the documentation says of checks follows from their classes, and its examples are true."""
+"""What the documentation says of checks and statuses follows from their classes, and its examples are true."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.strategies import CHECK
 from workbench.checks.check import CHECK_CLASSES, Check, evaluate
+from workbench.grading.status import Status
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "checks.md"
 ROW = re.compile(r"^\| `(.+)` \| `(.+)` \| (yes|no) \| ([\d.]+) \|$", re.MULTILINE)
@@ -35,14 +36,19 @@ def test_every_check_that_needs_no_help_has_an_example() -> None:
     assert shown == CHECK_CLASSES.keys() - {"judged", "python"}
 
 
+def status_row(status: Status) -> str:
+    return f"| {status.sign} | {status.ascii} | {status} | {status.meaning} |"
+
+
 @pytest.mark.parametrize(
     ("page", "head", "rows"),
     [
-        ("suite-format.md", "| check | holds for | options (default) |", [cls.row() for cls in CHECK_CLASSES.values()]),
+        ("checks.md", "| check | holds for | options (default) |", [cls.row() for cls in CHECK_CLASSES.values()]),
         ("authoring.md", "| check | value as you type it |", [cls.form_row() for cls in CHECK_CLASSES.values()]),
+        ("glossary.md", "| sign | ASCII | status | meaning |", [*map(status_row, Status)]),
     ],
 )
-def test_the_rows_of_checks_are_those_of_their_classes(page: str, head: str, rows: list[str]) -> None:
+def test_the_rows_of_checks_and_statuses_are_made_of_them(page: str, head: str, rows: list[str]) -> None:
     file = DOCUMENT.with_name(page)
     before, after = file.read_text(encoding="utf-8").split(f"{head}\n", 1)
     line, _, rest = after.partition("\n")

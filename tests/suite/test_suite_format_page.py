@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from tests.cli.program import Program
 from tests.suite.examples import HEAD, parsed
 from workbench.checks.check import NAMED_WEIGHTS
+from workbench.engine.turns import CONTINUE
 from workbench.suite.model import (
     Aggregate,
     Annotations,
@@ -30,7 +32,9 @@ from workbench.suite.model import (
 from workbench.suite.settings import Grading, Limits
 from workbench.suite.shape import TABLES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "suite-format.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "suite-format.md").read_text(encoding="utf-8")
+LATENCY = re.compile(r"<?\d+(\.\d+)? ms")
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.split("\n") if line.startswith("| `")]
 
@@ -106,4 +110,26 @@ def test_every_key_of_a_table_is_explained_in_its_section(title: str, table: typ
 
 
 def test_every_named_weight_is_listed() -> None:
-    assert [name for name in NAMED_WEIGHTS if f"`{name}`" not in section("Checks")] == []
+    page = (DOCS / "checks.md").read_text(encoding="utf-8")
+    assert [name for name in NAMED_WEIGHTS if f"`{name}`" not in page] == []
+
+
+def example(marker: str) -> str:
+    """The example behind a marker."""
+    found = re.search(rf"<!-- {marker} -->\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_chain_of_the_page_runs_as_it_says(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.write("trip.toml", example("the suite"))
+    done = program.run("run", "trip.toml")
+    told = [line for line in done.stdout.splitlines() if line.startswith("Pack for Oslo")]
+    assert [LATENCY.sub("ms", line) for line in told] == [
+        LATENCY.sub("ms", line) for line in example("what it prints").splitlines()
+    ]
+
+
+def test_the_page_quotes_what_is_said_where_a_step_says_nothing() -> None:
+    assert f'"{CONTINUE}"' in PAGE

@@ -157,11 +157,11 @@ class Judged(CheckBase):
     kind = "judged"
     written = 'judged = "criteria"'
     meaning = "a value that meets the criteria in the judgement of a language model"
-    remark = "see [judged](checks.md#judged)"
+    remark = "see [judged](#judged)"
     typed = "criteria in words"
     options: ClassVar = {
         "model": "the model that judges",
-        "scale": "low..high, of the numbers the judge [rates by](checks.md#judged-on-a-scale)",
+        "scale": "low..high, of the numbers the judge [rates by](#judged-on-a-scale)",
         "at_least": "the lowest number that is enough",
     }
     types = ANY_TYPE
@@ -224,7 +224,7 @@ class PythonCheck(CheckBase):
     kind = "python"
     written = 'python = "module:function"'
     meaning = "a value for which the function returns True, or a score; needs trust"
-    remark = "see [functions](checks.md#checks-that-need-help) and [trust](#trust)"
+    remark = "see [functions](#functions)"
     typed = "`module:function`"
     options: ClassVar = {
         "sees": 'what the function is called with, in `response` also `"run"`',

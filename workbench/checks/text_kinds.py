@@ -77,7 +77,7 @@ class Similar(_TextCheck):
     meaning = "a text similar to this one"
     options: ClassVar = {
         "threshold": "how similar it must be, 0 to 1",
-        "metric": "how similarity is [measured](checks.md#similar-texts)",
+        "metric": "how similarity is [measured](#similar-texts)",
     }
     types = ANY_TYPE
     offered = frozenset({"string", "array"})
@@ -120,7 +120,7 @@ class DateTime(_TextCheck):
     options: ClassVar = {
         "tolerance": "how far off it may be",
         "max_difference": "the distance at which it earns nothing",
-        "offset": "whether a time without an [offset](checks.md#dates-and-times) from UTC may hold",
+        "offset": "whether a time without an [offset](#dates-and-times) from UTC may hold",
     }
     types = TEXT
     aliases = ("date", "time")
@@ -266,7 +266,7 @@ class Pattern(CheckBase):
     kind = "pattern"
     written = 'pattern = "regex"'
     meaning = "a text in which the regular expression is found"
-    remark = "see [patterns](checks.md#patterns)"
+    remark = "see [patterns](#patterns)"
     typed = "a regular expression, without slashes"
     types = TEXT
     aliases = ("regex", "regexp", "match", "matches")

@@ -41,7 +41,7 @@ class Status(StrEnum):
         ascii="Y",
         role="passed",
         urgency=6,
-        meaning="",
+        meaning="the model did what the case requires",
         graded=True,
         good=True,
         owed=True,

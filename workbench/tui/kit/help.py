@@ -26,7 +26,7 @@ KEYS_CELLS = len("Tab Shift+Tab")
 """The width of the key column in each section."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
-    *((*status.mark, f"{status}: {status.meaning}" if status.meaning else status.word) for status in Status),
+    *((*status.mark, f"{status}: {status.meaning}") for status in Status),
     (GLYPHS.running, "running", "waiting or running"),
     (
         GLYPHS.held,
