@@ -10,6 +10,7 @@ import pytest
 
 from hatch_build import shared_files
 from workbench.cli.main import COMMANDS, WORDS
+from workbench.version import __version__
 
 ROOT = Path(__file__).parents[1]
 
@@ -64,3 +65,9 @@ def test_the_man_page_has_every_command(shared: dict[str, str]) -> None:
     page = shared["share/man/man1/workbench.1"].replace("\\-", "-")
     assert all(f"workbench {command}" in page for command in (*COMMANDS, *WORDS, "history show"))
     assert "--no-history" in page and str(ROOT) not in page
+
+
+def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
+    entries = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert entries[0] == __version__
+    assert len(set(entries)) == len(entries)
