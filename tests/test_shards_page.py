@@ -1,4 +1,4 @@
-"""The recipes of docs/shards.md: what schedulers would run is run here, and merged."""
+"""The recipes of docs/beyond-one-terminal.md: what schedulers would run is run here, and merged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.test_ci_recipes import ROOT, Machine
 from workbench.grading.status import Status
 from workbench.history.history import History
 
-PAGE = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "beyond-one-terminal.md").read_text(encoding="utf-8")
 PARALLEL = """#!/bin/bash
 command=(); while [ "$1" != ::: ]; do command+=("$1"); shift; done; shift
 number=0; for _ in "$@"; do number=$((number + 1)); "${command[@]//'{#}'/$number}" < /dev/null; done
@@ -23,7 +23,7 @@ number=0; for _ in "$@"; do number=$((number + 1)); "${command[@]//'{#}'/$number
 
 
 def example(heading: str, language: str) -> str:
-    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = PAGE.partition(f"### {heading}\n")[2].partition("\n###")[0]
     found = re.search(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]

@@ -1,5 +1,10 @@
-"""The records of a batch that runs without a terminal, beside its socket, and the JSON lines on that socket, which
-`docs/detached.md` describes. All that a batch sends is without secrets when it comes here."""
+"""Records of a batch that runs without a terminal, beside its socket, and the JSON lines on that socket.
+
+The batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching viewer gets `over`
+(how many finished runs are in the history), each run in progress with its events so far, then events, ends of runs and
+messages as they come, and `end` with the exit code; after that it may ask for the `report`. Secrets are redacted before
+a line is made here.
+"""
 
 from __future__ import annotations
 
