@@ -20,6 +20,8 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 SUITES = [(page, suite) for page in PAGES for suite in TOML.findall(page.read_text(encoding="utf-8"))]
 IMPORTING = (ROOT / "docs" / "importing.md").read_text(encoding="utf-8")
 COMING = dict(re.findall(r"^## Coming from (.+?)\n(.*?)(?=^## |\Z)", IMPORTING, re.MULTILINE | re.DOTALL))
+(WEATHER,) = TOML.findall(COMING.pop("another system"))
+CASE = re.compile(r"^```toml\n(\[\[cases\]\]\n.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(("page", "suite"), SUITES, ids=lambda value: value.name if isinstance(value, Path) else "")
@@ -30,14 +32,15 @@ def test_a_suite_of_the_documentation_loads(page: Path, suite: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("system", COMING)
-def test_the_suite_of_a_section_runs_and_scores_what_it_says(system: str, program: Program) -> None:
+def test_the_case_of_a_section_runs_and_scores_what_it_says(system: str, program: Program) -> None:
     text = COMING[system]
-    (suite,) = TOML.findall(text)
+    (case,) = CASE.findall(text)
     ((said, score, status),) = SCORED.findall(text)
     assert text.count("```toml") == text.count("```json") == 1
+    suite = f"{WEATHER}\n{case}"
     program.write("suite.toml", suite)
     assert program.run("validate", "suite.toml").stderr == ""
-    done = program.run("run", "suite.toml", "--model", "offline", "--no-history")
+    done = program.run("run", "suite.toml", "--no-history")
     assert done.returncode == 0, done.stdout
     got, verdict = graded("critics", suite, said)
     assert got == pytest.approx(float(score), abs=0.5e-3)

@@ -1,4 +1,8 @@
-"""The forms of files that can be imported. A further one is a module with a `Format` and a row here."""
+"""The forms of files that can be imported.
+
+A further one is a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
+tests/exchange/importers/samples.py.
+"""
 
 from __future__ import annotations
 
