@@ -382,6 +382,13 @@ Place = tuple[int, int, str]
 """Where a value begins and ends in a text, and what replaces it."""
 
 
+# Most texts hold no secret, so every search begins with what excludes one: a pattern of all values, in a long text a
+# few characters of each, in JSON its escaped forms. Values stand in one alternation, the longest first, in every form
+# in which they leave: as they are, escaped in JSON, in Base64 and in addresses (`forms_of`). Short words count only as
+# words of their own; otherwise a password "test" would blank out half a report.
+#
+# A text that comes in pieces is decided up to the first place at which a value may begin that the next piece would
+# complete (`open_from`). Only that tail is held back, so that what streams still appears at once.
 class Finder:
     """Replaces values in texts, and secrets of known forms. `replacements` maps each value to its replacement. Forms of
     which `own` says that they are the user's (`FormPlace.what`) stay."""

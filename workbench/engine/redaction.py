@@ -1,4 +1,10 @@
-"""Redaction at the doors of a run: its events, its result and its suite, before they are stored or shown."""
+"""Redaction at the doors of a run: its events, its result and its suite, before they are stored or shown.
+
+Inside the program everything is raw, because graders, forks and the model need what really happened. Whatever leaves
+passes a door that redacts it; `tests/test_doors.py` finds every call that writes something, and plants secrets before
+each. A check that looks at a redacted place would grade the name of a variable, so a stored run names its redacted
+places, and `why_not_regraded` refuses where the case looks there: the run keeps its verdict.
+"""
 
 from __future__ import annotations
 

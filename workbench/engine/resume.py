@@ -1,4 +1,14 @@
-"""Going on with a batch of the history: exactly the runs that are missing in it, made as they were meant to be."""
+"""Going on with a batch of the history: exactly the runs that are missing in it, made as they were meant to be.
+
+The whole plan is written before the first run, and each result when its run ends: however the program ends, the runs
+without a result are what is missing. A run that was under way is made again from its beginning. Resumed runs go into
+the same batch, at their places in the plan.
+
+A batch must not mix two experiments. A suite whose file has changed is run from the text in the history; graders,
+repeats and variants are those of the plan; models and judges that are reached in another way today are `differences`,
+which only the user can accept. A claim, a lock that ends with its program, keeps two programs from making the same
+runs.
+"""
 
 from __future__ import annotations
 

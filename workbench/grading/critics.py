@@ -281,6 +281,15 @@ def judge(
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
 
 
+# Arcade's pairing maximises the sum of what the pairs earn, which often leaves several pairings with the same sum and
+# different scores. Here ties are resolved within the same search: a pair's gain, score, cost and place become the
+# digits of one integer, whose base is larger than any sum of the digits below, so that the largest sum of the integers
+# is the first in this order (`_exact_gains`). Three shortcuts come first: every expected
+# call is perfect with the call in its place; every one is clearly best with a call of its own; some pairs are part of
+# every best pairing.
+#
+# Large cases cannot be compared pair by pair. Perfect pairs are found by buckets, and the rest is paired tool by tool
+# in turn; `surely_best` says whether that is known to be the best.
 class CriticPairing:
     """Evaluates expected calls (rows) on actual calls (columns) of one case, and finds the best pairing. Raises
     GradingError when the weights of the case cannot be added up."""

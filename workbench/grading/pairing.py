@@ -154,6 +154,12 @@ def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] 
     return pairs if len({column for _, column in pairs}) == len(pairs) else None
 
 
+# The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds row by row along shortest paths (Jonker and
+# Volgenant 1987). Costs are negative gains. Every row and column has a potential, such that no cost is below the sum of
+# its row's and its column's, and equals it for each pair so far: then the pairs so far are the best for their rows. A
+# new row searches as Dijkstra's algorithm does: always the column next that is nearest by cost minus potentials, from
+# which the search goes on with the row that holds it. The search ends at a free column; the potentials of all that was
+# visited move by the distance, which keeps both conditions, and the rows on the path each take the next column.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Add one row after another along a cheapest augmenting path. Index 0 stands for "none" on both sides."""
     rows, columns = len(gains), len(gains[0])
@@ -193,7 +199,15 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     return sorted((row_of[column] - 1, column - 1) for column in range(1, columns + 1) if row_of[column])
 
 
-# Finds the largest one-to-one pairing of members and calls, where a call either fits a member or does not.
+# The largest one-to-one pairing of members and calls, where a call either fits a member or does not. A pairing is the
+# largest if no augmenting path is left (Berge 1957): a call without a member, a member that it fits, the call that this
+# member has, another member that this call fits, and so on to a member without a call. All calls on the path move one
+# member further, and there is one pair more. Members that were paired stay paired.
+#
+# Comparing is what costs, because checks are evaluated. Three things avoid it. Members and calls have buckets, of a
+# tool and the plain values that a fitting call must have: only what shares a bucket is compared. Equal calls are of one
+# kind, of which one is asked. And where a search finds no free member, none of the members that it reached can ever be
+# part of an augmenting path again, because no path leads on from them: they are settled and searched no more.
 
 Bucket = tuple[Hashable, ...]
 """What a call and the members that it may fit have in common."""

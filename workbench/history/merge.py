@@ -199,6 +199,15 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
     return merged
 
 
+# A plan that is split keeps an outline of all of its runs in each shard: suites by hash, cases, models, repeats, in the
+# order of the plan. The hash of the outline, of the settings that decide what is asked, and of the plan's id is the
+# `uid` by which shards find each other: equal on every machine, other for another suite text, model or batch.
+#
+# The first shard that comes makes the batch with every planned run, without results. Each shard then fills in its own:
+# a run is found by its place in the plan, and must be of the suite, case, model and repeat that the outline has there.
+# Merging is therefore the same in any order, and what was merged before changes nothing. A finished result replaces
+# none or a stopped one, never another finished one: it is reported if it differs. Figures and packed events are copied
+# as they are. All of a shard is one transaction, under a claim of the batch, so that no program resumes it meanwhile.
 class _Merging:
     """Merges one shard."""
 

@@ -101,6 +101,23 @@ def _update(
 Compositor.render_update = _update  # type: ignore[assignment]
 
 
+# The output stage. It keeps a model of the terminal, the character and look of each cell, and writes a frame as the
+# difference to it, as curses does (`doupdate`): over a slow line what counts is bytes. A frame is
+#
+# 1. put into copies of the rows that it changes (`_put`), cell by cell, as a terminal would;
+# 2. compared with the model, row by row, for ranges that look different (`_differing`). Blanks have no letter, so that
+#    only their ground counts. A gap shorter than the escape sequence of a move is written again;
+# 3. cut into runs of one look (`Pen`). Blanks are erased where that is shorter and where terminfo says that erased
+#    cells get the colour;
+# 4. written twice, from top to bottom and sorted by look, and the shorter text is taken: where colours have many
+#    digits, a move costs less than a change of colour.
+#
+# The model must never differ from the terminal. Terminals disagree about the width of some characters, so a row with
+# one of them is written as a whole, with the cursor placed anew behind it. Everything else that is written, by Textual
+# or by a program in the foreground, passes `OutputStage.passes`: unless it is known to leave the cells alone
+# (`HARMLESS`), the model is forgotten, and the next frame clears the screen. The same happens after a resize and
+# after a frame that failed halfway.
+
 HARMLESS = re.compile(
     r"(?:\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # bell; title, clipboard
     r"|\x1b\[\?(?:25|1000|1002|1003|1004|1006|1015|1016|2004|2026|2048)[hl]"
