@@ -99,7 +99,10 @@ ANSWERS = {
         shows="2 passed",
     ),
     "Let a model judge an answer": Expected(Reply((), "I am sorry."), bad=Reply((), "Gone."), shows="2 passed"),
-    "Mock a result": Expected(shows='{"order":"A-17","state":"shipped"}'),
+    "Mock a result": Expected(
+        shows='{"order":"A-17","state":"shipped"}',
+        then=(Then("sed -i '/^when/s/A-17/B-2/' shop.toml; workbench run shop.toml", shows="no such order"),),
+    ),
     "Give a server its key": Expected(
         shows="count_stock", then=(Then("rm .env; workbench tools shop.toml --trust", 3),)
     ),
