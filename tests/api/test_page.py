@@ -46,16 +46,6 @@ def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monke
                 exec(compile(source.replace(MODEL, local), "docs/python.md", "exec"), names)
             if expected:
                 assert _lines(printed.getvalue().replace(local, MODEL)) == _lines(expected), source
-            _run_tests(source, names)
-
-
-def _run_tests(source: str, names: dict[str, Any]) -> None:
-    """The tests that an example defines, each with all of its parameters."""
-    for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE):
-        marks = getattr(names[name], "pytestmark", ())
-        parameters: list[tuple[Any, ...]] = [(value,) for mark in marks for value in mark.args[1]]
-        for arguments in parameters or [()]:
-            names[name](*arguments)
 
 
 def _lines(text: str) -> list[str]:
