@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.strategies import CHECK
+from workbench.analysis.causes import ADVICE, CAUSES
 from workbench.checks.check import CHECK_CLASSES, Check, evaluate
 from workbench.grading.status import Status
 
@@ -46,9 +47,10 @@ def status_row(status: Status) -> str:
         ("checks.md", "| check | holds for | options (default) |", [cls.row() for cls in CHECK_CLASSES.values()]),
         ("authoring.md", "| check | value as you type it |", [cls.form_row() for cls in CHECK_CLASSES.values()]),
         ("glossary.md", "| sign | ASCII | status | meaning |", [*map(status_row, Status)]),
+        ("results.md", "| cause | what happened |", [f"| {cause} | {ADVICE[cause].meaning} |" for cause in CAUSES]),
     ],
 )
-def test_the_rows_of_checks_and_statuses_are_made_of_them(page: str, head: str, rows: list[str]) -> None:
+def test_the_rows_of_checks_statuses_and_causes_are_made_of_them(page: str, head: str, rows: list[str]) -> None:
     file = DOCUMENT.with_name(page)
     before, after = file.read_text(encoding="utf-8").split(f"{head}\n", 1)
     line, _, rest = after.partition("\n")

@@ -7,6 +7,7 @@ pasted; `screen`, lines that are seen.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -75,8 +76,9 @@ def _all_but_toml(folder: str, names: list[str]) -> list[str]:
 
 
 def shell_in(clone: Path, *, columns: int = 80, rows: int = 24) -> Terminal:
-    """A shell in that clone."""
-    shell = {"PS1": "$ ", "XDG_CONFIG_HOME": str(clone / ".config")}
+    """A shell in that clone, which finds `workbench` as after `. .venv/bin/activate`."""
+    path = f"{clone / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    shell = {"PS1": "$ ", "XDG_CONFIG_HOME": str(clone / ".config"), "PATH": path}
     return Terminal([], clone, columns=columns, rows=rows, folder=clone, environment=shell, program=("sh",))
 
 

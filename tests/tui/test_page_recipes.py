@@ -1,20 +1,28 @@
-"""The recipe of docs/stepping.md, followed to the letter: a call corrected in a held run, and kept as a mock."""
+"""Pages whose commands, keys and screens are followed to the letter, in a clone of the repository."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.pages import blocks_of, clone_in, follow, page, shell_in
 from workbench.checks.value_kinds import Equals
 from workbench.suite.suite_file import load_suite
 
-RECIPE = page("stepping.md").partition("## A recipe")[2]
+FOLLOWED = {"sh", "keys", "screen"}
 
 
-def test_what_the_recipe_says_is_what_one_sees(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["results.md"])
+def test_what_a_page_says_is_what_one_sees(name: str, tmp_path: Path) -> None:
+    with shell_in(clone_in(tmp_path), columns=120, rows=40) as terminal:
+        follow([block for block in blocks_of(page(name)) if block.kind in FOLLOWED], terminal)
+
+
+def test_the_recipe_of_a_held_run_keeps_what_was_corrected_as_a_mock(tmp_path: Path) -> None:
     clone = clone_in(tmp_path)
     with shell_in(clone) as terminal:
-        follow(blocks_of(RECIPE), terminal)
+        follow(blocks_of(page("stepping.md").partition("## A recipe")[2]), terminal)
     suite = load_suite(clone / "held" / "office.toml").suite
     assert suite is not None
     (mock,) = next(case for case in suite.cases if case.id == "e-mail-to-a-name").mocks
