@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **options):
-        """Makes a data class, as `dataclasses.dataclass` does."""
+        """Make a data class, as `dataclasses.dataclass` does."""
         if cls is None:
             return lambda cls: dataclass(cls, **options)
         if not options.get("frozen") or not options.keys() <= _OPTIONS:
@@ -81,7 +81,9 @@ class _Init:
 
 
 def _init_of(cls: type) -> Any:
-    """Returns the method `__init__`, compiled. It takes the fields, in their order, those of `kw_only` at the end."""
+    """Return the method `__init__`, compiled.
+
+    It takes the fields, in their order, those of `kw_only` at the end."""
     names: dict[str, object] = {"__assign__": object.__setattr__, "__missing__": MISSING}
     positional: list[str] = []
     named: list[str] = []
@@ -113,7 +115,7 @@ def _init_of(cls: type) -> Any:
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
-    """Returns what gives the values of these fields, as a tuple."""
+    """Return what gives the values of these fields, as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda instance: tuple(getattr(instance, name) for name in names)
@@ -213,7 +215,9 @@ _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Returns `value` as JSON, compact on one line or indented. Lone surrogates are escaped, other characters stay.
+    """Return `value` as JSON, compact on one line or indented.
+
+    Lone surrogates are escaped, other characters stay.
 
     Raises TypeError, ValueError or RecursionError for what JSON cannot express, such as NaN and infinity.
     """
@@ -223,7 +227,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def escape_lone_surrogates(text: str) -> str:
-    """Returns a JSON text with escapes such as `\\ud800` in place of lone surrogates, which UTF-8 cannot express."""
+    """Return a JSON text with escapes such as `\\ud800` in place of lone surrogates, which UTF-8 cannot express."""
     try:
         # Next to no text has one, and encoding finds that out in a twentieth of a search's time.
         text.encode()
@@ -236,13 +240,15 @@ Reader = Callable[[Any], Any]
 
 
 def stored_name(of: Field[Any]) -> str:
-    """Returns the JSON key of a data class's field: the name in its metadata under `stored`, else its own name."""
+    """Return the JSON key of a data class's field: the name in its metadata under `stored`, else its own name."""
     name: str = of.metadata.get("stored", of.name)
     return name
 
 
 def compact_json(value: Any) -> str:
-    """Returns `value`, which may hold data classes, as JSON on one line. Lone surrogates are escaped.
+    """Return `value`, which may hold data classes, as JSON on one line.
+
+    Lone surrogates are escaped.
 
     Raises TypeError, ValueError or RecursionError for what JSON cannot express, such as NaN and infinity.
     """
@@ -250,7 +256,9 @@ def compact_json(value: Any) -> str:
 
 
 def parsed_json(text: str) -> Any:
-    """Returns the value of a JSON text. Raises ValueError when it is not JSON, or holds numbers that are not finite."""
+    """Return the value of a JSON text.
+
+    Raises ValueError when it is not JSON, or holds numbers that are not finite."""
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -258,9 +266,9 @@ def parsed_json(text: str) -> Any:
 
 
 def reader_of(hint: Any) -> Reader:
-    """Returns a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`,
-    `bool`, a `Literal` or an enumeration of texts, a homogeneous tuple of any or of a fixed length, a mapping from
-    names to any JSON value, any JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
+    """Return a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`, `bool`,
+    a `Literal` or an enumeration of texts, a homogeneous tuple of any or of a fixed length, a mapping from names to
+    any JSON value, any JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """

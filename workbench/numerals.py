@@ -20,8 +20,10 @@ _LONG = 1e12
 
 
 def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
-    """Return a number with `digits` decimals. A half is rounded up: 0.625 is `0.63`. A number below `full` is never
-    shown as `full`: 0.9999 is `0.99`, because it did not reach 1."""
+    """Return a number with `digits` decimals.
+
+    A half is rounded up: 0.625 is `0.63`. A number below `full` is never shown as `full`: 0.9999 is `0.99`, because it
+    did not reach 1."""
     if not math.isfinite(value) or abs(value) >= _LONG:
         return f"{value:.{digits}f}"
     return _decimals(f"{value:.{_TEXT_DIGITS}g}", digits, full)
@@ -105,7 +107,9 @@ def range_text(low: float, high: float) -> str:
 
 
 def rate_text(share: float | None) -> str:
-    """Return a share of 0..1 as `66.7%`. Less than all is never shown as all."""
+    """Return a share of 0..1 as `66.7%`.
+
+    Less than all is never shown as all."""
     return NOTHING if share is None else f"{decimals(100 * share, 1, full=100)}%"
 
 
@@ -135,7 +139,9 @@ def scores_text(low: float, high: float) -> str:
 
 
 def difference_text(difference: float) -> str:
-    """Return a difference of scores with its sign. It has a decimal more than scores: `+0.013`."""
+    """Return a difference of scores with its sign.
+
+    It has a decimal more than scores: `+0.013`."""
     return _signed(difference, 3, 1)
 
 

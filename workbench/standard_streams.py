@@ -38,7 +38,9 @@ def open_closed_streams() -> None:
 
 
 class _Dispensable(FileIO):
-    """A file whose content is lost where there is no room for it. Nobody can be told: it is standard error."""
+    """A file whose content is lost where there is no room for it.
+
+    Nobody can be told: it is standard error."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)

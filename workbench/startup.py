@@ -63,8 +63,10 @@ def collect_rarely() -> None:
 
 
 def leave_out_pydantic_plugins() -> None:
-    """Have pydantic look for no plugins, which this program does not use. It would read the metadata of every installed
-    package, and import `email` and `zipfile` for that; PYDANTIC_DISABLE_PLUGINS would save only the reading."""
+    """Have pydantic look for no plugins, which this program does not use.
+
+    It would read the metadata of every installed package, and import `email` and `zipfile` for that;
+    PYDANTIC_DISABLE_PLUGINS would save only the reading."""
     import sys
     from types import ModuleType
 
@@ -108,8 +110,9 @@ def executes(name: str) -> bool:
 if TYPE_CHECKING:
 
     def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-        """Return what `re.compile` does, compiled when one of its methods is first used. A wrong pattern is an error
-        only then."""
+        """Return what `re.compile` does, compiled when one of its methods is first used.
+
+        A wrong pattern is an error only then."""
         ...
 
 else:

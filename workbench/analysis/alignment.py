@@ -24,9 +24,10 @@ _MAX_QUOTE_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first difference between two runs, and a sentence for a person about it. `round` counts from 1; `call` is a
-    call's place in its round, from 0, and `argument` the name of one of its arguments. `by_hand` is a difference that a
-    person made."""
+    """The first difference between two runs, and a sentence for a person about it.
+
+    `round` counts from 1; `call` is a call's place in its round, from 0, and `argument` the name of one of its
+    arguments. `by_hand` is a difference that a person made."""
 
     round: int
     what: What
@@ -37,8 +38,9 @@ class Difference:
 
 
 def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
-    """Returns how the second run first differs from the first one; `None` where both are equal to the end. The place is
-    the same in either order of the runs.
+    """Return how the second run first differs from the first one; `None` where both are equal to the end.
+
+    The place is the same in either order of the runs.
 
     Within a round, messages to the model are compared before its calls, these before its text, and that before the
     results. Ids, times, tokens and the source of a result do not count, nor does the system prompt. A person's change
@@ -64,7 +66,7 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
-    """Returns whether two calls are of one tool with the same arguments, both as the model wrote them and as they were
+    """Return whether two calls are of one tool with the same arguments, both as the model wrote them and as they were
     answered."""
     alike = one.tool == other.tool and _in_call(one.call, other.call) is None
     if one.edited is None and other.edited is None:
@@ -73,7 +75,7 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
 
 
 def identity_of_call(call: CallRecord) -> Hashable:
-    """Returns a key that is equal for two calls exactly when they are the same, to compare many with many."""
+    """Return a key that is equal for two calls exactly when they are the same, to compare many with many."""
     written = _flat(call.call.arguments)
     sent = written if call.edited is None else _flat(call.edited)
     broken = call.call.problem is not None
@@ -81,8 +83,9 @@ def identity_of_call(call: CallRecord) -> Hashable:
 
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
-    """Returns a JSON value as a flat row, equal for values that are `json_equal`. Works without recursion, at any
-    depth."""
+    """Return a JSON value as a flat row, equal for values that are `json_equal`.
+
+    Works without recursion, at any depth."""
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
     while pending:
@@ -100,12 +103,12 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
 
 
 def same_answer(one: CallRecord, other: CallRecord) -> bool:
-    """Returns whether two calls have the same result, whatever its source."""
+    """Return whether two calls have the same result, whatever its source."""
     return identity_of_answer(one) == identity_of_answer(other)
 
 
 def identity_of_answer(call: CallRecord) -> Hashable:
-    """Returns a key that is equal for two calls exactly when their results are the same."""
+    """Return a key that is equal for two calls exactly when their results are the same."""
     return _answer(call.result)
 
 
@@ -120,7 +123,7 @@ def _divergence_end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """Returns the first difference that no person made; a missing round is one."""
+    """Return the first difference that no person made; a missing round is one."""
     at = f"round {number}"
     if new is None or old is None:
         ends = f"{_divergence_end(fork)}, while the other run continues"
@@ -161,8 +164,9 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
-    """Returns what a person did differently with the same calls. Among several changes to one call the first one is
-    named."""
+    """Return what a person did differently with the same calls.
+
+    Among several changes to one call the first one is named."""
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
@@ -176,12 +180,12 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _changed(one: CallRecord, other: CallRecord) -> bool:
-    """Returns whether two calls are answered differently because a person changed something."""
+    """Return whether two calls are answered differently because a person changed something."""
     return bool(_hand_at_result(one) or _hand_at_result(other) or _in_call(one.sent, other.sent))
 
 
 def _hand_at_result(call: CallRecord) -> str:
-    """Returns what a person did with a call's result; empty if nothing."""
+    """Return what a person did with a call's result; empty if nothing."""
     if call.unedited is not None:
         return f"the result of {call.tool} was changed"
     source = call.result.source if call.result is not None else None
@@ -192,12 +196,12 @@ def _hand_at_result(call: CallRecord) -> str:
 def _by_hand(
     number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
-    """Returns the difference made by a person; `here` is whether it was in the second run."""
+    """Return the difference made by a person; `here` is whether it was in the second run."""
     return Difference(number, what, text if here else f"{text} in the other run", call, argument, by_hand=True)
 
 
 def _divergence_asked(of: Round) -> str:
-    """Returns what the case says to the model before the request."""
+    """Return what the case says to the model before the request."""
     return (of.step.user or "") if of.step is not None else ""
 
 
@@ -217,7 +221,7 @@ def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallReco
 
 
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
-    """Returns the first argument that differs, and a description of both."""
+    """Return the first argument that differs, and a description of both."""
     names = sorted(name for name in {*old.arguments, *new.arguments} if not _same(old.arguments, new.arguments, name))
     if names:
         name = names[0]
@@ -272,7 +276,7 @@ def _instead(text: str, new: str, old: str, nothing: str) -> str:
 
 
 def _quoted(text: str, other: str) -> str:
-    """Returns a text from shortly before the place where it begins to differ."""
+    """Return a text from shortly before the place where it begins to differ."""
     shorter = min(len(text), len(other))
     same = next((at for at in range(shorter) if text[at] != other[at]), shorter)
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1
@@ -298,8 +302,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that happened. `round` counts from 1, and is 0 before the first one. `text` is that of prompts,
-    messages and answers, and how the run ends; a call and a result have their `call`, a round its `of`."""
+    """One thing that happened.
+
+    `round` counts from 1, and is 0 before the first one. `text` is that of prompts, messages and answers, and how the
+    run ends; a call and a result have their `call`, a round its `of`."""
 
     kind: Kind
     round: int
@@ -310,7 +316,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A part of the left run and its counterpart of the right one. A round is the `same` when everything in it is."""
+    """A part of the left run and its counterpart of the right one.
+
+    A round is the `same` when everything in it is."""
 
     left: Part | None
     right: Part | None
@@ -325,7 +333,7 @@ class Row:
 
 
 def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
-    """Returns every part of both runs, once and in order, with its counterpart in the other run.
+    """Return every part of both runs, once and in order, with its counterpart in the other run.
 
     Equal beginnings and endings stay together. In between, rounds and calls are matched so that as many as possible
     have the same tools on both sides; one without a match is paired with what happened in its place, or stands alone.
@@ -353,7 +361,7 @@ def _first_texts(run: Trajectory) -> list[str]:
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
-    """Returns texts paired in order."""
+    """Return texts paired in order."""
     for one, other in zip_longest(left, right):
         parts = [
             Part(kind, number, text) if text is not None else None
@@ -372,7 +380,7 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
-    """Returns the rows of two corresponding rounds, or of one that stands alone."""
+    """Return the rows of two corresponding rounds, or of one that stands alone."""
     heads = [Part("round", of.number, of=of) if of is not None else None for of in (left, right)]
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
@@ -415,7 +423,7 @@ def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, 
 
 
 def _alike(left: Round, right: Round) -> bool:
-    """Returns whether two rounds are the same except for their numbers and times."""
+    """Return whether two rounds are the same except for their numbers and times."""
     if len(left.calls) != len(right.calls) or left.text != right.text:
         return False
     if (_prompt(left), _asked(left), left.added) != (_prompt(right), _asked(right), right.added):
@@ -434,7 +442,7 @@ class _Sketch:
 
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
-    """Returns how well two rounds correspond; 0 where nothing suggests that they do."""
+    """Return how well two rounds correspond; 0 where nothing suggests that they do."""
     if left.tools and left.tools == right.tools:
         likeness = 4 if left.identity == right.identity else 3
     else:
@@ -477,7 +485,7 @@ def _matched(
     sketch: Callable[[_Item, dict[Hashable, int]], _Sketch],
     likeness: Callable[[_Sketch, _Sketch], int],
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
-    """Returns the pairs, in order, with the largest total likeness; one without a match is paired with what is left of
+    """Return the pairs, in order, with the largest total likeness; one without a match is paired with what is left of
     the other side in its place, or stands alone."""
     if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)

@@ -55,12 +55,12 @@ class DecidedBy:
 
 
 def decider_of(run: RunSummary) -> GraderName | None:
-    """Returns the grader that decided a run; `None` where it was not graded."""
+    """Return the grader that decided a run; `None` where it was not graded."""
     return run.grading.by if run.status.graded else None
 
 
 def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
-    """Returns all graders that decided some of these runs."""
+    """Return all graders that decided some of these runs."""
     return tuple(sorted({by for run in runs if (by := decider_of(run)) is not None}))
 
 
@@ -71,12 +71,14 @@ class CasesByDeciders:
         self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
 
     def add(self, place: int, case: tuple[str, str], before: Cell, after: Cell) -> None:
-        """Add a case, by suite and id, with one model. `place` tells where it comes in order."""
+        """Add a case, by suite and id, with one model.
+
+        `place` tells where it comes in order."""
         places = self._cases.setdefault((deciders_of(before.runs), deciders_of(after.runs)), {})
         places[case] = min(place, places.get(case, place))
 
     def found(self) -> tuple[DecidedBy, ...]:
-        """Returns the groups and the cases of each, in their order."""
+        """Return the groups and the cases of each, in their order."""
         groups = sorted(self._cases.items(), key=lambda group: min(group[1].values()))
         return tuple(DecidedBy(*deciders, tuple(sorted(places, key=places.__getitem__))) for deciders, places in groups)
 
@@ -89,8 +91,9 @@ KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "miss
 
 @dataclass(frozen=True, slots=True)
 class CaseSide:
-    """A case in one of two batches: what its `Cell` says, without the runs. `reasons` are those of its runs, each
-    once."""
+    """A case in one of two batches: what its `Cell` says, without the runs.
+
+    `reasons` are those of its runs, each once."""
 
     suite: str
     model: str
@@ -107,7 +110,7 @@ class CaseSide:
 
     @classmethod
     def of(cls, cell: Cell | None) -> CaseSide | None:
-        """Returns what is kept of a cell."""
+        """Return what is kept of a cell."""
         if cell is None:
             return None
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
@@ -118,8 +121,10 @@ class CaseSide:
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """The change of a case with a model. `suite` is its key; suite and model are those of the later batch where they
-    differ. `sentence` describes it: `passed 1.00 → failed 0.50: missing_call: no call of get_weather`."""
+    """The change of a case with a model.
+
+    `suite` is its key; suite and model are those of the later batch where they differ. `sentence` describes it: `passed
+    1.00 → failed 0.50: missing_call: no call of get_weather`."""
 
     kind: ChangeKind
     suite: str
@@ -168,7 +173,7 @@ class BatchDiff:
     rules: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Returns the changes of one kind."""
+        """Return the changes of one kind."""
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
@@ -288,7 +293,7 @@ def _models(runs: Iterable[str], unfinished: Iterable[CellKey]) -> frozenset[str
 
 
 def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
-    """Yields cells with the scores that count, as those of the later batch's suites."""
+    """Yield cells with the scores that count, as those of the later batch's suites."""
     for (suite, *_), (_, cell) in cells.items():
         if any(map(counts_zero, cell.runs)):
             cell = cell_of([replace(run, score=counted_score(run)) for run in cell.runs])
@@ -352,7 +357,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
 
 
 def came_to(cell: Cell | CaseSide) -> str:
-    """Returns status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Return status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     score = f" {score_text(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
     return f"{cell.status}{score}{share}"

@@ -53,8 +53,9 @@ ABOUT_TOOLS: frozenset[Cause] = frozenset(
 
 @dataclass(frozen=True)
 class Advice:
-    """What a cause means, and what to do about it in one sentence; `{where}` is what it concerns most. Where what was
-    seen of a run asks for something else, its symptoms say so (`Symptom.advice`)."""
+    """What a cause means, and what to do about it in one sentence; `{where}` is what it concerns most.
+
+    Where what was seen of a run asks for something else, its symptoms say so (`Symptom.advice`)."""
 
     meaning: str
     first: str
@@ -245,8 +246,10 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One thing that went wrong in a run. `expected` and `got` are short texts, `why` is one line; `advice` replaces
-    that of the cause, where what was seen asks for another."""
+    """One thing that went wrong in a run.
+
+    `expected` and `got` are short texts, `why` is one line; `advice` replaces that of the cause, where what was seen
+    asks for another."""
 
     cause: Cause
     why: str
@@ -268,8 +271,9 @@ class Symptom:
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes. The `result` is
-    without its rounds, or packed, because thousands may have failed."""
+    """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes.
+
+    The `result` is without its rounds, or packed, because thousands may have failed."""
 
     index: int
     result: RunResult
@@ -292,7 +296,7 @@ class FailedRun:
         return tuple(dict.fromkeys(symptom.cause for symptom in self.symptoms))
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
-        """Returns what went wrong for this cause."""
+        """Return what went wrong for this cause."""
         return [symptom for symptom in self.symptoms if symptom.cause == cause]
 
 
@@ -391,7 +395,9 @@ def _most_frequent(counts: Iterable[tuple[Subject | None, int]]) -> tuple[tuple[
 
 @dataclass(frozen=True)
 class FailureNumbers:
-    """The failed runs by cause, in numbers: some bytes for each. Otherwise as `Failures`."""
+    """The failed runs by cause, in numbers: some bytes for each.
+
+    Otherwise as `Failures`."""
 
     graded: int
     failed: int
@@ -401,8 +407,9 @@ class FailureNumbers:
 
 @dataclass(frozen=True)
 class Failures:
-    """The failed runs by cause, with causes in their fixed order. The confusion table covers all graded runs of cases
-    that expect calls, or none."""
+    """The failed runs by cause, with causes in their fixed order.
+
+    The confusion table covers all graded runs of cases that expect calls, or none."""
 
     graded: int
     runs: tuple[FailedRun, ...]

@@ -121,8 +121,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class ModelTotals(StatusCounts):
-    """The totals of one model's cases. Counts are of cases, by their status, except those named after runs. Cases that
-    were not graded count in no rate, no mean and no latency."""
+    """The totals of one model's cases.
+
+    Counts are of cases, by their status, except those named after runs. Cases that were not graded count in no rate, no
+    mean and no latency."""
 
     model: str
     cases: int
@@ -188,8 +190,9 @@ class ModelTotals(StatusCounts):
 
 
 def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
-    """Returns the cells of runs, in the order of their first runs. Forks are left out. Of runs of the same repeat only
-    the last one counts, because it was made again."""
+    """Return the cells of runs, in the order of their first runs.
+
+    Forks are left out. Of runs of the same repeat only the last one counts, because it was made again."""
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
         if not run.is_fork:
@@ -198,8 +201,9 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
 
 
 def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
-    """Returns the indices of the runs of each model, in the order of their first runs. Forks are left out. No cell
-    spans two of these: the cells of one are all that need be in memory at a time."""
+    """Return the indices of the runs of each model, in the order of their first runs.
+
+    Forks are left out. No cell spans two of these: the cells of one are all that need be in memory at a time."""
     found: dict[str, array[int]] = {}
     for index, run in enumerate(figures):
         if not run.is_fork:
@@ -211,7 +215,7 @@ def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
 
 
 def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
-    """Returns the cells of those of the runs, as `cells_of` does, each with the index of its first run."""
+    """Return the cells of those of the runs, as `cells_of` does, each with the index of its first run."""
     first: dict[CellKey, int] = {}
 
     def runs() -> Iterator[RunSummary]:
@@ -224,7 +228,7 @@ def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[
 
 
 def cell_of(runs: Sequence[RunSummary]) -> Cell:
-    """Returns the cell of runs of one case with one model, at least one, each of a different repeat."""
+    """Return the cell of runs of one case with one model, at least one, each of a different repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
     return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, joined(ordered))
@@ -234,7 +238,9 @@ NO_GATES: Mapping[str, Gate] = MappingProxyType({})
 
 
 def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
-    """Returns the totals of a model's cells. `gates` are those of the suites, by the keys of suites in the cells."""
+    """Return the totals of a model's cells.
+
+    `gates` are those of the suites, by the keys of suites in the cells."""
     cells = tuple(cells)
     runs = [run for cell in cells for run in cell.runs]
     counts = Counter(cell.status for cell in cells)
@@ -278,7 +284,7 @@ def _is_endpoints(run: RunSummary) -> bool:
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:
-    """Returns the cluster of each cell; `None` where each is one by itself."""
+    """Return the cluster of each cell; `None` where each is one by itself."""
     clusters = [cell.cluster for cell in cells]
     return clusters if any(written is not None for _, written, _ in clusters) else None
 
@@ -301,13 +307,13 @@ def _metrics(runs: Iterable[RunSummary]) -> dict[str, float]:
 
 
 def scores_differ(one: float, other: float) -> bool:
-    """Returns whether two scores look different to a person."""
+    """Return whether two scores look different to a person."""
     # Infinite ones are compared directly: their difference is not a number.
     return one != other and not abs(one - other) <= SAME_SCORE + ROUNDING_SLACK
 
 
 def repeat_rules_of(cells: Iterable[Cell]) -> tuple[RepeatRule, ...]:
-    """Returns the rules by which cells with several runs were joined, each once."""
+    """Return the rules by which cells with several runs were joined, each once."""
     return tuple(dict.fromkeys(cell.repeat_rule for cell in cells if len(cell.runs) > 1))
 
 
@@ -317,8 +323,10 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def busy_ms(runs: Iterable[RunSummary]) -> float:
-    """Returns how long at least one of the runs was going on, in milliseconds. Time between batches does not count, nor
-    does a run that ended before it began, because the clock was set back and its duration is unknown."""
+    """Return how long at least one of the runs was going on, in milliseconds.
+
+    Time between batches does not count, nor does a run that ended before it began, because the clock was set back and
+    its duration is unknown."""
     times = ((run.began_ms, run.ended_ms) for run in runs)
     busy, until = 0.0, -math.inf
     for began, ended in sorted((began, ended) for began, ended in times if began is not None and ended is not None):

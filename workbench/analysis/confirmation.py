@@ -118,8 +118,9 @@ class ConfirmedCase:
 
 @dataclass(frozen=True)
 class Confirmed:
-    """What is known of each case that broke, after `reruns` more runs. `batch` has them, if they are recorded; `errors`
-    counts the cases that errors of reruns left undecided."""
+    """What is known of each case that broke, after `reruns` more runs.
+
+    `batch` has them, if they are recorded; `errors` counts the cases that errors of reruns left undecided."""
 
     cases: tuple[ConfirmedCase, ...]
     reruns: int = 0

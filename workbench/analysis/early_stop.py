@@ -34,8 +34,9 @@ from workbench.suite.model import Gate
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A planned run as far as stopping is concerned. Cases of one `cluster` of a suite are one observation; a case
-    without one is its own."""
+    """A planned run as far as stopping is concerned.
+
+    Cases of one `cluster` of a suite are one observation; a case without one is its own."""
 
     suite: str
     case_id: str
@@ -50,7 +51,9 @@ class Place:
 
 @dataclass
 class _Pair:
-    """Two contenders. Each unit holds how many runs are planned of it with both, by case and model."""
+    """Two contenders.
+
+    Each unit holds how many runs are planned of it with both, by case and model."""
 
     first: str
     second: str
@@ -111,8 +114,10 @@ class _Pairs:
                 pair.decided = pair.p <= self._level(pair.look, len(after))
 
     def _level(self, look: int, looks: int) -> float:
-        """The level of a look. Those of O'Brien and Fleming hold for one comparison. Divided among several, they need
-        not add up to 5% as before: then the sum of the levels is what is kept to it."""
+        """Return the level of a look.
+
+        Those of O'Brien and Fleming hold for one comparison. Divided among several, they need not add up to 5% as
+        before: then the sum of the levels is what is kept to it."""
         level = level_of_look(look, looks)
         if len(self.pairs) > 1:
             level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))
@@ -165,6 +170,7 @@ class _Pairs:
 
 class Watch:
     """Watches a batch: `places` are its runs by their numbers in the plan, in that order, `gates` those of its suites.
+
     `take` each run that is over; the order in which they come does not matter."""
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate] = NO_GATES) -> None:
@@ -174,7 +180,9 @@ class Watch:
         self._gates = _Gates(until, places, gates) if until.rule == "gate" else None
 
     def take(self, number: int, run: RunSummary) -> None:
-        """Take a finished run. One that was stopped decides nothing: it is still to be made."""
+        """Take a finished run.
+
+        One that was stopped decides nothing: it is still to be made."""
         if run.status == Status.STOPPED:
             return
         if is_not_needed(run):
@@ -185,7 +193,7 @@ class Watch:
             self._gates.take(number, run)
 
     def why_not(self, number: int) -> str | None:
-        """Why a run need not be made; `None` while it may decide something."""
+        """Return why a run need not be made; `None` while it may decide something."""
         if self._pairs is not None:
             return self._pairs.why_not(self._places[number])
         return self._gates.why_not(number) if self._gates is not None else None
@@ -207,8 +215,9 @@ class Watch:
 
 
 def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
-    """Return what watched a stored batch that may stop early; `None` for any other. `runs` are all of its runs, and
-    `gates` those of its suites by the paths of their files."""
+    """Return what watched a stored batch that may stop early; `None` for any other.
+
+    `runs` are all of its runs, and `gates` those of its suites by the paths of their files."""
     until = Until.of(batch.settings)
     rows = [run for run in runs if not run.is_fork] if until is not None else []
     if until is None or not rows:
@@ -271,7 +280,9 @@ class _Gate:
         return self.most > 1
 
     def count(self, cases: Iterable[Iterable[RunSummary]]) -> None:
-        """Count the next unit, of whose cases these are all runs. A case without a graded run is left out."""
+        """Count the next unit, of whose cases these are all runs.
+
+        A case without a graded run is left out."""
         shares = []
         for runs in cases:
             good = [run.status.good for run in runs if run.status.graded and not run.grading.quarantined]

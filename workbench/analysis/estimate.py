@@ -14,8 +14,10 @@ from workbench.grading.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The expected use of `runs`. `tokens` in and out together and `cost_usd` are those of the runs for which earlier
-    ones tell; `without_tokens` and `without_cost` count the others."""
+    """The expected use of `runs`.
+
+    `tokens` in and out together and `cost_usd` are those of the runs for which earlier ones tell; `without_tokens` and
+    `without_cost` count the others."""
 
     runs: int
     tokens: int
@@ -30,7 +32,7 @@ def estimate(
     *,
     is_free: Callable[[str], bool],
 ) -> Estimate:
-    """Returns what the planned numbers of runs of some cells will probably take: for each cell the mean of its earlier
+    """Return what the planned numbers of runs of some cells will probably take: for each cell the mean of its earlier
     runs, otherwise that of all earlier runs of its model. Runs that ended in an error tell nothing. `is_free` says
     whether a model costs nothing, runs or no runs."""
     told = {key: [run for run in runs if run.status != Status.ERROR] for key, runs in before.items()}
@@ -59,7 +61,7 @@ _CHARACTERS_A_TOKEN = 4
 
 
 def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -> Estimate:
-    """Returns what requests will probably take of which only the text is known: `sent` has the characters of each, and
+    """Return what requests will probably take of which only the text is known: `sent` has the characters of each, and
     each is answered with about so many tokens."""
     tokens_in, tokens_out = sum(sent) / _CHARACTERS_A_TOKEN, len(sent) * answered
     cost = (tokens_in * price.input + tokens_out * price.output) / 1_000_000 if price is not None else 0.0
@@ -67,7 +69,7 @@ def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -
 
 
 def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:
-    """Returns the mean tokens and the mean cost of the runs that report them."""
+    """Return the mean tokens and the mean cost of the runs that report them."""
     tokens = [
         (run.input_tokens or 0) + (run.output_tokens or 0)
         for run in runs

@@ -20,8 +20,10 @@ class ExpectedArgument:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected call, or a disallowed one. `arguments` are `None` where they do not matter. `place` tells where it
-    stands in the order: `ordered 2`, `ordered 2, in any order`, `unordered`, `step 1`."""
+    """An expected call, or a disallowed one.
+
+    `arguments` are `None` where they do not matter. `place` tells where it stands in the order: `ordered 2`, `ordered
+    2, in any order`, `unordered`, `step 1`."""
 
     tool: str
     place: str
@@ -32,9 +34,11 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """Everything that a case expects. `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of
-    `Case.disallowed`. `no_calls` tells that it expects none, `others` which calls beside the expected ones are
-    forbidden, in words; `answer` has what the final answer must be, a line each."""
+    """Everything that a case expects.
+
+    `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` tells
+    that it expects none, `others` which calls beside the expected ones are forbidden, in words; `answer` has what the
+    final answer must be, a line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()
@@ -44,7 +48,7 @@ class Expectations:
 
 
 def forbidden_others(case: Case, grading: Grading) -> str:
-    """Returns in words which calls beside the expected ones fail a run; empty where none does by itself."""
+    """Return in words which calls beside the expected ones fail a run; empty where none does by itself."""
     match extra_calls_of(case, grading):
         case None | "allow":
             return ""
@@ -57,7 +61,7 @@ def forbidden_others(case: Case, grading: Grading) -> str:
 
 
 def expectations_of(case: Case, grading: Grading) -> Expectations:
-    """Returns what a case expects under its options of grading."""
+    """Return what a case expects under its options of grading."""
     return Expectations(
         calls=tuple(_expected(case)),
         disallowed=tuple(_expectation(call, "disallowed") for call in case.disallowed),

@@ -38,9 +38,10 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
-    """Count runs, each given as the tools that it was expected to call and those that it called, in order. The deciding
-    grader does not matter: within a run equal tools are paired in any order, and the rest is paired in order, so that a
-    tool called in place of another is paired with it."""
+    """Count runs, each given as the tools that it was expected to call and those that it called, in order.
+
+    The deciding grader does not matter: within a run equal tools are paired in any order, and the rest is paired in
+    order, so that a tool called in place of another is paired with it."""
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -60,7 +61,7 @@ class ConfusionFold:
         self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called)]))
 
     def found(self) -> Confusion:
-        """Returns the counts so far."""
+        """Return the counts so far."""
         return Confusion(self._counts)
 
     def _canonical(self, name: str) -> str:
@@ -95,6 +96,7 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
 
 def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     """Find out why runs failed; each comes with the case that it was graded by, or with `None` if it does not count.
+
     The cost grows with runs and issues. Runs are consumed one by one."""
     failed: list[FailedRun] = []
     found = failure_numbers(runs, lambda *run: failed.append(FailedRun(run[0], run[1].small, run[2])))
@@ -159,7 +161,7 @@ the run ended, and failed steps have issues of their own."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
-    """Returns the tools of the expected calls, except those of steps that a stopped chain never reached."""
+    """Return the tools of the expected calls, except those of steps that a stopped chain never reached."""
     tools = [call.tool for call in case.expected_calls()]
     if not case.steps or not _stopped_at_a_step(result):
         return tools
@@ -168,7 +170,7 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
 
 
 def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
-    """Returns the expected tools, with each `*` replaced by a called tool that no other expected call names."""
+    """Return the expected tools, with each `*` replaced by a called tool that no other expected call names."""
     named = [tool for tool in expected if tool != ANY_TOOL]
     left = list((Counter(called) - Counter(named)).elements())
     wildcards = len(expected) - len(named)
@@ -176,7 +178,7 @@ def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
 
 
 def _stopped_at_a_step(result: RunResult) -> bool:
-    """Returns whether the run is of a chain that stopped at a failed step."""
+    """Return whether the run is of a chain that stopped at a failed step."""
     finish = result.trajectory.finish
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
@@ -187,7 +189,9 @@ _UNMET: frozenset[IssueKind] = frozenset(
 
 
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """Return what went wrong in a failed run, in the order of causes; never empty. One fact has one cause."""
+    """Return what went wrong in a failed run, in the order of causes; never empty.
+
+    One fact has one cause."""
     issues = result.grade.issues if result.grade is not None else ()
     if _stopped_at_a_step(result):
         # The whole chain also lacks what it never reached.
@@ -241,7 +245,7 @@ def _top(place: str | None) -> str | None:
 
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
-    """Returns the issues of the steps that failed, and those of the whole chain that concern none of their calls."""
+    """Return the issues of the steps that failed, and those of the whole chain that concern none of their calls."""
     failed = [step for step in steps if step.status == Status.FAILED and step.issues]
     own = tuple(issue for step in failed for issue in step.issues)
     calls = {issue.call for issue in own} | {step.call for step in failed}
@@ -281,8 +285,9 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
 
 
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
-    """Merge a missing call and an extra one of another tool into one wrong tool, as not every grader does. Where the
-    called name is that of no tool, that alone is left."""
+    """Merge a missing call and an extra one of another tool into one wrong tool, as not every grader does.
+
+    Where the called name is that of no tool, that alone is left."""
     unknown = {_tool(symptom) for symptom in found if symptom.cause == "unknown tool"}
     reported = {_tool(symptom) for symptom in found if symptom.cause == "extra call"}
     reported |= {symptom.subject.instead for symptom in found if symptom.subject is not None}

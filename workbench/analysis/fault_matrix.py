@@ -22,7 +22,9 @@ LOOPS_FROM: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """How a verdict is shown. `is_ok` says whether a model may do that about a fault."""
+    """How a verdict is shown.
+
+    `is_ok` says whether a model may do that about a fault."""
 
     shown: str
     about: str

@@ -33,8 +33,9 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class AggregateGate:
-    """What one statistic must reach, or `at_most` be. `reached` is `None` where there was no value for it, which meets
-    no gate."""
+    """What one statistic must reach, or `at_most` be.
+
+    `reached` is `None` where there was no value for it, which meets no gate."""
 
     statistic: Statistic
     threshold: float
@@ -56,8 +57,10 @@ class AggregateGate:
 
 @dataclass(frozen=True)
 class AggregateResult:
-    """One aggregate of a suite, by the suite's path, over the `count` runs of a model that had a value. `model` is
-    `None` where the runs of all models are taken together. `counted_zero` failed runs count 0, whatever their score."""
+    """One aggregate of a suite, by the suite's path, over the `count` runs of a model that had a value.
+
+    `model` is `None` where the runs of all models are taken together. `counted_zero` failed runs count 0, whatever
+    their score."""
 
     suite: str
     name: str
@@ -90,8 +93,9 @@ class AggregateResult:
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
-    """Returns the aggregates of every suite that was run, by its path: one for each model, or one for all of them. Runs
-    in quarantine do not count."""
+    """Return the aggregates of every suite that was run, by its path: one for each model, or one for all of them.
+
+    Runs in quarantine do not count."""
     folds: dict[str, list[_AggregateFold]] = {}
     for result in results:
         if result.grading.quarantined:
@@ -105,7 +109,7 @@ def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> 
 
 
 def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
-    """Returns whether a statistic is at least, strictly above, or at most a threshold."""
+    """Return whether a statistic is at least, strictly above, or at most a threshold."""
     if reached is None:
         return False
     if at_most:
@@ -114,15 +118,16 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
-    """Returns a statistic by name; `None` where it is undefined: without any value, or for the spread of a single
+    """Return a statistic by name; `None` where it is undefined: without any value, or for the spread of a single
     one."""
     return _STATISTICS[name](values) if values else None
 
 
 @dataclass
 class _Values:
-    """The values of an aggregate that the runs of a model have, or those of all models. `counts` tells whether any of
-    them could be graded."""
+    """The values of an aggregate that the runs of a model have, or those of all models.
+
+    `counts` tells whether any of them could be graded."""
 
     found: array[float] = field(default_factory=lambda: array("d"))
     zeros: int = 0
@@ -153,7 +158,9 @@ class _AggregateFold:
             values.zeros += self._measure is SCORE and counts_zero(run)
 
     def results(self) -> Iterator[AggregateResult]:
-        """Yields what they come to. A model none of whose runs could be graded is left out unless there is no other."""
+        """Yield what they come to.
+
+        A model none of whose runs could be graded is left out unless there is no other."""
         aggregate = self._aggregate
         counting = {model: own for model, own in self._values.items() if own.counts}
         for model, own in (counting or self._values or {None: _Values()}).items():
@@ -177,21 +184,22 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 
 
 def median(values: Sequence[float]) -> float:
-    """Returns the middle value, or the mean of the two middle ones. Raises without values, as the other statistics
-    do."""
+    """Return the middle value, or the mean of the two middle ones.
+
+    Raises without values, as the other statistics do."""
     ascending = sorted(values)
     middle = len(ascending) // 2
     return ascending[middle] if len(ascending) % 2 else mean(ascending[middle - 1 : middle + 1])
 
 
 def mode(values: Sequence[float]) -> float:
-    """Returns the most frequent value, the smallest among equally frequent ones."""
+    """Return the most frequent value, the smallest among equally frequent ones."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def variance(values: Sequence[float]) -> float | None:
-    """Returns the sample variance (n - 1); `None` for a single value, and for infinite ones."""
+    """Return the sample variance (n - 1); `None` for a single value, and for infinite ones."""
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
@@ -202,7 +210,7 @@ def variance(values: Sequence[float]) -> float | None:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Returns the sample standard deviation: the root of the variance."""
+    """Return the sample standard deviation: the root of the variance."""
     squared = variance(values)
     return None if squared is None else math.sqrt(squared)
 
@@ -221,9 +229,10 @@ _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 @dataclass(frozen=True)
 class GateResult:
-    """One demand and what was reached. `suite` is the suite's path, `None` for the command line's own demand; `model`
-    is `None` where the runs of all models are taken together. `counted_zero` failed runs count 0 in a mean score,
-    whatever their own score."""
+    """One demand and what was reached.
+
+    `suite` is the suite's path, `None` for the command line's own demand; `model` is `None` where the runs of all
+    models are taken together. `counted_zero` failed runs count 0 in a mean score, whatever their own score."""
 
     suite: str | None
     measure: GateMeasureName
@@ -271,9 +280,11 @@ def quality_of(
     aggregates: tuple[AggregateResult, ...] = (),
     watched: Iterable[GateWatched] = (),
 ) -> Quality:
-    """Judge a batch. `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of`
-    returns the same. The gates of `aggregates` count with those of their suites; those that are no demand on scores
-    come on top of the statuses. Those on a published metric alone replace the statuses of the scores, and nothing else.
+    """Judge a batch.
+
+    `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of` returns the same. The
+    gates of `aggregates` count with those of their suites; those that are no demand on scores come on top of the
+    statuses. Those on a published metric alone replace the statuses of the scores, and nothing else.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or one of these that is of no
     suite, replaces all of these gates, so that none of them is in the result. A suite without a gate is
@@ -324,7 +335,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yields gates with what is known of their pass rates, which is `watched` by suite and model."""
+    """Yield gates with what is known of their pass rates, which is `watched` by suite and model."""
     for gate in gates:
         yield replace(gate, watched=watched.get((gate.suite, gate.model))) if gate.measure == "pass rate" else gate
 
@@ -341,8 +352,9 @@ class GatedRun(Scored, Protocol):
 
 
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
-    """Returns what the runs of a suite reach of its gate, for each model or for all together. Those in quarantine do
-    not count."""
+    """Return what the runs of a suite reach of its gate, for each model or for all together.
+
+    Those in quarantine do not count."""
     fold = GateFold(suite, gate)
     for run in runs:
         fold.add(run)
@@ -385,7 +397,9 @@ class GateFold:
             (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
 
     def results(self) -> Iterator[GateResult]:
-        """Yields what was reached. A model none of whose runs could be graded is left out, unless there is no other."""
+        """Yield what was reached.
+
+        A model none of whose runs could be graded is left out, unless there is no other."""
         gate = self._gate
         if not self._asks:
             return

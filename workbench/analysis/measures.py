@@ -101,7 +101,9 @@ class Growth:
 
 @dataclass(frozen=True)
 class Pooled:
-    """One number for all runs of a model. `title` is its name in tables, `how` says how values are pooled."""
+    """One number for all runs of a model.
+
+    `title` is its name in tables, `how` says how values are pooled."""
 
     title: str
     how: str
@@ -166,7 +168,9 @@ def _tokens(run: RunResult) -> float | None:
 
 
 def _mean_cost(totals: OfModel) -> float | None:
-    """Return the mean cost of a run. A mean over the known ones would flatter a model with runs of unknown cost."""
+    """Return the mean cost of a run.
+
+    A mean over the known ones would flatter a model with runs of unknown cost."""
     if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
         return None
     return totals.cost_usd / totals.runs
@@ -287,8 +291,9 @@ def _of_check(run: RunResult, check: str) -> float | None:
 
 
 def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
-    """Return the published score of a grader, or a quantity of its formula. A run that a rule of `critics` decided
-    before scoring earned nothing, so that its quantities are 0."""
+    """Return the published score of a grader, or a quantity of its formula.
+
+    A run that a rule of `critics` decided before scoring earned nothing, so that its quantities are 0."""
     grade = next((each for each in run.grades if each.grader == grader), None)
     if grade is None or not number:
         return grade.score if grade is not None else None
@@ -302,8 +307,10 @@ GateMeasureName = Literal["mean score", "pass rate"]
 
 @dataclass(frozen=True)
 class GateMeasure:
-    """What a suite's gate can demand of the runs of a model. `option` is what demands it on the command line; a
-    rate is shown with the number of graded runs that it is a share of."""
+    """What a suite's gate can demand of the runs of a model.
+
+    `option` is what demands it on the command line; a rate is shown with the number of graded runs that it is a share
+    of."""
 
     name: GateMeasureName
     measure: Measure

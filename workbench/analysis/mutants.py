@@ -21,8 +21,9 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of tools as a variant of the suite. `tools` are those it is about; cases that expect one of them should
-    notice it. Decoys are about all tools."""
+    """A change of tools as a variant of the suite.
+
+    `tools` are those it is about; cases that expect one of them should notice it. Decoys are about all tools."""
 
     name: str
     kind: MutantKind
@@ -33,8 +34,10 @@ class Mutant:
 
 @dataclass(frozen=True)
 class MutantResult:
-    """What came of a mutant with one model. `good` are the cases that pass without it, `noticed` those of them that do
-    not pass with it. Cases that were not run, because others had noticed it already, are in neither."""
+    """What came of a mutant with one model.
+
+    `good` are the cases that pass without it, `noticed` those of them that do not pass with it. Cases that were not
+    run, because others had noticed it already, are in neither."""
 
     mutant: Mutant
     suite: str
@@ -49,7 +52,9 @@ class MutantResult:
 
     @property
     def survives(self) -> bool:
-        """Whether it was run, and no case noticed it. Decoys only have a pass rate."""
+        """Whether it was run, and no case noticed it.
+
+        Decoys only have a pass rate."""
         return bool(self.run) and not self.noticed and self.mutant.kind != "decoys"
 
     @property

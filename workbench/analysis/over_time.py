@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredStatus:
-    """The status of one run of a batch. `content` tells whether two runs were asked, and expected, the same."""
+    """The status of one run of a batch.
+
+    `content` tells whether two runs were asked, and expected, the same."""
 
     suite: str
     suite_name: str
@@ -41,9 +43,10 @@ class StoredStatus:
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A case with a model that is flaky since a batch. `good` of its `runs` passed or were warned; `interval` is that
-    of the share, 95%. `course` has its batches, the oldest first, each with how many runs were good, and of
-    how many.
+    """A case with a model that is flaky since a batch.
+
+    `good` of its `runs` passed or were warned; `interval` is that of the share, 95%. `course` has its batches, the
+    oldest first, each with how many runs were good, and of how many.
     """
 
     suite: str
@@ -110,6 +113,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
 @dataclass(frozen=True)
 class LastResult:
     """What a case came to in the last batch in which it finished a run: its runs there, of all models and repeats.
+
     `edited` tells whether the case has another text now."""
 
     runs: tuple[RunRow, ...]
@@ -151,8 +155,10 @@ LastResults = Mapping[tuple[Path, str], LastResult]
 def last_results(
     history: History, suites: Iterable[SuiteFile], redacted: Callable[[str], str], damaged: Say
 ) -> LastResults:
-    """Read the last result of each case. `redacted` removes secrets from a text as the history does. Damaged runs are
-    left out and reported to `damaged`. Raises HistoryError."""
+    """Read the last result of each case.
+
+    `redacted` removes secrets from a text as the history does. Damaged runs are left out and reported to `damaged`.
+    Raises HistoryError."""
     files = {_key_of(file.path): file for file in suites}
     places = {key: _places(file) for key, file in files.items()}
     found: dict[tuple[str, str], list[RunRow]] = {}
@@ -178,12 +184,12 @@ def last_results(
 
 
 def _key_of(path: Path) -> str:
-    """Returns the history's key of a suite file, like `SuiteRef.key`."""
+    """Return the history's key of a suite file, like `SuiteRef.key`."""
     return str(path.resolve())
 
 
 def _places(file: SuiteFile) -> dict[str, int]:
-    """Returns the indices of the cases of a suite, which may have errors, by their ids."""
+    """Return the indices of the cases of a suite, which may have errors, by their ids."""
     if file.suite is not None:
         return {case.id: at for at, case in enumerate(file.suite.cases)}
     tables = file.parts.cases if file.parts is not None else ()
@@ -191,7 +197,7 @@ def _places(file: SuiteFile) -> dict[str, int]:
 
 
 def _say_the_same(one: str, other: str) -> bool:
-    """Returns whether two blocks of TOML have the same content, whatever their comments and layout."""
+    """Return whether two blocks of TOML have the same content, whatever their comments and layout."""
     if one.strip() == other.strip():
         return True
     try:

@@ -68,8 +68,9 @@ class Differences(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """How differences are tested. The interval and the smallest difference that is seen four times in five are those
-    at a level."""
+    """How differences are tested.
+
+    The interval and the smallest difference that is seen four times in five are those at a level."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -122,8 +123,9 @@ _STATISTICS: Mapping[PairTest, Statistics] = {
 
 @dataclass(frozen=True)
 class Contrast:
-    """B against A by one measure, as one of `comparisons` that are shown together. `statistics` are `None` where runs
-    may have stopped early: no test of a fixed number of cases holds for them."""
+    """B against A by one measure, as one of `comparisons` that are shown together.
+
+    `statistics` are `None` where runs may have stopped early: no test of a fixed number of cases holds for them."""
 
     measure: Measure
     found: Differences
@@ -189,8 +191,9 @@ class Contrast:
 
     @property
     def bounds(self) -> str:
-        """The interval in words, empty where there is none. A bound of a real difference that looks like 0 is
-        outside."""
+        """The interval in words, empty where there is none.
+
+        A bound of a real difference that looks like 0 is outside."""
         if (found := self.interval) is None:
             return ""
         low, high = map(self.measure.signed_text, found)
@@ -220,8 +223,9 @@ class Contrast:
 
 @dataclass(frozen=True)
 class PairNumbers:
-    """What the tests need of pairs: their differences, by the name of the measure. `other_scores` are as in
-    `Paired`."""
+    """What the tests need of pairs: their differences, by the name of the measure.
+
+    `other_scores` are as in `Paired`."""
 
     differences: Mapping[str, Differences]
     both_good: int
@@ -327,14 +331,15 @@ class Paired:
         return found.is_real and found.measure.is_worse(found.difference or 0.0)
 
     def shares_sentence(self) -> str | None:
-        """The result of the test on good runs in one plain sentence; `None` where there is none."""
+        """Return the result of the test on good runs in one plain sentence; `None` where there is none."""
         found = self.by(GOOD_RUNS)
         if found.p is None:
             return None
         return f"all {_cases(found.count)}: {found.measure.title} {found.size}, {found.result(decides=True)}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
-        """The result of the test on valid arguments in one plain sentence; `None` where the two do not differ."""
+        """Return the result of the test on valid arguments in one plain sentence; `None` where the two do not
+        differ."""
         found = self.by(VALID_ARGUMENTS)
         if found.difference is None or found.p is None or not found.differs:
             return None
@@ -368,8 +373,8 @@ class Paired:
         return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """The results of both tests, that of the question that decides first; where there is nothing to compare, one
-        sentence."""
+        """Return the results of both tests, that of the question that decides first; where there is nothing to compare,
+        one sentence."""
         sentence = self.sentence(name_a, name_b)
         if not self.count:
             return (sentence,)
@@ -378,7 +383,7 @@ class Paired:
         return (*results, *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
     def sizes(self) -> Iterator[str]:
-        """Yields how large the differences are, in a sentence each."""
+        """Yield how large the differences are, in a sentence each."""
         for measure in QUESTIONS.values():
             found = self.by(measure)
             if found.interval is not None:
@@ -421,7 +426,7 @@ class Paired:
         return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
 
     def _needed_status(self) -> str:
-        """How many more cases it would take, or what so many can show, where these are not enough to tell."""
+        """Return how many more cases it would take, or what so many can show, where these are not enough to tell."""
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
@@ -451,8 +456,9 @@ def _differences(measure: Measure, pairs: Iterable[Pair]) -> Differences:
 
 
 def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched | None = None) -> Paired:
-    """Compare the cells of one model, A, with those of another, B, by suite and case. `watched` is what is known of
-    them in a batch that stopped early."""
+    """Compare the cells of one model, A, with those of another, B, by suite and case.
+
+    `watched` is what is known of them in a batch that stopped early."""
     of_a, of_b = ({(cell.suite, cell.case_id): cell for cell in cells} for cells in (first, second))
     pairs = [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.is_graded and of_b[key].is_graded]
     pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
@@ -460,15 +466,16 @@ def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched |
 
 
 def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
-    """Compare the cells of one model with those of each of the others. Returns the comparisons by model, each corrected
-    for their number."""
+    """Compare the cells of one model with those of each of the others.
+
+    Returns the comparisons by model, each corrected for their number."""
     first = tuple(first)
     found = together([paired(first, cells) for cells in others.values()])
     return dict(zip(others, found, strict=True))
 
 
 def together(comparisons: Iterable[Paired]) -> list[Paired]:
-    """Returns the same comparisons, each corrected for being one of several that are shown together."""
+    """Return the same comparisons, each corrected for being one of several that are shown together."""
     among: list[Paired] = []
     among += (replace(comparison, among=among) for comparison in comparisons)
     return among
@@ -483,7 +490,7 @@ def _cases(count: int) -> str:
 
 
 def _difference(measure: Measure, pair: Pair) -> float | None:
-    """Returns the value with B minus that with A; `None` where one of the two has none, or an infinite one."""
+    """Return the value with B minus that with A; `None` where one of the two has none, or an infinite one."""
     assert measure.of_case is not None
     of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
@@ -492,11 +499,11 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
 
 
 def _clusters(pairs: Iterable[Pair]) -> Clusters:
-    """Returns the cluster of each pair, as the later of the two says, else the earlier; `None` where each is one."""
+    """Return the cluster of each pair, as the later of the two says, else the earlier; `None` where each is one."""
     found = [b.cluster if b.cluster[1] is not None else a.cluster for a, b in pairs]
     return [*found] if any(written is not None for _, written, _ in found) else None
 
 
 def _rounded(some: int, of: int) -> int:
-    """Returns the nearest whole number, halves rounded up."""
+    """Return the nearest whole number, halves rounded up."""
     return (2 * some + of) // (2 * of)

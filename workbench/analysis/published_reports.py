@@ -39,8 +39,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class System:
-    """A published system. Its functions get graded runs of one suite to which its grader applies, at least one, each
-    with the grader's own verdict as its status.
+    """A published system.
+
+    Its functions get graded runs of one suite to which its grader applies, at least one, each with the grader's own
+    verdict as its status.
 
     `summary` gets the runs with one model; `with_cases`, where the system has one, replaces it and also gets the cases
     by run, as far as they are known; `comparison`, where the system has one, gets the runs with all of several models.
@@ -52,13 +54,14 @@ class System:
 
 
 def share(part: int, whole: int, digits: int) -> float:
-    """Returns a rounded percentage; 0 of nothing."""
+    """Return a rounded percentage; 0 of nothing."""
     return round(100 * part / whole, digits) if whole else 0.0
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """Returns the counts that the scorer reports with its score, under its own names. Where nothing was expected or
-    nothing called there is only the number of the other side."""
+    """Return the counts that the scorer reports with its score, under its own names.
+
+    Where nothing was expected or nothing called there is only the number of the other side."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected:
@@ -75,7 +78,7 @@ def score_metadata(grade: Grade) -> dict[str, JsonValue]:
 def flexible_details(
     grade: Grade, calls: Sequence[CallRecord], expected: Sequence[ExpectedCall]
 ) -> dict[str, JsonValue]:
-    """Returns the calls behind the counts of flexible mode, under the scorer's names.
+    """Return the calls behind the counts of flexible mode, under the scorer's names.
 
     `missingToolCalls` has every expected call without an exact match, including those that found their name, unlike the
     count; equal ones are grouped, in the order of their first. An expected value is plain, or a check in words.
@@ -104,7 +107,7 @@ def _call(tool: str, given: Mapping[str, JsonValue] | None) -> JsonValue:
 
 
 def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
-    """Returns the input of a call; `None` where no arguments were written."""
+    """Return the input of a call; `None` where no arguments were written."""
     return None if record.call.raw == "" else record.arguments
 
 
@@ -133,7 +136,7 @@ def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> S
 
 
 def _percent(score: float | None) -> int:
-    """Rounds as JavaScript does, halves up."""
+    """Round as JavaScript does, halves up."""
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
@@ -197,7 +200,9 @@ def _cases(runs: Sequence[RunResult]) -> list[_Case]:
 
 
 def _status(run: RunResult) -> Status:
-    """Return the system's status of a run. What a rule decided before scoring, which has no sums, stands."""
+    """Return the system's status of a run.
+
+    What a rule decided before scoring, which has no sums, stands."""
     if run.grade is None or run.score is None or not run.grade.numbers:
         return run.status
     return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
@@ -212,12 +217,14 @@ def _by_own_rules(grading: Grading) -> Grading:
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:
-    """Returns passed cases of all, in percent with two digits. A warned case has not passed."""
+    """Return passed cases of all, in percent with two digits.
+
+    A warned case has not passed."""
     return share(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
 
 
 def percent(case: _Case) -> float:
-    """Returns a case's score in percent with two digits; negative infinity is shown as the smallest number."""
+    """Return a case's score in percent with two digits; negative infinity is shown as the smallest number."""
     return round(max(100 * (case.score or 0.0), -sys.float_info.max), 2)
 
 
@@ -253,7 +260,9 @@ MIN_FOR_PERCENTILES = 20
 
 @dataclass(frozen=True)
 class PrintedLatency:
-    """Milliseconds of single answers of the model. `p95` is the published system's own: see `printed_latency`."""
+    """Milliseconds of single answers of the model.
+
+    `p95` is the published system's own: see `printed_latency`."""
 
     mean: float
     p50: float
@@ -272,7 +281,9 @@ class PrintedLatency:
 
 
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
-    """Returns the latency statistics of some answers. Raises ValueError without any.
+    """Return the latency statistics of some answers.
+
+    Raises ValueError without any.
 
     The 95th percentile is the value before the one at 95% of the sorted list: of two values the smaller one, of twenty
     the 19th. That is how the published system counts; the totals of a batch use the nearest rank.
@@ -291,7 +302,7 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
 
 
 def overall_score(scores: Sequence[float]) -> float:
-    """Returns the mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
+    """Return the mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
     return statistics.fmean(scores) if scores else 0.0
 
 
@@ -359,7 +370,7 @@ class GradedTest:
 
 
 def graded_test(run: RunResult) -> GradedTest:
-    """Returns a run that `dimensions` graded as a test of the published system."""
+    """Return a run that `dimensions` graded as a test of the published system."""
     grade = run.grade
     assert grade is not None and grade.score is not None
     numbers = {name: round(amount, 3) for name, amount in grade.numbers.items()}
@@ -383,7 +394,7 @@ def _group(grade: Grade, issue: Issue) -> Group | None:
 
 
 def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Returns counts and means; everything is 0 without tests."""
+    """Return counts and means; everything is 0 without tests."""
     passed = sum(test.passed for test in tests)
     number = len(tests) or 1
     return {
@@ -401,7 +412,7 @@ def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
 
 
 def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Returns the ids of the failed tests by group, and the codes of the advice; a message when nothing failed."""
+    """Return the ids of the failed tests by group, and the codes of the advice; a message when nothing failed."""
     failed = [test for test in tests if not test.passed]
     if not failed:
         return {"message": "no_failures"}
@@ -480,7 +491,7 @@ def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
 
 
 def _as_published(run: RunResult) -> RunResult:
-    """Returns the run with the grade that the system gives where the suite frees surplus calls."""
+    """Return the run with the grade that the system gives where the suite frees surplus calls."""
     if not run.has_free_calls:
         return run
     grade = run.grade
@@ -489,7 +500,9 @@ def _as_published(run: RunResult) -> RunResult:
 
 
 def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
-    """Returns the reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
+    """Return the reports on a batch, suite by suite in the order of the runs.
+
+    `cases` are those of the runs, by run.
 
     Runs count by the verdict of the deciding grader, because the published systems have no requirements besides it.
     Runs that were not graded, or to which it does not apply, are left out. Of more than `MAX_DOCUMENT_RUNS` runs
@@ -523,7 +536,9 @@ _SYSTEMS: Mapping[str, System] = {
 
 
 def system_of(grader: str) -> System:
-    """Return the report of the published system that a grader follows. Raises ValueError for an unknown grader."""
+    """Return the report of the published system that a grader follows.
+
+    Raises ValueError for an unknown grader."""
     if grader not in _SYSTEMS:
         raise ValueError(f"no published system has a grader {grader!r}")
     return _SYSTEMS[grader]

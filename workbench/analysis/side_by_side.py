@@ -98,9 +98,11 @@ def compared(
     gates: Mapping[str, Gate] = NO_GATES,
     watched: Sequence[PairWatched] = (),
 ) -> Comparison:
-    """Returns a comparison of cells, in columns by `models`. `suite_names` gives the names of suites, and `gates` their
-    gates, by the keys of suites in the cells. `watched` are the pairs of a batch that stopped early: no other is then
-    tested, and a case that was not needed with any model is no row."""
+    """Return a comparison of cells, in columns by `models`.
+
+    `suite_names` gives the names of suites, and `gates` their gates, by the keys of suites in the cells. `watched` are
+    the pairs of a batch that stopped early: no other is then tested, and a case that was not needed with any model is
+    no row."""
     models = tuple(dict.fromkeys(models))
     cases = dict.fromkeys((suite, case_id) for suite, case_id, model in cells if model in models)
     for_nothing = {case for case in cases if _not_needed([cells.get((*case, model)) for model in models])}
@@ -120,7 +122,7 @@ def compared(
 
 
 def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[ModelTotals, ...]:
-    """Returns the totals of columns over the cases that were graded with each of those that ran at all."""
+    """Return the totals of columns over the cases that were graded with each of those that ran at all."""
     graded = [{(cell.suite, cell.case_id) for cell in cells if cell.is_graded} for cells in columns.values() if cells]
     same = set[tuple[str, str]]().union(*graded[:1]).intersection(*graded)
     return tuple(
@@ -130,8 +132,9 @@ def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[Model
 
 
 def differ(cells: Iterable[Cell | None]) -> bool:
-    """Returns whether cells of one case have different verdicts, or scores that look different to a person. A cell that
-    was not graded has no verdict, and differs from none."""
+    """Return whether cells of one case have different verdicts, or scores that look different to a person.
+
+    A cell that was not graded has no verdict, and differs from none."""
     graded = [cell for cell in cells if cell is not None and cell.is_graded]
     scores = [cell.score for cell in graded if cell.score is not None]
     apart = bool(scores) and scores_differ(max(scores), min(scores))
@@ -175,7 +178,9 @@ class Point:
 
 
 def front(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the points that none beats, from the one that takes least. Equal points are on it together."""
+    """Return the points that none beats, from the one that takes least.
+
+    Equal points are on it together."""
     found: list[Point] = []
     for point in sorted(points, key=lambda each: (each.takes, -each.score)):
         best = found[-1] if found else None

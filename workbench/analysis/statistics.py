@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Returns the 95% interval of the mean behind values in 0..1; `None` without values, or with one beyond.
+    """Return the 95% interval of the mean behind values in 0..1; `None` without values, or with one beyond.
 
     It is that of Clopper and Pearson (1934), by mid-p (Lancaster 1961), for scores: the values and one more, 0 or 1,
     are weighed at random (Dirichlet), the mean and variance of their weighted mean are those of a beta distribution,
@@ -47,8 +47,9 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
 
 
 def share_interval(good: int, of: int) -> Interval:
-    """Returns the same for the share behind `good` of `of` independent trials. Raises ValueError unless 0 <= good <= of
-    and of > 0."""
+    """Return the same for the share behind `good` of `of` independent trials.
+
+    Raises ValueError unless 0 <= good <= of and of > 0."""
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is no share")
     return _beta_mid(float(of), good / of, good / of)
@@ -65,7 +66,9 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
     low, high = (_beta_with(count, middle, square, extra) for extra in (0, 1))
 
     def below(at: float) -> float:
-        """The mean of both distribution functions. Without a beta distribution all is at 0, or at 1."""
+        """Return the mean of both distribution functions.
+
+        Without a beta distribution all is at 0, or at 1."""
         of_low = 1.0 if low is None else _beta_below(at, *low)
         of_high = 0.0 if high is None else _beta_below(at, *high)
         return (of_low + of_high) / 2
@@ -77,7 +80,7 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
 
 
 def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[float, float] | None:
-    """Returns the parameters of the beta distribution with one more value; `None` where all values are that one."""
+    """Return the parameters of the beta distribution with one more value; `None` where all values are that one."""
     mean_of = (count * middle + extra) / (count + 1)
     if not 1e-12 < mean_of < 1 - 1e-12:
         return None
@@ -87,7 +90,7 @@ def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[
 
 
 def _beta_below(at: float, a: float, b: float) -> float:
-    """Returns the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8;
+    """Return the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8;
     Lentz 1976)."""
     if not 0 < at < 1:
         return float(at >= 1)
@@ -113,7 +116,7 @@ def _away_from_0(number: float) -> float:
 
 
 def _falls(function: Callable[[float], float], low: float, high: float) -> float:
-    """Returns where a falling function between two places is 0."""
+    """Return where a falling function between two places is 0."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) > 0 else (low, middle)
@@ -121,7 +124,7 @@ def _falls(function: Callable[[float], float], low: float, high: float) -> float
 
 
 def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
-    """Returns the standard error of the mean of finite values; `None` where there are fewer than two clusters.
+    """Return the standard error of the mean of finite values; `None` where there are fewer than two clusters.
 
     The deviations from the mean are added up in each of G clusters: se² = G / (G - 1) · Σ sums² / n² (Liang and Zeger
     1986). Where each value is a cluster of its own, this is the usual one.
@@ -135,7 +138,7 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
 
 
 def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
-    """Returns the deviations from the middle, added up in each cluster."""
+    """Return the deviations from the middle, added up in each cluster."""
     sums: dict[Hashable, float] = {}
     for place, value in enumerate(values):
         cluster = place if clusters is None else clusters[place]
@@ -144,8 +147,9 @@ def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: 
 
 
 def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
-    """Returns how many times as large the variance of the mean is as if values were independent, at least 1. Where all
-    values are the same, clusters are taken for one observation each."""
+    """Return how many times as large the variance of the mean is as if values were independent, at least 1.
+
+    Where all values are the same, clusters are taken for one observation each."""
     if clusters is None:
         return 1.0
     alone, together = standard_error(values), standard_error(values, clusters)
@@ -158,10 +162,10 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
 def paired_shares_interval(
     better: int, worse: int, pairs: int, effect: float = 1.0, z: float | None = None
 ) -> Interval:
-    """Returns the interval of the difference of two shares of the same cases, from the pairs that are good on one side
+    """Return the interval of the difference of two shares of the same cases, from the pairs that are good on one side
     alone: Tango's score interval (1998). It contains the differences from which the observed one is at most `z`
-    standard errors away, with standard errors under that difference; 95% unless `z` says otherwise. Pairs that depend
-    on each other tell as much as `pairs / effect` that do not."""
+    standard errors away, with standard errors under that difference; 95% unless `z` says otherwise. Pairs that
+    depend on each other tell as much as `pairs / effect` that do not."""
     b, c, n = better / effect, worse / effect, pairs / effect
     reach = z_of(BEYOND) if z is None else z
 
@@ -179,7 +183,7 @@ def paired_shares_interval(
 def mean_difference_interval(
     differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = BEYOND
 ) -> Interval | None:
-    """Returns the interval of the mean behind finite differences of scores: Student's, by cluster, with a quarter of a
+    """Return the interval of the mean behind finite differences of scores: Student's, by cluster, with a quarter of a
     case at each end of what is possible, so that it always has a width. `None` with fewer than two clusters."""
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
@@ -194,8 +198,9 @@ def mean_difference_interval(
 
 
 def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
-    """Returns an interval that agrees with the test of the same difference, which decides about 0. Where the test
-    calls the difference real, a bound of 0 is outside."""
+    """Return an interval that agrees with the test of the same difference, which decides about 0.
+
+    Where the test calls the difference real, a bound of 0 is outside."""
     if not is_real:
         return Interval(min(found.low, 0.0), max(found.high, 0.0))
     return Interval(max(found.low, 0.0), found.high) if apart > 0 else Interval(found.low, min(found.high, 0.0))
@@ -209,8 +214,8 @@ MIN_CLUSTERS = 6
 
 
 def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:
-    """Returns about the smallest difference of two shares of the same cases that a test at `level` shows in four of
-    five comparisons, if as many cases differ as did here: (z + z') · √(share that differs ÷ n). Where so large a
+    """Return about the smallest difference of two shares of the same cases that a test at `level` shows in four of five
+    comparisons, if as many cases differ as did here: (z + z') · √(share that differs ÷ n). Where so large a
     difference takes more, all that differ are taken for better. `None` where there is none up to 1."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
@@ -219,7 +224,7 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
 
 
 def detectable_mean(error: float | None, clusters: int, level: float) -> float | None:
-    """Returns about the smallest mean difference that a test at `level` shows in four of five comparisons, if its
+    """Return about the smallest mean difference that a test at `level` shows in four of five comparisons, if its
     standard error is this; `None` where that is unknown or cases are too few."""
     return _z_sum(level) * error if error and clusters >= MIN_CLUSTERS else None
 
@@ -229,14 +234,14 @@ def _z_sum(level: float) -> float:
 
 
 def z_of(level: float) -> float:
-    """Returns between minus and plus which value all but `level` of a standard normal distribution lies."""
+    """Return between minus and plus which value all but `level` of a standard normal distribution lies."""
     return NormalDist().inv_cdf(1 - level / 2)
 
 
 @cache
 def student(freedom: int, level: float = BEYOND) -> float:
-    """Returns between minus and plus which value all but `level` of Student's distribution lies, with so many degrees
-    of freedom, 1 or more."""
+    """Return between minus and plus which value all but `level` of Student's distribution lies, with so many degrees of
+    freedom, 1 or more."""
     if freedom >= _NORMAL_FROM:
         return z_of(level)
     high = 16.0
@@ -246,7 +251,7 @@ def student(freedom: int, level: float = BEYOND) -> float:
 
 
 def _within(t: float, freedom: int) -> float:
-    """Returns how likely Student's t is between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """Return how likely Student's t is between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(freedom))
     squared = math.cos(angle) ** 2
     total = term = 1.0
@@ -273,8 +278,8 @@ class Passing(NamedTuple):
 
 
 def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
-    """Returns pass@k and pass^k for each k from 1 to the most runs of a case; a case is given as its good and its
-    graded runs.
+    """Return pass@k and pass^k for each k from 1 to the most runs of a case; a case is given as its good and its graded
+    runs.
 
     Of n runs, c of them good, both are shares of the C(n, k) ways to draw k runs: 1 - C(n-c, k) / C(n, k) is pass@k
     (Chen et al. 2021), C(c, k) / C(n, k) is pass^k (Yao et al. 2024). Neither is biased by n being more than k.
@@ -288,7 +293,7 @@ def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """Returns C(some, k) / C(of, k) for k from 1 to `of`, one draw after the other, so that no factorial overflows."""
+    """Return C(some, k) / C(of, k) for k from 1 to `of`, one draw after the other, so that no factorial overflows."""
     return accumulate(((some - drawn) / (of - drawn) if drawn < some else 0.0 for drawn in range(of)), float.__mul__)
 
 
@@ -317,7 +322,7 @@ _COUNTED_BITS = 400_000_000
 
 
 def mcnemar(one: int, other: int) -> float:
-    """Returns the exact two-sided p of McNemar's test, from the pairs that are good on one side alone (McNemar 1947).
+    """Return the exact two-sided p of McNemar's test, from the pairs that are good on one side alone (McNemar 1947).
 
     If both sides were alike, each of these n pairs would fall to either side with probability 1/2: p is twice the
     probability that Binomial(n, 1/2) is at most the smaller count, and never more than 1.
@@ -331,7 +336,7 @@ def mcnemar(one: int, other: int) -> float:
 
 
 def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[Hashable] | None = None) -> float:
-    """Returns the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences of pairs.
+    """Return the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences of pairs.
 
     If both sides were alike, each difference could as well have the other sign. p is the share of all sign vectors
     whose sum is at least as far from 0 as the observed one. It is exact where all of them can be counted; else it is
@@ -364,13 +369,13 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
 
 def bonferroni(p: float, comparisons: int) -> float:
-    """Returns the p of one of several tests, adjusted so that the probability of taking any chance result among them
-    for a difference stays below the level (Dunn 1961). Unlike Holm's, it has intervals that agree with it."""
+    """Return the p of one of several tests, adjusted so that the probability of taking any chance result among them for
+    a difference stays below the level (Dunn 1961). Unlike Holm's, it has intervals that agree with it."""
     return min(1.0, p * max(comparisons, 1))
 
 
 def _enumerated(sizes: Sequence[int], light: int) -> int:
-    """Returns how many choices weigh at most `light`, by weighing all of them."""
+    """Return how many choices weigh at most `light`, by weighing all of them."""
     sums = [0]
     for size in sizes:
         sums += [chosen + size for chosen in sums]
@@ -378,8 +383,8 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 
 
 def _counted(sizes: Sequence[int], light: int) -> int:
-    """Returns the same by counting: one integer holds, in fields wide enough for all of them, how many choices have
-    each weight. Choosing a further size or not adds the fields to themselves, shifted."""
+    """Return the same by counting: one integer holds, in fields wide enough for all of them, how many choices have each
+    weight. Choosing a further size or not adds the fields to themselves, shifted."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
@@ -389,7 +394,7 @@ def _counted(sizes: Sequence[int], light: int) -> int:
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Returns how many of `DRAWS` choices weigh at most `light`, or leave at most that.
+    """Return how many of `DRAWS` choices weigh at most `light`, or leave at most that.
 
     A choice is a number with a bit for each size. `planes` hold, for each binary digit, which sizes have it: the weight
     of a choice comes from counting bits, with no loop over the sizes.

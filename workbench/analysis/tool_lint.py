@@ -40,9 +40,10 @@ _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `path` is its place, such as `to[].name`; `schema` is its schema, references followed, where a
-    description and default next to a reference take precedence. `depth` counts from 0; an `item` is the element of a
-    list."""
+    """One parameter.
+
+    `path` is its place, such as `to[].name`; `schema` is its schema, references followed, where a description and
+    default next to a reference take precedence. `depth` counts from 0; an `item` is the element of a list."""
 
     path: str
     name: str
@@ -63,7 +64,7 @@ class Parameter:
 
 
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
-    """Returns the parameters of a tool, each followed by those inside it, at most `MAX_SCHEMA_PARAMETERS` of them."""
+    """Return the parameters of a tool, each followed by those inside it, at most `MAX_SCHEMA_PARAMETERS` of them."""
     found: dict[str, Parameter] = {}
     for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MAX_SCHEMA_PARAMETERS):
         found.setdefault(parameter.path, parameter)  # alternatives may each have one of the same name
@@ -71,8 +72,9 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 
 
 def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, sure: bool = True) -> Iterator[Parameter]:
-    """Returns the parameters inside a schema, `levels` deep. Not `sure`: it is one of several alternatives, and
-    requires nothing."""
+    """Return the parameters inside a schema, `levels` deep.
+
+    Not `sure`: it is one of several alternatives, and requires nothing."""
     if not levels:
         return
     required = required_names(schema) if sure else ()
@@ -103,17 +105,17 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def definition_size(tool: ToolDefinition) -> int:
-    """Returns the characters of a tool's definition as it is sent to a model, as compact JSON."""
+    """Return the characters of a tool's definition as it is sent to a model, as compact JSON."""
     return len(json_text({"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}))
 
 
 def tokens_in(characters: int) -> int:
-    """Returns about how many tokens this many characters are."""
+    """Return about how many tokens this many characters are."""
     return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
 def tokens_of(tools: Iterable[ToolDefinition]) -> int:
-    """Returns about how many tokens the definitions of tools take together."""
+    """Return about how many tokens the definitions of tools take together."""
     return tokens_in(sum(map(definition_size, tools)))
 
 
@@ -173,9 +175,11 @@ class ToolName:
 
 @dataclass(frozen=True)
 class LintFinding:
-    """One thing to correct. `tools` are the tools concerned, none when it concerns all together; `where` is the place
-    of a parameter, such as `to[].name`, and empty for the tool itself. An error means that requests with the tool are
-    refused, by this program or by a provider."""
+    """One thing to correct.
+
+    `tools` are the tools concerned, none when it concerns all together; `where` is the place of a parameter, such as
+    `to[].name`, and empty for the tool itself. An error means that requests with the tool are refused, by this program
+    or by a provider."""
 
     rule: Rule
     severity: Severity
@@ -186,7 +190,7 @@ class LintFinding:
 
 
 def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
-    """Returns the findings on tools that are offered together: on all of them, then tool by tool in order.
+    """Return the findings on tools that are offered together: on all of them, then tool by tool in order.
 
     `at_once` is the most that a single case offers, if that is fewer than all.
     """
@@ -202,7 +206,7 @@ def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> t
 
 
 def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFinding, ...]:
-    """Returns the findings on the tools that all cases of a suite have, then on those of single cases."""
+    """Return the findings on the tools that all cases of a suite have, then on those of single cases."""
     found = list(lint_tools(tools, offered_at_once(suite, tools)))
     for case in suite.cases:
         for finding in lint_tools([definition_of(tool) for tool in case.tools]):
@@ -218,7 +222,7 @@ def lint_task_tools(tools: Iterable[ToolName]) -> Iterator[LintFinding]:
 
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:
-    """Returns the most of these tools that a case of the suite offers."""
+    """Return the most of these tools that a case of the suite offers."""
     offers = [len(tools) if case.offer is None else len(case.offer) for case in suite.cases]
     return max(offers, default=len(tools))
 
@@ -258,7 +262,7 @@ def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]
 def _groups(
     tools: Sequence[ToolDefinition], key: Callable[[ToolDefinition], str]
 ) -> Iterator[tuple[str, list[ToolDefinition]]]:
-    """Groups tools by a common key, where the key is not empty."""
+    """Group tools by a common key, where the key is not empty."""
     groups: dict[str, list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         groups[key(tool)].append(tool)
@@ -266,7 +270,7 @@ def _groups(
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
-    """Finds pairs that take the same arguments and have nearly the same description, and whose names do not distinguish
+    """Find pairs that take the same arguments and have nearly the same description, and whose names do not distinguish
     them."""
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
@@ -316,7 +320,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _meanings(text: str) -> tuple[str, ...]:
-    """Returns words without endings and fillers, with one word for verbs of the same meaning."""
+    """Return words without endings and fillers, with one word for verbs of the same meaning."""
     stems = (word.removesuffix("es" if word.endswith(("ches", "shes")) else "s") for word in _words(text))
     return tuple(_MEANING.get(stem, stem) for stem in stems if stem not in _FILLERS)
 

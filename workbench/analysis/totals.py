@@ -50,8 +50,9 @@ class _Scored:
 
 
 class AgreementFold:
-    """The agreement for each score of a source, to which runs are added one by one. What consists of several runs
-    passes here when all of those do that are graded."""
+    """The agreement for each score of a source, to which runs are added one by one.
+
+    What consists of several runs passes here when all of those do that are graded."""
 
     def __init__(self) -> None:
         self._scored: dict[str, dict[tuple[str, str], _Scored]] = {}
@@ -93,7 +94,9 @@ PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum
 
 @dataclass(frozen=True)
 class Latency:
-    """Model latency of runs, in milliseconds. Percentiles are by nearest rank."""
+    """Model latency of runs, in milliseconds.
+
+    Percentiles are by nearest rank."""
 
     mean_ms: float
     p50_ms: float
@@ -108,8 +111,9 @@ class Latency:
 
 @dataclass(frozen=True)
 class Totals(StatusCounts):
-    """The totals of runs. Errors, skipped, stopped and not graded runs are counted, but are part of no mean and no
-    rate."""
+    """The totals of runs.
+
+    Errors, skipped, stopped and not graded runs are counted, but are part of no mean and no rate."""
 
     runs: int
     counts: Mapping[Status, int]
@@ -146,14 +150,16 @@ class Totals(StatusCounts):
 
 
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
-    """Returns the runs that count. A fork is an experiment: it counts for its case only where all runs are forks."""
+    """Return the runs that count.
+
+    A fork is an experiment: it counts for its case only where all runs are forks."""
     results = results if isinstance(results, Sequence) else tuple(results)
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
     return Chosen(results, counting) if 0 < len(counting) < len(results) else results
 
 
 def totals_of(results: Iterable[RunResult]) -> Totals:
-    """Returns the totals of runs."""
+    """Return the totals of runs."""
     fold = TotalsFold()
     for result in results:
         fold.add(result)
@@ -161,7 +167,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
 
 
 def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Totals]]:
-    """Returns the totals of all runs, and those of each model, in the order of the models."""
+    """Return the totals of all runs, and those of each model, in the order of the models."""
     whole, models = TotalsFold(), dict[str, TotalsFold]()
     for result in results:
         whole.add(result)
@@ -204,7 +210,7 @@ class TotalsFold:
             self._judging += result.judging
 
     def totals(self) -> Totals:
-        """Returns the totals so far."""
+        """Return the totals so far."""
         counts, runs, graded = self._counts, self._counts.total(), len(self._latencies)
         cost = _cost(self._costs, runs - len(self._costs))
         return Totals(
@@ -228,8 +234,9 @@ class TotalsFold:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What runs cost together: the known US dollars, and how many runs are not included. Where some are not and the
-    others cost nothing, `dollars` are `None`, as they are without runs."""
+    """What runs cost together: the known US dollars, and how many runs are not included.
+
+    Where some are not and the others cost nothing, `dollars` are `None`, as they are without runs."""
 
     dollars: float | None
     unknown: int
@@ -248,7 +255,8 @@ def _cost(known: Sequence[float], unknown: int) -> Cost:
 
 
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
-    """Returns the percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
+    """Return the percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
+
     Raises ValueError without values."""
     if not ascending:
         raise ValueError("no values")
@@ -257,8 +265,9 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 
 def latency_of(values: Sequence[float]) -> Latency | None:
-    """Returns mean, percentiles and maximum of milliseconds; `None` without any. Runs made elsewhere may have 0: their
-    time is not known."""
+    """Return mean, percentiles and maximum of milliseconds; `None` without any.
+
+    Runs made elsewhere may have 0: their time is not known."""
     ascending = sorted(value for value in values if value)
     if not ascending:
         return None

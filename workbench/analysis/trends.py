@@ -21,14 +21,14 @@ TrendKey = tuple[str, str]
 
 
 def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
-    """Returns how many runs of some parts passed or were warned, and how many were graded."""
+    """Return how many runs of some parts passed or were warned, and how many were graded."""
     counts = [each for part in parts for each in part.counts.items()]
     good = sum(count for status, count in counts if status.good)
     return good, sum(count for status, count in counts if status.graded)
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Returns whether every case of the suite was run with the model, and each run was graded, or was skipped or
+    """Return whether every case of the suite was run with the model, and each run was graded, or was skipped or
     expected nothing yet."""
     _, graded = rate_of((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
@@ -36,9 +36,9 @@ def is_whole(part: BatchPart) -> bool:
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Returns the pass rate, 0..1, of each suite with each model in every whole batch, with that batch's number, in the
-    order of the batches given. Forks and shards do not count, nor do batches that were stopped early: their rates are
-    biased."""
+    """Return the pass rate, 0..1, of each suite with each model in every whole batch, with that batch's number, in the
+    order of the batches given. Forks and shards do not count, nor do batches that were stopped early: their rates
+    are biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
         for part in batch.parts if batch.kind == "runs" and batch.shard is None else ():
@@ -49,13 +49,14 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
-    """Returns whether a part is in trends; `stops_early` is whether its batch was to end when it was decided."""
+    """Return whether a part is in trends; `stops_early` is whether its batch was to end when it was decided."""
     return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Returns the latest `MAX_TREND` of `trends_of` for these keys, up to a batch, from a history of any size. Raises
-    HistoryError."""
+    """Return the latest `MAX_TREND` of `trends_of` for these keys, up to a batch, from a history of any size.
+
+    Raises HistoryError."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for suite, model in dict.fromkeys(keys):
         with closing(history.parts_over_time(suite, model, up_to)) as parts:

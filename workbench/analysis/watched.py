@@ -12,10 +12,11 @@ from workbench.numerals import count_text, counted, counted_of, decimals, p_text
 
 @dataclass(frozen=True, slots=True)
 class PairWatched:
-    """What is known of `second` against `first` after `cases` of the `of` cases in their order. `better` and `worse`
-    count the cases that were good with one alone. `p` is adjusted for all `comparisons` that are watched; of an e-value
-    it holds at any time. `level` is what it has to reach at this look. `saved` runs with `second`, and of a single
-    comparison with `first`, were not needed."""
+    """What is known of `second` against `first` after `cases` of the `of` cases in their order.
+
+    `better` and `worse` count the cases that were good with one alone. `p` is adjusted for all `comparisons` that are
+    watched; of an e-value it holds at any time. `level` is what it has to reach at this look. `saved` runs with
+    `second`, and of a single comparison with `first`, were not needed."""
 
     first: str
     second: str

@@ -75,8 +75,9 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """Approves what the user has trusted for good, and what `suites` needed when it was made. In either case the
-    environment variables of `folders`, and their models, must be what they were then."""
+    """Approves what the user has trusted for good, and what `suites` needed when it was made.
+
+    In either case the environment variables of `folders`, and their models, must be what they were then."""
 
     suites: Mapping[Path, _Suite]
     folders: Mapping[Path, _Folder]
@@ -155,7 +156,7 @@ def standing_approval(
 
 
 def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
-    """The models found for a suite that its needs do not list, or that a person named."""
+    """Return the models found for a suite that its needs do not list, or that a person named."""
     return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
 
 
@@ -186,7 +187,7 @@ def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
 
 
 def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
-    """How models are reached from a folder, without those that are not known there."""
+    """Return how models are reached from a folder, without those that are not known there."""
     found = {}
     for name in names:
         with suppress(ConfigError):
@@ -227,18 +228,24 @@ def approve_nothing(needs: SuiteNeeds) -> bool:
 
 
 def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
-    """Approve whatever the suites need. Say this of suites that you have read or written."""
+    """Approve whatever the suites need.
+
+    Say this of suites that you have read or written."""
     return True
 
 
 def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
-    """Approve what the user has trusted for good, in the app or on the command line. That is remembered for each suite,
-    so it has to be given as it is, `approve=workbench.TRUSTED`: a call of this function alone approves nothing."""
+    """Approve what the user has trusted for good, in the app or on the command line.
+
+    That is remembered for each suite, so it has to be given as it is, `approve=workbench.TRUSTED`: a call of this
+    function alone approves nothing."""
     return False
 
 
 def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
-    """Ask about each suite that needs something. Raises ApprovalError with all that is not approved."""
+    """Ask about each suite that needs something.
+
+    Raises ApprovalError with all that is not approved."""
     asked = [request for request in needs.requests if request.must_ask]
     if isinstance(approve, StandingApproval):
         approve.check(needs, program)
@@ -261,8 +268,9 @@ def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
 
 @dataclass(frozen=True)
 class CellDone:
-    """All runs of a case with a model are over. `report` is on them alone: the demands on the whole suite are not in
-    it, so that it passes where the case does."""
+    """All runs of a case with a model are over.
+
+    `report` is on them alone: the demands on the whole suite are not in it, so that it passes where the case does."""
 
     suite: Path
     """The absolute path of its file."""
@@ -515,7 +523,9 @@ async def evaluate_async(
     on_event: Callable[[BatchEvent], object] | None = None,
     on_cell: Callable[[CellDone], object] | None = None,
 ) -> Report:
-    """Do what `evaluate` does, without blocking the event loop. Several may run at the same time.
+    """Do what `evaluate` does, without blocking the event loop.
+
+    Several may run at the same time.
 
     Agents, `approve`, `on_event` and `on_cell` are called in this loop, so that they may use whatever belongs to it.
     Cancelling stops all runs, and closes servers and connections before the cancellation is passed on.
@@ -680,7 +690,9 @@ def _variants(wanted: bool | Sequence[SuitePath]) -> Variants:
 
 
 def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, ...]:
-    """The variants in files. Raises UsageError."""
+    """Return the variants in files.
+
+    Raises UsageError."""
     try:
         return tuple(AddedVariants(variants_in(Path(file)), file) for file in _files(wanted))
     except AddedVariantError as error:

@@ -1,4 +1,6 @@
-"""Grading calls that were made elsewhere, in production or by an agent that runs by itself. No model is asked."""
+"""Grading calls that were made elsewhere, in production or by an agent that runs by itself.
+
+No model is asked."""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ class Graded:
 
     @property
     def grades(self) -> tuple[Grade, ...]:
-        """The grades of all graders. The first one decides."""
+        """The grades of all graders.
+
+        The first one decides."""
         return self.result.grades
 
     @property
@@ -133,7 +137,9 @@ def grade(
     by: GraderName | None = None,
     approve: Approve = approve_nothing,
 ) -> Graded:
-    """Grade tool calls by a case of a suite. No model is asked, and no tool is called.
+    """Grade tool calls by a case of a suite.
+
+    No model is asked, and no tool is called.
 
     Each of `calls` is one answer of a model: a call, or a list of calls that it made at once. For a chain each answer
     belongs to a step, and an empty list is an answer without calls. `answer` is the final text, if there was one,

@@ -1,4 +1,6 @@
-"""Importing files of other tools. No model is asked, and nothing of what is read is run."""
+"""Importing files of other tools.
+
+No model is asked, and nothing of what is read is run."""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from workbench.suite.suite_file import parse_suite
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of `import_file`. Nothing of it is written until `save`."""
+    """The result of `import_file`.
+
+    Nothing of it is written until `save`."""
 
     form: str
     """The form of the file, as `--from` of `workbench import` names it."""
@@ -47,8 +51,10 @@ class Imported:
         )
 
     def save(self, path: SuitePath, recordings: SuitePath | None = None, *, force: bool = False) -> LoadedSuite:
-        """Write the suite, and with `recordings` the runs into that folder; returns the suite. Raises UsageError where
-        there is something already, unless `force` replaces the suite and adds to the recordings."""
+        """Write the suite, and with `recordings` the runs into that folder; returns the suite.
+
+        Raises UsageError where there is something already, unless `force` replaces the suite and adds to the
+        recordings."""
         suite, folder = Path(path), Path(recordings) if recordings is not None else None
         made = replace(self._done.made, file=parse_suite(self.suite, suite))
         try:

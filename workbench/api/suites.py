@@ -31,8 +31,10 @@ class UsageError(WorkbenchError, ValueError):
 
 
 class ApprovalError(WorkbenchError):
-    """Suites need what was not approved, so nothing was started. `needs` holds it, one entry for each of `suites`,
-    which are the paths of their files. `refused` is the message without its advice."""
+    """Suites need what was not approved, so nothing was started.
+
+    `needs` holds it, one entry for each of `suites`, which are the paths of their files. `refused` is the message
+    without its advice."""
 
     def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
         refused = tuple(refused)
@@ -56,8 +58,10 @@ SuitePath = str | os.PathLike[str]
 
 
 class SuiteError(WorkbenchError, ValueError):
-    """Suite files cannot be used. Each of `problems` has a `file`, a `line` (from 1, `None` where the whole file is
-    meant), a path in the file (`where`, such as `cases[3].ordered[0].args.city`), a `message` and a `hint`."""
+    """Suite files cannot be used.
+
+    Each of `problems` has a `file`, a `line` (from 1, `None` where the whole file is meant), a path in the file
+    (`where`, such as `cases[3].ordered[0].args.city`), a `message` and a `hint`."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problem for problem in problems if problem.severity == "error")
@@ -128,7 +132,8 @@ class LoadedSuite:
         return tuple(SuiteCase(self, case, case.id, case.name, at) for at, case in enumerate(self.definition.cases))
 
     def cells(self, models: Sequence[str] = ()) -> tuple[Cell, ...]:
-        """The cells that `evaluate` runs: each case with each of the models, or with those that the suite names."""
+        """Return the cells that `evaluate` runs: each case with each of the models, or with those that the suite
+        names."""
         return tuple(
             Cell(case, model)
             for case in self.cases
@@ -136,7 +141,9 @@ class LoadedSuite:
         )
 
     def case(self, case_id: str) -> SuiteCase:
-        """Return the case with this id. Raises KeyError, which names the ids that there are.
+        """Return the case with this id.
+
+        Raises KeyError, which names the ids that there are.
 
         A case that writes no `id` has one made of its name: "Time in Bergen" is `time-in-bergen`.
         """
@@ -171,7 +178,8 @@ def load(path: SuitePath) -> LoadedSuite:
 
 
 def is_suite(path: SuitePath) -> bool:
-    """Whether a file is a suite: TOML with a `format`, or a file that cannot be read, so that loading it says why.
+    """Return whether a file is a suite: TOML with a `format`, or a file that cannot be read, so that loading it says
+    why.
 
     >>> import workbench
     >>> workbench.is_suite("clock.toml")

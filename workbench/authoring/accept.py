@@ -51,8 +51,9 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
-    """Accept all calls of a run, or the first call of each step. `pairings` are those of the grader for this case.
-    Raises AcceptError."""
+    """Accept all calls of a run, or the first call of each step.
+
+    `pairings` are those of the grader for this case. Raises AcceptError."""
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
     check_calls(trajectory.calls)
@@ -159,9 +160,10 @@ class RunToAccept:
 def proposal_for_all(
     suite: Suite, case: Case, table: Table, runs: Sequence[RunToAccept], secrets: Secrets = NO_SECRETS
 ) -> Proposal:
-    """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader. `table` is
-    the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets all of them
-    pass."""
+    """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader.
+
+    `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets
+    all of them pass."""
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = why_not_met(suite, proposal, table, runs)
@@ -175,8 +177,9 @@ def proposal_for_all(
 
 
 def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return why one of the runs would not pass with these expectations, `None` if all would. Judges and functions are
-    not asked again: checks that need one are proposed only where they held."""
+    """Return why one of the runs would not pass with these expectations, `None` if all would.
+
+    Judges and functions are not asked again: checks that need one are proposed only where they held."""
     case = Case.model_validate(proposal.expectations_in(table))
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
@@ -192,8 +195,10 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
 
 
 def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
-    """Accept what all runs have in common; of one run, all of it. With `lists_all`, arguments that are not always given
-    are optional, and not left out. Raises AcceptError, also if the runs do not call the same tools."""
+    """Accept what all runs have in common; of one run, all of it.
+
+    With `lists_all`, arguments that are not always given are optional, and not left out. Raises AcceptError, also if
+    the runs do not call the same tools."""
     proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
         return proposals[0]
@@ -284,7 +289,9 @@ def _tools_of(calls: Iterable[AcceptedCall]) -> frozenset[str]:
 def _of_chain(
     case: Case, table: Table, runs: Sequence[RunToAccept], proposals: Sequence[Proposal], *, lists_all: bool
 ) -> Proposal:
-    """Accept what the runs of a chain have in common. Steps that no run reached stay as they are."""
+    """Accept what the runs of a chain have in common.
+
+    Steps that no run reached stay as they are."""
     by_place: list[dict[Place | None, AcceptedCall]] = [
         {call.place: call for call in proposal.calls} for proposal in proposals
     ]
@@ -361,7 +368,9 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 
 def captured_suite(file: SuiteFile, cases: Sequence[CaseToCapture], secrets: Secrets) -> CapturedSuite:
-    """Propose expectations for cases of a sound suite. Everything else in its text stays as it is."""
+    """Propose expectations for cases of a sound suite.
+
+    Everything else in its text stays as it is."""
     document, captured = Document.of(file.text), []
     for each in cases:
         came_to = _captured(file, each, secrets)

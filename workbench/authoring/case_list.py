@@ -40,8 +40,9 @@ class CaseNow(NamedTuple):
 
 
 def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
-    """Return the current state of a case in a suite that can run, `None` if the case has errors. Cases with errors are
-    left out of the suite."""
+    """Return the current state of a case in a suite that can run, `None` if the case has errors.
+
+    Cases with errors are left out of the suite."""
     file = suite.file
     if file.suite is None:
         cut = suite.runnable((outline.key,)) if outline.index not in suite.broken_cases else None
@@ -108,7 +109,9 @@ class Restructured:
 
 
 def index_of(suite: OpenSuite, key: str | None) -> int:
-    """Return the index of the case with this key, `HEAD` for `None`. Raises SpliceError if there is no such case."""
+    """Return the index of the case with this key, `HEAD` for `None`.
+
+    Raises SpliceError if there is no such case."""
     if key is None:
         return HEAD
     for outline in suite.cases:
@@ -123,7 +126,9 @@ def index_behind(suite: OpenSuite, key: str | None) -> int:
 
 
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
-    """Add a case at this index. If the id made from its name is taken, it gets a free one, written out."""
+    """Add a case at this index.
+
+    If the id made from its name is taken, it gets a free one, written out."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
@@ -137,7 +142,9 @@ def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> 
 
 
 def with_copy(suite: OpenSuite, index: int) -> Restructured:
-    """Duplicate a case, with its comments, directly after the original. The copy gets its own name and id."""
+    """Duplicate a case, with its comments, directly after the original.
+
+    The copy gets its own name and id."""
     document = suite.document
     case = _sound(document, index)
     name = free_name(_name(suite, index), [outline.name for outline in document.cases])
@@ -150,7 +157,9 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
 
 
 def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
-    """Rename a case, or the suite if the index is `HEAD`. A saved case keeps its id, which identifies its runs."""
+    """Rename a case, or the suite if the index is `HEAD`.
+
+    A saved case keeps its id, which identifies its runs."""
     document = suite.document
     if index == HEAD:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
@@ -169,14 +178,18 @@ def with_moved(suite: OpenSuite, index: int, to: int) -> Restructured:
 
 
 def without(suite: OpenSuite, index: int) -> Restructured:
-    """Delete a case. The cursor then goes to the next case, or to the last one."""
+    """Delete a case.
+
+    The cursor then goes to the next case, or to the last one."""
     document = suite.document.without_case(index)
     after = document.cases[min(index, len(document.cases) - 1)].key if document.cases else None
     return Restructured(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
 
 
 def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
-    """Move a case, with its comments, to the end of a different suite. Returns the change of each suite."""
+    """Move a case, with its comments, to the end of a different suite.
+
+    Returns the change of each suite."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
     arrived = target.document.with_new_block(at, source.document.block(index))
@@ -226,6 +239,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
     """Return the path if nothing exists there and it is not in `taken`, otherwise with a number appended to its stem.
+
     Reads the file system."""
     others = set(taken)
     found, number = path, 1
@@ -259,7 +273,9 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
 
 
 def _sound(document: Document, index: int) -> Table:
-    """Return the table of a case. Raises SpliceError while its text is not TOML, because that text would be lost."""
+    """Return the table of a case.
+
+    Raises SpliceError while its text is not TOML, because that text would be lost."""
     if index in document.unparsed:
         raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)
@@ -270,8 +286,10 @@ def _name(suite: OpenSuite, index: int) -> str:
 
 
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
-    """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix. Returns the reason,
-    without a full stop, if the path cannot be used. `why_not` checks everything else and may read the disk."""
+    """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix.
+
+    Returns the reason, without a full stop, if the path cannot be used. `why_not` checks everything else and may read
+    the disk."""
     try:
         path = folder / Path(text).expanduser()
         if path.name == "..":

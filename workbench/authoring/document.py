@@ -18,7 +18,9 @@ from workbench.suite.suite_file import SuiteFile, parse_suite
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
-    """Return a document with unparsed texts as a suite file. `sound` is the suite with their last valid versions."""
+    """Return a document with unparsed texts as a suite file.
+
+    `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
     remaining = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.unparsed)]
@@ -77,8 +79,10 @@ _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class CaseOutline:
-    """A case as the tree shows it. `key` is its id, made unique among equal ids. `steps` holds the tool that each step
-    of a chain expects, empty if none."""
+    """A case as the tree shows it.
+
+    `key` is its id, made unique among equal ids. `steps` holds the tool that each step of a chain expects, empty if
+    none."""
 
     index: int
     key: str
@@ -118,8 +122,9 @@ class Document:
 
     @classmethod
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
-        """Return the document of a text that has already been parsed; `parts` is `None` if it is not TOML. `outlines`
-        are those of its cases, if known."""
+        """Return the document of a text that has already been parsed; `parts` is `None` if it is not TOML.
+
+        `outlines` are those of its cases, if known."""
         return cls(None, text) if parts is None else cls(parts, _known=(parts.cases, outlines))
 
     @property
@@ -143,7 +148,9 @@ class Document:
 
     @cached_property
     def cases(self) -> tuple[CaseOutline, ...]:
-        """The cases in the order of the file. A case whose text is not TOML keeps its last valid outline."""
+        """The cases in the order of the file.
+
+        A case whose text is not TOML keeps its last valid outline."""
         outlines = self._outlines
         if len({outline.id for outline in outlines}) == len(outlines):
             return outlines
@@ -178,14 +185,17 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """Return the table of a case, or of everything except the cases for `HEAD`. An unparsed text has its last valid
-        table. Raises IndexError if there is no such case."""
+        """Return the table of a case, or of everything except the cases for `HEAD`.
+
+        An unparsed text has its last valid table. Raises IndexError if there is no such case."""
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
         return self.parts.header if index == HEAD else self.parts.cases[index]
 
     def block(self, index: int) -> str:
-        r"""Return the text of a case or of the head, with `\n` as line ends. Raises IndexError."""
+        r"""Return the text of a case or of the head, with `\n` as line ends.
+
+        Raises IndexError."""
         if index in self.unparsed:
             return self.unparsed[index]
         if self.parts is None:
@@ -195,7 +205,9 @@ class Document:
         return self.parts.block(index)
 
     def first_line(self, index: int) -> int:
-        """Return the line of the file, from 1, where the block of a case begins. Raises IndexError."""
+        """Return the line of the file, from 1, where the block of a case begins.
+
+        Raises IndexError."""
         if self.parts is None or not 0 <= index < len(self.parts.blocks):
             raise IndexError(f"there is no block {index}")
         if any(at < index for at in self.unparsed):
@@ -209,9 +221,10 @@ class Document:
         return Document.of(text)
 
     def with_block(self, index: int, text: str) -> Document:
-        """Replace the text of a case or of the head. It is stored unparsed if it is not TOML or not exactly one block.
-        Raises IndexError if there is no such case, and SpliceError if cases are not in blocks of their own: such a file
-        is edited as a whole."""
+        """Replace the text of a case or of the head.
+
+        It is stored unparsed if it is not TOML or not exactly one block. Raises IndexError if there is no such case,
+        and SpliceError if cases are not in blocks of their own: such a file is edited as a whole."""
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
         unparsed = {at: other for at, other in self.unparsed.items() if at != index}
@@ -222,8 +235,10 @@ class Document:
         return self._of(parts, unparsed)
 
     def with_case(self, index: int, case: Table) -> Document:
-        """Replace the table of a case. `expect_nothing_yet` is dropped once the case expects something, and returns
-        with its last expectation removed. Raises like `SuiteText.with_case`."""
+        """Replace the table of a case.
+
+        `expect_nothing_yet` is dropped once the case expects something, and returns with its last expectation removed.
+        Raises like `SuiteText.with_case`."""
         if expects_something(case):
             case = {key: value for key, value in case.items() if key != "expect_nothing_yet"}
         elif expects_something(self.table(index)) and "expect_nothing_yet" not in case and "steps" not in case:
@@ -231,29 +246,39 @@ class Document:
         return self._with(self._sound_parts().with_case(index, case), {index: None})
 
     def with_header(self, key: str, value: object) -> Document:
-        """Replace a value of the head. Raises like `SuiteText.with_header`, and while the text of the head is not TOML,
-        because that text would be lost."""
+        """Replace a value of the head.
+
+        Raises like `SuiteText.with_header`, and while the text of the head is not TOML, because that text would be
+        lost."""
         if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})
 
     def with_new_case(self, index: int, case: Table) -> Document:
-        """Add a case. Raises like `SuiteText.with_new_case`."""
+        """Add a case.
+
+        Raises like `SuiteText.with_new_case`."""
         return self._inserted(index, self._sound_parts().with_new_case(index, case))
 
     def with_new_block(self, index: int, text: str) -> Document:
-        """Add a case as text. Raises like `SuiteText.with_new_case_text`."""
+        """Add a case as text.
+
+        Raises like `SuiteText.with_new_case_text`."""
         return self._inserted(index, self._sound_parts().with_new_case_text(index, text))
 
     def without_case(self, index: int) -> Document:
-        """Remove a case. Raises IndexError."""
+        """Remove a case.
+
+        Raises IndexError."""
         parts = self._sound_parts().without_case(index)
         document = self._with(parts, {at: None if at == index else at - (at > index) for at in self.unparsed})
         # Without cases in blocks, the head may contain cases.
         return document.with_block(HEAD, self.unparsed[HEAD]) if HEAD in self.unparsed and not parts.cases else document
 
     def with_case_moved(self, index: int, to: int) -> Document:
-        """Move a case. Raises IndexError."""
+        """Move a case.
+
+        Raises IndexError."""
         parts = self._sound_parts().with_case_moved(index, to)
         order = [at for at in range(len(parts.cases)) if at != index]
         order.insert(to, index)

@@ -24,8 +24,9 @@ class _Folder(NamedTuple):
 
 
 class FolderWatch:
-    """The TOML files below some folders, found as `suite.project.Search` does. A folder is listed again only when its
-    modification time changed."""
+    """The TOML files below some folders, found as `suite.project.Search` does.
+
+    A folder is listed again only when its modification time changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, _Folder] = {}

@@ -31,10 +31,11 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def case_with_mock(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer, step: int | None = None
 ) -> Table:
-    """Add a mock to a case, before those of the same tool that would answer first. A mock for the same arguments
-    is replaced. With `step`, the step itself answers its first call; errors still go to the case's mocks, since a
-    step cannot express them. Raises ValueError if there is no such step, or if a mock would fill in arguments in
-    the answer."""
+    """Add a mock to a case, before those of the same tool that would answer first.
+
+    A mock for the same arguments is replaced. With `step`, the step itself answers its first call; errors still go to
+    the case's mocks, since a step cannot express them. Raises ValueError if there is no such step, or if a mock would
+    fill in arguments in the answer."""
     result = None if answer.is_error else _result(answer.content, arguments)
     if step is not None:
         place, before = _step(case, step)
@@ -57,8 +58,9 @@ def case_with_mock(
 
 
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
-    """Add an expected call at the end of those in order, or let `step` expect it in place of its present call. Raises
-    ValueError for a chain without a step, and for a case that expects no calls."""
+    """Add an expected call at the end of those in order, or let `step` expect it in place of its present call.
+
+    Raises ValueError for a chain without a step, and for a case that expects no calls."""
     call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
     if step is not None:
         place, before = _step(case, step)
@@ -73,8 +75,9 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """Return the step, from 1, whose first call has that index in the trajectory. That call is graded and answered by
-    the step's mock. Returns `None` for other calls."""
+    """Return the step, from 1, whose first call has that index in the trajectory.
+
+    That call is graded and answered by the step's mock. Returns `None` for other calls."""
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
     return asked.step.step if asked.step is not None and asked.calls[0] is wanted else None
@@ -93,7 +96,9 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return a value as the suite expects it. A value that TOML cannot express only has to be present."""
+    """Return a value as the suite expects it.
+
+    A value that TOML cannot express only has to be present."""
     if value is None:
         return {"equals_null": True}
     if _has_null(value):
@@ -103,7 +108,9 @@ def _expected(value: JsonValue) -> object:
 
 
 def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the result of a mock that gives the model exactly this text. Raises ValueError if there is none."""
+    """Return the result of a mock that gives the model exactly this text.
+
+    Raises ValueError if there is none."""
     result = _shortest(content)
     filled = (name for name in arguments if mock_answer(result, {name: arguments[name]}).content != content)
     if (name := next(filled, None)) is not None:
@@ -141,7 +148,9 @@ class Addition:
 
 
 def index_of_call(trajectory: Trajectory, call_id: str) -> int:
-    """Return the index of a call in a run. Raises ValueError if it is not, or no longer, part of the run."""
+    """Return the index of a call in a run.
+
+    Raises ValueError if it is not, or no longer, part of the run."""
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
@@ -149,8 +158,10 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
 
 
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
-    """Add a mock that answers a call as in the run. It matches the arguments as the model wrote them, which is what it
-    will send again. For the first call in a step of a chain, it belongs to the step. Raises ValueError."""
+    """Add a mock that answers a call as in the run.
+
+    It matches the arguments as the model wrote them, which is what it will send again. For the first call in a step of
+    a chain, it belongs to the step. Raises ValueError."""
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
     if answer is None:

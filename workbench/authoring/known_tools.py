@@ -34,8 +34,9 @@ class KnownTools:
         self._checked: dict[Path, tuple[SuiteFile, SuiteFile]] = {}
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a suite. They are read again only if its header is a new object; edits of cases keep
-        it."""
+        """Return the tools of a suite.
+
+        They are read again only if its header is a new object; edits of cases keep it."""
         known = self._known.get(path)
         if known is None or known[0] is not header:
             if len(self._known) >= _MAX_KEPT:

@@ -39,8 +39,10 @@ _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 
 @dataclass(frozen=True)
 class Conflict:
-    """A part that was changed differently here and on disk. `mine` and `theirs` are the two texts, `None` where that
-    side deleted it. `what` names it, as the beginning of a sentence."""
+    """A part that was changed differently here and on disk.
+
+    `mine` and `theirs` are the two texts, `None` where that side deleted it. `what` names it, as the beginning of a
+    sentence."""
 
     key: Key
     what: str
@@ -58,8 +60,9 @@ class Merged:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A part of a text, without its last line end, and `gap`, what follows up to the next one. `case` is the table of a
-    case, and `title` its name. `is_last`: nothing follows."""
+    """A part of a text, without its last line end, and `gap`, what follows up to the next one.
+
+    `case` is the table of a case, and `title` its name. `is_last`: nothing follows."""
 
     text: str
     gap: str
@@ -74,7 +77,9 @@ _Units: TypeAlias = dict[Key, _Unit]
 def merge(
     base: SuiteText, mine: SuiteText, theirs: SuiteText, chosen: Mapping[Key, Side] | None = None
 ) -> Merged | None:
-    """Merge two versions that were both made from `base`. `chosen` decides conflicts, by their key.
+    """Merge two versions that were both made from `base`.
+
+    `chosen` decides conflicts, by their key.
 
     The order is that of `theirs` with the additions of `mine` at their place, or the reverse where only `mine` moved
     something. Returns `None` if the versions can only be compared as a whole: cases are not in blocks of their own, or
@@ -178,8 +183,10 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
 
 
 def _known_as(before: _Units, version: SuiteText) -> _Units | None:
-    """Return the units of a version. A case that was only renamed keeps the key that it had, and so does a part that
-    shares its name with others, wherever it is now. `None` if nobody can tell which of these became which."""
+    """Return the units of a version.
+
+    A case that was only renamed keeps the key that it had, and so does a part that shares its name with others,
+    wherever it is now. `None` if nobody can tell which of these became which."""
     units = _units(version)
     gone: dict[str, list[Key]] = {}
     for key, unit in before.items():
@@ -263,8 +270,9 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
-    """The same for the pairs above all tables, each of which is one side's if only that one changed it. The text is
-    that of the side that changed more than values, so that no comment is lost."""
+    """Return the same for the pairs above all tables, each of which is one side's if only that one changed it.
+
+    The text is that of the side that changed more than values, so that no comment is lost."""
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None
@@ -319,7 +327,9 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 
 
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
-    """Return the text. Between its units is what one side has there, with all lone comments of both sides."""
+    """Return the text.
+
+    Between its units is what one side has there, with all lone comments of both sides."""
     gaps = []
     for key in order:
         old, mine, theirs = (units.get(key) for units in (before, here, there))

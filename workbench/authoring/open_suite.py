@@ -22,8 +22,9 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then sav
 
 @dataclass(frozen=True)
 class Change:
-    """A change in the history: the new document, a description, and the case that it was about. `readings` counts how
-    often the file had been read again without asking."""
+    """A change in the history: the new document, a description, and the case that it was about.
+
+    `readings` counts how often the file had been read again without asking."""
 
     document: Document
     summary: str
@@ -51,8 +52,9 @@ CellKey = tuple[str | None, CellId]
 
 
 class OpenSuite:
-    """A suite with its undo history: documents and the current position. A suite that was never edited has no history
-    and costs no more than reading it.
+    """A suite with its undo history: documents and the current position.
+
+    A suite that was never edited has no history and costs no more than reading it.
 
     `disk` is the file as last read or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
     """
@@ -119,8 +121,9 @@ class OpenSuite:
 
     @property
     def file(self) -> SuiteFile:
-        """The current state as a suite file, with its problems and hash. While some text is not TOML, the rest has its
-        last valid version, and the suite cannot run."""
+        """The current state as a suite file, with its problems and hash.
+
+        While some text is not TOML, the rest has its last valid version, and the suite cannot run."""
         if not self._history or self.is_gone:
             return self.disk
         document = self.document
@@ -151,7 +154,9 @@ class OpenSuite:
 
     @property
     def dirty(self) -> bool:
-        """Whether the text differs from the file on disk. A new suite is always dirty."""
+        """Whether the text differs from the file on disk.
+
+        A new suite is always dirty."""
         if not self._history or self._made_here:
             return self._made_here
         document = self.document
@@ -170,8 +175,9 @@ class OpenSuite:
         return f"the invalid text in `{first.cell}`{more}. {first.why[:1].upper()}{first.why[1:]}"
 
     def _follow_cells(self, before: Document) -> None:
-        """Move the invalid texts to where their cells are now, and forget those whose cell is gone. The dictionary
-        stays the same, because a form holds it."""
+        """Move the invalid texts to where their cells are now, and forget those whose cell is gone.
+
+        The dictionary stays the same, because a form holds it."""
         if not self.invalid_texts:
             return
         before, after = self._places_of or before, self.document
@@ -196,7 +202,9 @@ class OpenSuite:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the file was deleted and there are no unsaved changes. Undo brings the text back."""
+        """Whether the file was deleted and there are no unsaved changes.
+
+        Undo brings the text back."""
         return bool(self._history) and self.disk.is_missing and not self.dirty
 
     @property
@@ -239,7 +247,9 @@ class OpenSuite:
         return tuple(p for p in problems if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
-        """Return the suite to run these cases from. Other cases are left out if they have errors."""
+        """Return the suite to run these cases from.
+
+        Other cases are left out if they have errors."""
         file = self.file
         document = self.document
         if file.suite is not None or document.parts is None or HEAD in document.unparsed or not document.in_blocks:
@@ -265,8 +275,10 @@ class OpenSuite:
         return without_cases if without_cases.suite is not None else None
 
     def change(self, document: Document, summary: str, group: Hashable | None = None, case: str | None = None) -> bool:
-        """Replace the document. Returns whether it changed. A change in the same group as the one before is merged with
-        it into one undo step; if that restores the earlier state, the step disappears."""
+        """Replace the document.
+
+        Returns whether it changed. A change in the same group as the one before is merged with it into one undo step;
+        if that restores the earlier state, the step disappears."""
         now = self.document
         if document is now or document.text == now.text:
             return False
@@ -319,7 +331,9 @@ class OpenSuite:
         return any(change.part_of is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
-        """Go back one step. Returns the change that was undone."""
+        """Go back one step.
+
+        Returns the change that was undone."""
         if not self._at:
             return None
         undone = self._history[self._at]
@@ -329,7 +343,9 @@ class OpenSuite:
         return undone
 
     def redo(self) -> Change | None:
-        """Go forward one step. Returns the change that was redone."""
+        """Go forward one step.
+
+        Returns the change that was redone."""
         if self.redoable is None:
             return None
         before = self.document
@@ -347,8 +363,10 @@ class OpenSuite:
         self.end_group()
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
-        """Take note that the file on disk changed. Unsaved changes stay. A suite without unsaved changes follows the
-        disk, as a step that can be undone if there is a history."""
+        """Take note that the file on disk changed.
+
+        Unsaved changes stay. A suite without unsaved changes follows the disk, as a step that can be undone if there is
+        a history."""
         follows = not self.dirty
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
@@ -362,8 +380,9 @@ class OpenSuite:
             self.take_disk("Reloaded from disk")
 
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
-        """Take over a merge of the unsaved changes with what is on disk now, as a step that can be undone. Unless
-        somebody was `asked`, saving what that undo restores asks first. `case` has the cursor after an undo."""
+        """Take over a merge of the unsaved changes with what is on disk now, as a step that can be undone.
+
+        Unless somebody was `asked`, saving what that undo restores asks first. `case` has the cursor after an undo."""
         self.reloaded(disk, None)
         if not asked:
             self._readings = max(self._readings, self._history[self._at].readings) + 1
@@ -371,6 +390,7 @@ class OpenSuite:
 
     def take_disk(self, summary: str, merged: Document | None = None, case: str | None = None) -> bool:
         """Replace the document with the file on disk, or with what was merged with it, as a step that can be undone.
+
         Returns whether it changed."""
         document = merged or Document.of_parts(self.disk.parts, self.disk.text)
         changed = self.change(document, summary, case=case)

@@ -32,13 +32,16 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class AcceptError(ValueError):
-    """Raised when a run cannot become the expectation. The message says why and what to do, in one sentence."""
+    """Raised when a run cannot become the expectation.
+
+    The message says why and what to do, in one sentence."""
 
 
 @dataclass(frozen=True)
 class AcceptedArgument:
-    """An argument and the checks that could be written for it. `chosen` is the selected check; `given` is false for an
-    argument that the call does not have."""
+    """An argument and the checks that could be written for it.
+
+    `chosen` is the selected check; `given` is false for an argument that the call does not have."""
 
     name: str
     value: JsonValue
@@ -56,8 +59,10 @@ class AcceptedArgument:
 
 @dataclass(frozen=True)
 class AcceptedCall:
-    """A call that becomes expected. `place` is where the expectation it was paired with stands, whose other keys are
-    `kept`. `answer` is the number of the model's answer that contains the call."""
+    """A call that becomes expected.
+
+    `place` is where the expectation it was paired with stands, whose other keys are `kept`. `answer` is the number of
+    the model's answer that contains the call."""
 
     tool: str
     answer: int
@@ -75,8 +80,9 @@ class AcceptedCall:
 
     @property
     def expectation(self) -> Table:
-        """The expected call as the suite writes it. If given arguments have no check at all, arguments do not matter. A
-        call without arguments expects none."""
+        """The expected call as the suite writes it.
+
+        If given arguments have no check at all, arguments do not matter. A call without arguments expects none."""
         args = {each.name: each.choice.written for each in self.arguments if each.choice.written is not None}
         call: Table = {"tool": self.tool}
         if args or not self.arguments:
@@ -98,8 +104,9 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 
 
 def as_expected(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
-    """Expect a call that was not expected before, or whose tool differs from the expected one. `place` is where it
-    goes; the keys in `kept` stay there."""
+    """Expect a call that was not expected before, or whose tool differs from the expected one.
+
+    `place` is where it goes; the keys in `kept` stay there."""
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 
@@ -107,8 +114,9 @@ def as_expected(record: CallRecord, place: Place | None = None, other_keys: Tabl
 def as_expected_again(
     record: CallRecord, place: Place, written: Table, verdicts: Sequence[ArgumentVerdict]
 ) -> AcceptedCall:
-    """Expect a call of the expected tool. `written` is the present expectation, `verdicts` the grader's verdicts on its
-    arguments."""
+    """Expect a call of the expected tool.
+
+    `written` is the present expectation, `verdicts` the grader's verdicts on its arguments."""
     raw = written.get("args")
     checks: Mapping[str, object] = raw if isinstance(raw, dict) else {}
     text = {verdict.argument: verdict for verdict in verdicts}
@@ -153,9 +161,10 @@ def merged_call(
     *,
     lists_all: bool,
 ) -> AcceptedCall:
-    """Expect what one call has in common in several runs, whose proposals have it as `calls`. Checks that are kept by
-    all of them are kept. Arguments that are not always given are left out; with `lists_all`, which graders ask for that
-    count the others as wrong, they are optional. `table` is the case's."""
+    """Expect what one call has in common in several runs, whose proposals have it as `calls`.
+
+    Checks that are kept by all of them are kept. Arguments that are not always given are left out; with `lists_all`,
+    which graders ask for that count the others as wrong, they are optional. `table` is the case's."""
     first, place = calls[0], calls[0].place
     if any(call.place != place for call in calls):
         place = None
@@ -222,8 +231,10 @@ def _expected_argument(
     verdict: ArgumentVerdict | None = None,
     weight: object = None,
 ) -> AcceptedArgument:
-    """Build the choices for an argument. Its check is kept where it holds; a new check takes over its weight. An
-    argument without a check gets the given `weight`, since either all arguments of a call have one or none has."""
+    """Build the choices for an argument.
+
+    Its check is kept where it holds; a new check takes over its weight. An argument without a check gets the given
+    `weight`, since either all arguments of a call have one or none has."""
     options = _options_of(check, weight)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
@@ -418,8 +429,9 @@ class Proposal:
         return f"{self.case}: accepted {counted(len(self.calls), 'call')}"
 
     def applied(self, table: Table) -> Table:
-        """Return the case's table with this change. Returns the same object when nothing changes; otherwise the id is
-        written out."""
+        """Return the case's table with this change.
+
+        Returns the same object when nothing changes; otherwise the id is written out."""
         changed, name = self.expectations_in(table), table.get("name")
         if same(changed, table):
             return table
@@ -445,7 +457,9 @@ class Proposal:
 
 
 def _without_expectation(table: Table, place: Place) -> Table:
-    """Remove an expected call. A step of a chain stays and expects no call."""
+    """Remove an expected call.
+
+    A step of a chain stays and expects no call."""
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
@@ -465,8 +479,9 @@ def _without_keys(table: Table, *keys: str) -> Table:
 def accept_steps(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], only: int | None = None
 ) -> Proposal:
-    """Accept the run of a chain, or `only` one step, counted from 1. A step without calls expects none; a step that was
-    not reached stays as it is. Raises AcceptError."""
+    """Accept the run of a chain, or `only` one step, counted from 1.
+
+    A step without calls expects none; a step that was not reached stays as it is. Raises AcceptError."""
     calls: list[AcceptedCall] = []
     dropped: list[Place] = []
     gone: list[str] = []
@@ -489,7 +504,9 @@ def accept_steps(
 def accept_step(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, by its index in the trajectory. It must be the first call of its step. Raises AcceptError."""
+    """Accept one call, by its index in the trajectory.
+
+    It must be the first call of its step. Raises AcceptError."""
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
@@ -546,14 +563,16 @@ _CHECKS = ("args", "when")
 
 
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
-    """Return a proposal without secrets, except those already in the suite. Raises AcceptError if a tool's name
-    contains one."""
+    """Return a proposal without secrets, except those already in the suite.
+
+    Raises AcceptError if a tool's name contains one."""
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
 
 
 def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Table:
-    """Return a case that is safe to write; `before` is its present table. Secrets outside of checks become `$NAME`.
-    Raises ValueError if a tool's name contains a secret."""
+    """Return a case that is safe to write; `before` is its present table.
+
+    Secrets outside of checks become `$NAME`. Raises ValueError if a tool's name contains a secret."""
     if secrets.redacted(table) is table:
         return table
     written = {_text(value) for value in _all_values(before)}

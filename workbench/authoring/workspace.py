@@ -39,8 +39,9 @@ LONG_CHARACTERS = 200_000
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run from a recording, in the form of one that was planned and made here. `known` is false if the model is
-    defined only by the recording."""
+    """A run from a recording, in the form of one that was planned and made here.
+
+    `known` is false if the model is defined only by the recording."""
 
     planned: PlannedRun
     recording: Recording
@@ -50,8 +51,9 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The files that were found under the given roots. `samples` is true for the bundled samples, shown if the current
-    folder has no suites."""
+    """The files that were found under the given roots.
+
+    `samples` is true for the bundled samples, shown if the current folder has no suites."""
 
     roots: tuple[Path, ...]
     files: tuple[SuiteFile, ...]
@@ -72,8 +74,9 @@ class Workspace:
 
 
 def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None = None) -> Workspace:
-    """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples. A given
-    folder without suites opens with its recordings. `models` decides which recorded models are known.
+    """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples.
+
+    A given folder without suites opens with its recordings. `models` decides which recorded models are known.
 
     A `search` that was stopped opens what it found, and the samples if that is nothing. The folders are then no roots:
     nothing looks through them again.
@@ -179,15 +182,18 @@ def is_recording(path: Path) -> bool:
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
-    """Return the folder for runs of a suite: next to it. Runs of samples go to the current folder; those of a recording
-    go to its own folder."""
+    """Return the folder for runs of a suite: next to it.
+
+    Runs of samples go to the current folder; those of a recording go to its own folder."""
     if of_samples:
         return Path(RECORDINGS_FOLDER)
     return suite.parent if is_recording(suite) else suite.parent / RECORDINGS_FOLDER
 
 
 def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, RecordedRun | None]:
-    """Return the suite in a recording and its run. Errors in the recording become a problem."""
+    """Return the suite in a recording and its run.
+
+    Errors in the recording become a problem."""
     try:
         recording = read_recording(path)
         file = suite_of_recording(recording)
@@ -202,8 +208,9 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 
 
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
-    """Return whether a recorded model is the offline one, or one that the suite or its configuration names. A model
-    described only by a recording is not known, because it could point anywhere."""
+    """Return whether a recorded model is the offline one, or one that the suite or its configuration names.
+
+    A model described only by a recording is not known, because it could point anywhere."""
     if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
         return True
     try:
@@ -271,7 +278,9 @@ class OpenSuites:
         return next((suite for suite in self.suites if suite.path == path), None)
 
     def editable(self, path: Path) -> OpenSuite:
-        """Return the suite at a path, to be changed. Raises NotEditableError."""
+        """Return the suite at a path, to be changed.
+
+        Raises NotEditableError."""
         suite = self.at(path)
         if suite is None:
             raise NotEditableError(f"{path.name} is no longer open")
@@ -366,7 +375,9 @@ class OpenSuites:
         case: str | None = None,
         index: int | None = None,
     ) -> bool:
-        """Change the document of a suite. All edits go through here. Returns whether it changed.
+        """Change the document of a suite.
+
+        All edits go through here. Returns whether it changed.
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
@@ -441,7 +452,9 @@ SuiteChange = tuple[OpenSuite, Change]
 
 
 def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
-    """Undo the last step of a suite. A move is undone in both suites; the suite that then has the case comes last.
+    """Undo the last step of a suite.
+
+    A move is undone in both suites; the suite that then has the case comes last.
 
     Returns what was undone, or why nothing was: a case must not vanish from both suites.
     """

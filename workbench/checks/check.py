@@ -116,7 +116,9 @@ class FunctionRaisedError(CheckError):
 
 
 class NeverHoldsError(Exception):
-    """No value meets the check. The message says why."""
+    """No value meets the check.
+
+    The message says why."""
 
 
 class UnknownSampleError(Exception):
@@ -126,7 +128,9 @@ class UnknownSampleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckVerdict:
-    """The result of one check for one value. `score` is in 0..1, with values in between for the graded checks.
+    """The result of one check for one value.
+
+    `score` is in 0..1, with values in between for the graded checks.
 
     `note` is the reason alone. `measured` is false when there was nothing to measure: no number for `near`, a time
     beyond the calendar, a value nested too deeply. The check then does not hold.
@@ -274,7 +278,9 @@ class CheckBase(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        """Register a kind. Raises TypeError for one without one of its parts."""
+        """Register a kind.
+
+        Raises TypeError for one without one of its parts."""
         if "kind" in vars(cls):
             lacking = [name for name in ("written", "meaning", "typed", "types") if not hasattr(cls, name)]
             own_fields = cls.model_fields.keys() - CheckBase.model_fields.keys() - {cls.kind, "plain"}
@@ -347,11 +353,14 @@ class CheckBase(BaseModel):
 
     @abstractmethod
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return the verdict on a value. May raise CheckError, and OverflowError, RecursionError or ValueError for a
-        value that cannot be compared."""
+        """Return the verdict on a value.
+
+        May raise CheckError, and OverflowError, RecursionError or ValueError for a value that cannot be compared."""
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
-        """Return the verdict on a value that was given, from the cache where it is known. Raises CheckError."""
+        """Return the verdict on a value that was given, from the cache where it is known.
+
+        Raises CheckError."""
         known = context.verdicts
         if known is None or not self.may_be_cached:
             return self._compared(value, context)
@@ -361,7 +370,9 @@ class CheckBase(BaseModel):
         return entry[2]
 
     def arcade_verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
-        """Return the verdict as Arcade's critic of this kind reads the value. Raises CheckError."""
+        """Return the verdict as Arcade's critic of this kind reads the value.
+
+        Raises CheckError."""
         return self.verdict(value, equal, context)
 
     @property
@@ -376,8 +387,10 @@ class CheckBase(BaseModel):
             return not_comparable(error)
 
     def holds(self, value: JsonValue) -> bool:
-        """Return whether a value meets it, compared as JSON. Raises UnknownSampleError where a search takes too long,
-        and CheckError for checks that need a judge or Python."""
+        """Return whether a value meets it, compared as JSON.
+
+        Raises UnknownSampleError where a search takes too long, and CheckError for checks that need a judge or Python.
+        """
         try:
             return evaluate(self, value).holds
         except SearchError:
@@ -402,11 +415,14 @@ class CheckBase(BaseModel):
 
     @abstractmethod
     def samples(self) -> tuple[JsonValue, ...]:
-        """Return values that meet it: all of them where they are listed, else one or two typical ones. Raises
-        NeverHoldsError and UnknownSampleError."""
+        """Return values that meet it: all of them where they are listed, else one or two typical ones.
+
+        Raises NeverHoldsError and UnknownSampleError."""
 
     def known_samples(self) -> tuple[JsonValue, ...]:
-        """Return its samples, none where none can be constructed. Raises NeverHoldsError."""
+        """Return its samples, none where none can be constructed.
+
+        Raises NeverHoldsError."""
         try:
             return self.samples()
         except UnknownSampleError:
@@ -602,8 +618,10 @@ def _beyond(low: float, high: float, schema: Schema) -> str | None:
 
 
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
-    """Return the names of checks among a table's keys, in the order written. `type` is one only together with the name
-    of a JSON type and options: `{ type = "circle", radius = 3 }` is a value."""
+    """Return the names of checks among a table's keys, in the order written.
+
+    `type` is one only together with the name of a JSON type and options: `{ type = "circle", radius = 3 }` is a value.
+    """
     names = [name for name in table if name in CHECK_CLASSES]
     if "type" in names and not (table["type"] in JSON_TYPES and table.keys() <= _OPTIONS_OF_TYPE):
         names.remove("type")
@@ -661,7 +679,9 @@ Checks = dict[str, Check]
 
 
 def read_check(written: object) -> CheckBase:
-    """Return a check that is written as in a suite. Raises ValueError, pydantic's own where an option is wrong."""
+    """Return a check that is written as in a suite.
+
+    Raises ValueError, pydantic's own where an option is wrong."""
     table = _as_table(written)
     if isinstance(table, CheckBase):
         return table
@@ -732,7 +752,9 @@ def all_hold(
     equal: EqualsRule | None = None,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> bool:
-    """Return whether the checks of all named arguments hold. Arguments without a check are ignored.
+    """Return whether the checks of all named arguments hold.
+
+    Arguments without a check are ignored.
 
     This evaluates a mock's `when` and a prohibition's `args`. Raises CheckError as `evaluate` does.
     """

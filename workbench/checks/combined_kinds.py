@@ -68,8 +68,9 @@ class _Combined(CheckBase):
         return self.evaluate(value, context)
 
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
-        """Return the verdicts of the parts. A judge is asked last, and only where no other part decides by its
-        verdict."""
+        """Return the verdicts of the parts.
+
+        A judge is asked last, and only where no other part decides by its verdict."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         for part in sorted(self.parts, key=lambda part: asks(part, Judged)):
             if asks(part, Judged) and any(verdict.holds is decides for verdict, _ in found):
@@ -151,8 +152,9 @@ class AnyOf(_Combined):
 
 
 class Judged(CheckBase):
-    """A value that meets written criteria in the judgement of a language model. With a `scale` of two finite numbers
-    the judge rates the value on it, and the check holds from `at_least` on."""
+    """A value that meets written criteria in the judgement of a language model.
+
+    With a `scale` of two finite numbers the judge rates the value on it, and the check holds from `at_least` on."""
 
     kind = "judged"
     written = 'judged = "criteria"'

@@ -44,7 +44,7 @@ _CLASSES = {
 
 @lru_cache(maxsize=256)
 def repeats_ambiguously(pattern: str) -> bool:
-    """Returns whether a pattern repeats something that fits the same text in more than one way, as `(a+)+` does: the
+    """Return whether a pattern repeats something that fits the same text in more than one way, as `(a+)+` does: the
     ways to try then double with each character. False for an invalid pattern, and for one that is too long to
     analyse."""
     try:
@@ -63,7 +63,7 @@ def repeats_ambiguously(pattern: str) -> bool:
 
 
 def prepared_size(pattern: str) -> int:
-    """Returns how many elements a pattern has once its fixed repetitions are expanded."""
+    """Return how many elements a pattern has once its fixed repetitions are expanded."""
     return _size(_parse(pattern))
 
 
@@ -76,7 +76,7 @@ def _size(tree: Iterable[Any]) -> int:
 
 
 def _parts(operation: object, argument: Any) -> list[Any]:
-    """Returns the patterns nested in an element."""
+    """Return the patterns nested in an element."""
     match str(operation):
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             return [argument[2]]
@@ -94,7 +94,7 @@ def _parts(operation: object, argument: Any) -> list[Any]:
 
 
 def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
-    """Returns the outermost endless repetitions."""
+    """Return the outermost endless repetitions."""
     for element in tree:
         operation, argument = element
         if str(operation) in ("MAX_REPEAT", "MIN_REPEAT") and argument[1] >= _MANY_TIMES:
@@ -105,7 +105,7 @@ def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
 
 
 def _overlap(alternatives: list[str]) -> bool:
-    """Returns whether two alternatives of one character each have a character in common."""
+    """Return whether two alternatives of one character each have a character in common."""
     seen: set[str] = set()
     for alternative in alternatives:
         try:
@@ -154,7 +154,7 @@ class _Automaton:
             self._after[before].append(after)
 
     def ambiguous(self) -> bool:
-        """Returns whether two different ways lead from a position back to it over the same text."""
+        """Return whether two different ways lead from a position back to it over the same text."""
         if self._same_twice:
             return True
         for (before, after), ways in self._ways.items():
@@ -171,7 +171,7 @@ class _Automaton:
         return goal in seen
 
     def _forks_and_joins(self, position: int) -> bool:
-        """Returns whether two walks that leave a position over the same text part and meet there again."""
+        """Return whether two walks that leave a position over the same text part and meet there again."""
         start = (position, position)
         before: dict[tuple[int, int], list[tuple[int, int]]] = {start: []}
         todo = [start]
@@ -322,11 +322,15 @@ class CheckError(Exception):
 
 
 class SearchError(CheckError):
-    """A text could not be searched. The message names the pattern and the text's length."""
+    """A text could not be searched.
+
+    The message names the pattern and the text's length."""
 
 
 def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
-    """Returns whether a pattern is found in a text. With `spent`, the time of earlier searches for it counts too.
+    """Return whether a pattern is found in a text.
+
+    With `spent`, the time of earlier searches for it counts too.
 
     Raises SearchError when the time runs out, and for a pattern that cannot be searched for.
     """
@@ -370,7 +374,7 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
 
 
 def for_regex(pattern: str) -> str:
-    """Returns a pattern of Python's `re` so that `regex` reads it the same way: `{e}` is no fuzzy match, `[[:alpha:]]`
+    """Return a pattern of Python's `re` so that `regex` reads it the same way: `{e}` is no fuzzy match, `[[:alpha:]]`
     no class."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS
     return tokens.sub(lambda token: _escaped(token[0]), pattern)

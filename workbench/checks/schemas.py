@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 def validator_of(schema: Mapping[str, Any], *, of_its_dialect: bool = False) -> Draft202012Validator:
-    """Returns a validator of a schema. It raises SearchError when a search takes too long, otherwise what jsonschema's
-    validators raise. Schemas are read as of draft 2020-12, or with `of_its_dialect` as their `$schema` says.
+    """Return a validator of a schema.
+
+    It raises SearchError when a search takes too long, otherwise what jsonschema's validators raise. Schemas are read
+    as of draft 2020-12, or with `of_its_dialect` as their `$schema` says.
 
     Raises jsonschema's SchemaError for an invalid schema, and RecursionError for one that is nested too deeply.
     """
@@ -39,7 +41,7 @@ def validator_of(schema: Mapping[str, Any], *, of_its_dialect: bool = False) -> 
 
 @cache
 def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> type[Draft202012Validator]:
-    """Returns jsonschema's validator class with the searching keywords replaced."""
+    """Return jsonschema's validator class with the searching keywords replaced."""
     from jsonschema.validators import extend
 
     keywords: dict[str, Any] = {
@@ -94,8 +96,9 @@ _MAX_LEVELS = 20
 
 
 def is_plainly_valid(schema: object) -> bool:
-    """Returns whether a schema is valid by draft 2020-12, as far as its commonest keywords tell. Where it returns false
-    the schema may still be valid: only jsonschema can tell."""
+    """Return whether a schema is valid by draft 2020-12, as far as its commonest keywords tell.
+
+    Where it returns false the schema may still be valid: only jsonschema can tell."""
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -184,13 +187,14 @@ _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
 
 
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
-    """Returns whether a schema is valid and accepts a value, as far as its commonest keywords tell. Where it returns
-    false the schema may still do so: only jsonschema can tell."""
+    """Return whether a schema is valid and accepts a value, as far as its commonest keywords tell.
+
+    Where it returns false the schema may still do so: only jsonschema can tell."""
     return is_plainly_valid(schema) and accepts(schema, value)
 
 
 def accepts(schema: object, value: object) -> bool:
-    """Returns as `plainly_accepts` does for a schema that is plainly valid."""
+    """Return as `plainly_accepts` does for a schema that is plainly valid."""
     if not isinstance(schema, Mapping):
         return schema is True
     if "additionalProperties" in schema and not _accepts_others(schema, value):
@@ -268,7 +272,9 @@ _ALIKE = (
 
 
 class BrokenSchemaError(Exception):
-    """A tool's schema cannot be used. The message says why."""
+    """A tool's schema cannot be used.
+
+    The message says why."""
 
 
 class Violation(NamedTuple):
@@ -308,7 +314,9 @@ class ArgumentSchema:
         self._validator: Draft202012Validator | None = None
 
     def violations(self, arguments: Mapping[str, JsonValue]) -> tuple[Violation, ...]:
-        """Return everything that the schema refuses, in the order of places. Raises BrokenSchemaError."""
+        """Return everything that the schema refuses, in the order of places.
+
+        Raises BrokenSchemaError."""
         if self._plain is not None and accepts(self._plain, arguments):
             return ()
         with _broken_schema():
@@ -320,15 +328,18 @@ class ArgumentSchema:
 
 
 def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return the violations as text, each with its place: `args.to[0]: 5 is not of type 'string'`. Raises
-    BrokenSchemaError."""
+    """Return the violations as text, each with its place: `args.to[0]: 5 is not of type 'string'`.
+
+    Raises BrokenSchemaError."""
     return tuple(
         f"{_place('args', found.path)}: {found.message}" for found in ArgumentSchema(schema).violations(arguments)
     )
 
 
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
-    """Return the first thing in structured content that its schema refuses. Raises BrokenSchemaError."""
+    """Return the first thing in structured content that its schema refuses.
+
+    Raises BrokenSchemaError."""
     if "$schema" not in schema and plainly_accepts(schema, content):
         return None
     with _broken_schema():

@@ -110,8 +110,9 @@ class Similar(_TextCheck):
 
 
 class DateTime(_TextCheck):
-    """A time within `tolerance` of another; credit falls to 0 at `max_difference`. With `offset = "required"` a time
-    without an offset from UTC does not hold."""
+    """A time within `tolerance` of another; credit falls to 0 at `max_difference`.
+
+    With `offset = "required"` a time without an offset from UTC does not hold."""
 
     kind = "datetime"
     written = 'datetime = "2026-05-27T19:00"'
@@ -324,7 +325,9 @@ class Pattern(CheckBase):
 
 
 class OfType(CheckBase):
-    """A value of a JSON type. As in JSON Schema, 5.0 is an integer; a boolean is no number."""
+    """A value of a JSON type.
+
+    As in JSON Schema, 5.0 is an integer; a boolean is no number."""
 
     kind = "type"
     written = 'type = "integer"'

@@ -53,7 +53,9 @@ _NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
 
 
 class Equals(CheckBase):
-    """Equal to a value. `plain` is true when it was written as a bare value rather than as `{ equals = … }`."""
+    """Equal to a value.
+
+    `plain` is true when it was written as a bare value rather than as `{ equals = … }`."""
 
     kind = "equals"
     form_name = "is"
@@ -367,7 +369,9 @@ class Near(CheckBase):
         return replace(found, score=self.closeness(number)) if found.measured else found
 
     def closeness(self, actual: float) -> float:
-        """Return how close a number is to `near`, at most 1. With `value_range` there is no lower bound.
+        """Return how close a number is to `near`, at most 1.
+
+        With `value_range` there is no lower bound.
 
         - `value_range = [low, high]`: 1 - |e - a| with both scaled to the range, in exactly this order of operations,
           as Arcade's numeric critic computes it.

@@ -24,27 +24,27 @@ _FUNCTION = late_pattern(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:
-    """Returns the variables that a value of `env` or `headers` reads, in order: `$NAME` and `${NAME}`, not `$$`."""
+    """Return the variables that a value of `env` or `headers` reads, in order: `$NAME` and `${NAME}`, not `$$`."""
     return tuple(match[1] or match[2] for match in _REFERENCE.finditer(text) if match[0] != "$$")
 
 
 def with_variables(text: str, value_of: Callable[[str], str]) -> str:
-    """Returns the text with each variable that `environment_names` finds replaced by its value, and `$$` by `$`."""
+    """Return the text with each variable that `environment_names` finds replaced by its value, and `$$` by `$`."""
     return _REFERENCE.sub(lambda match: "$" if match[0] == "$$" else value_of(match[1] or match[2]), text)
 
 
 def has_stray_dollar(text: str) -> bool:
-    """Returns whether a dollar sign is left that starts no reference and is not doubled."""
+    """Return whether a dollar sign is left that starts no reference and is not doubled."""
     return "$" in _REFERENCE.sub("", text)
 
 
 def is_module_name(text: str) -> bool:
-    """Returns whether a text is a module name: `my_server`, `tools.mocks`."""
+    """Return whether a text is a module name: `my_server`, `tools.mocks`."""
     return _MODULE.fullmatch(text) is not None
 
 
 def is_function_reference(text: str) -> bool:
-    """Returns whether a text names a module and a function in it: `tools.mocks:answer`."""
+    """Return whether a text names a module and a function in it: `tools.mocks:answer`."""
     return _FUNCTION.fullmatch(text) is not None
 
 
@@ -137,7 +137,9 @@ def keyword_text(text: str) -> str:
 
 
 def canonical(value: JsonValue) -> JsonValue:
-    """Return the value with all its texts and keys in NFC. Works without recursion, at any depth."""
+    """Return the value with all its texts and keys in NFC.
+
+    Works without recursion, at any depth."""
     if isinstance(value, str):
         return canonical_text(value)
     if not isinstance(value, list | dict):
@@ -186,8 +188,9 @@ def spelled_number(text: str) -> int | float | None:
 
 
 def json_number(value: JsonValue) -> int | float:
-    """Return the number that a value is or, as a text, spells. Raises TypeError for everything else, booleans
-    included."""
+    """Return the number that a value is or, as a text, spells.
+
+    Raises TypeError for everything else, booleans included."""
     number = spelled_number(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise TypeError("not a number")
@@ -215,7 +218,7 @@ _ONE_SIDED_IDF = math.log(3 / 2) + 1
 
 
 def as_text(value: JsonValue) -> str:
-    """Returns a value as the text to compare: lists joined by blanks, everything else as Python writes it (null is
+    """Return a value as the text to compare: lists joined by blanks, everything else as Python writes it (null is
     `None`). Raises RecursionError or ValueError for values nested too deeply or numbers too long to be written."""
     if isinstance(value, str):
         return value
@@ -225,8 +228,9 @@ def as_text(value: JsonValue) -> str:
 
 
 def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") -> float:
-    """Returns the similarity of two texts, 0..1, symmetric except for rapidfuzz's own subtleties. Two blank texts are
-    equal; a blank text and any other have nothing in common."""
+    """Return the similarity of two texts, 0..1, symmetric except for rapidfuzz's own subtleties.
+
+    Two blank texts are equal; a blank text and any other have nothing in common."""
     if not expected.strip() or not actual.strip():
         return 1.0 if not expected.strip() and not actual.strip() else 0.0
     if metric == "cosine":
@@ -243,7 +247,7 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
 
 
 def cosine(left: str, right: str) -> float:
-    """Returns the cosine of the TF-IDF vectors of two texts, over these two texts alone.
+    """Return the cosine of the TF-IDF vectors of two texts, over these two texts alone.
 
     Tokens are runs of two or more word characters, in lower case; texts without any token are compared literally. The
     formula is that of Arcade evals, which uses scikit-learn's defaults (smoothed idf, L2 norm).
@@ -306,7 +310,9 @@ def read_timestamp(text: str) -> datetime:
 
 
 def seconds_between(left: datetime, right: datetime) -> float:
-    """Return the distance of two times in seconds, never negative. If only one has an offset, it is dropped.
+    """Return the distance of two times in seconds, never negative.
+
+    If only one has an offset, it is dropped.
 
     Raises ValueError when both have an offset and one of them is a day or more.
     """

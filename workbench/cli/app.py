@@ -28,7 +28,9 @@ No path means the current folder if it holds suites, else the bundled samples.
 
 
 def parser_of_app(purposes: Mapping[str, str]) -> Parser:
-    """Return the parser of what is written without a command. `purposes` says for its help what each command does."""
+    """Return the parser of what is written without a command.
+
+    `purposes` says for its help what each command does."""
     commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in purposes.items())
     parser = Parser(
         prog="workbench",
@@ -85,7 +87,7 @@ class AppOptions:
 
 
 def app_options(arguments: argparse.Namespace) -> AppOptions:
-    """The app's part of the arguments of a command that may open it."""
+    """Return the app's part of the arguments of a command that may open it."""
     return AppOptions(
         paths=paths_of(arguments),
         models=tuple(arguments.model),
@@ -99,8 +101,9 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 
 
 def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
-    """Open the app and return its exit code. `begin` is what it runs at once; `left` is called with what was compared
-    there from the beginning."""
+    """Open the app and return its exit code.
+
+    `begin` is what it runs at once; `left` is called with what was compared there from the beginning."""
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 

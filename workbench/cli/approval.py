@@ -13,9 +13,10 @@ from workbench.show.visible import one_line
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
-    """What may be used of some needs, after asking where that is necessary and possible. With `together`, one question
-    is about all suites that need the same. Returns `None` when a suite needs trust and did not get it, which has then
-    been reported."""
+    """What may be used of some needs, after asking where that is necessary and possible.
+
+    With `together`, one question is about all suites that need the same. Returns `None` when a suite needs trust and
+    did not get it, which has then been reported."""
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     decision = Decision(needs, trust, together=together)
     for question in decision.questions:

@@ -133,7 +133,9 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
 
 
 def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[Found, tuple[Path, ...]]:
-    """The batch that is meant, and the files of its suites that are still there. Raises AttachError, HistoryError."""
+    """Return the batch that is meant, and the files of its suites that are still there.
+
+    Raises AttachError, HistoryError."""
     batch = found(program.folders, history, which)
     with History(batch.history) as opened:
         files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
@@ -239,7 +241,7 @@ class _Looking:
         raise AssertionError("it ends with its end")
 
     def _counts(self, seen: Seen, viewing: Viewing) -> bool:
-        """Whether something is not of a run that was over before."""
+        """Return whether something is not of a run that was over before."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
@@ -266,7 +268,9 @@ class _Looking:
 
 
 def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
-    """What a batch says, while its progress is drawn. Raises what looking on raises."""
+    """What a batch says, while its progress is drawn.
+
+    Raises what looking on raises."""
     news: queue.SimpleQueue[Seen | Exception] = queue.SimpleQueue()
 
     def read() -> None:
@@ -291,7 +295,7 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
 
 
 def _is_still_there(known: Detached, program: Program) -> bool:
-    """Whether the process of a batch is there, and takes connections, after it has closed one."""
+    """Return whether the process of a batch is there, and takes connections, after it has closed one."""
     until = time.monotonic() + _GONE_S
     while is_running(program.folders, known):
         if time.monotonic() > until:

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
-    """Whether it is known how to reach the model of `--judge` from the suites; if not, that has been reported."""
+    """Return whether it is known how to reach the model of `--judge` from the suites; if not, that has been
+    reported."""
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
         warn(problem, program.secrets)
@@ -71,7 +72,7 @@ class BaselineOptions:
 
 
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
-    """The plan of some options, all notices shown; `None` when there is none."""
+    """Return the plan of some options, all notices shown; `None` when there is none."""
     try:
         with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
@@ -95,14 +96,15 @@ def _resuming_again(options: RunOptions) -> str:
 
 
 def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) -> None:
-    """Notices on standard error; with `quiet`, those that matter."""
+    """Notice on standard error; with `quiet`, those that matter."""
     for notice in notices:
         if not (quiet and notice.severity == "detail"):
             warn(notice.text, program.secrets)
 
 
 def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
-    """The baseline of a plan, all notices shown; `None` when the batch cannot be it: the plan is then given up."""
+    """Return the baseline of a plan, all notices shown; `None` when the batch cannot be it: the plan is then given
+    up."""
     from workbench.evaluation.baseline import baseline_of  # on use: few runs have a baseline
 
     try:
@@ -205,7 +207,7 @@ def make_allowed(
 
 
 def show_of(output: Output, program: Program) -> Show:
-    """Where the steps of runs are shown, and how."""
+    """Return where the steps of runs are shown, and how."""
     steps = not output.quiet and (output.is_text or output.file is not None)
     paint = paint_for(sys.stdout, os.environ)
     return Show(sys.stdout, steps, output.verbose, report_width(sys.stdout), paint, program.secrets)
@@ -239,7 +241,7 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
 
 
 def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
-    """Tells the command that goes on with a batch that was interrupted."""
+    """Tell the command that goes on with a batch that was interrupted."""
     from workbench.history.history import History  # on use: most batches are not interrupted
 
     purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
@@ -258,8 +260,9 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
 
 
 def models_again(settings: Mapping[str, JsonValue]) -> str:
-    """The options with which models of a batch were given another address, from its settings; empty without any. Those
-    about keys are not among them: a history has none."""
+    """Return the options with which models of a batch were given another address, from its settings; empty without any.
+
+    Those about keys are not among them: a history has none."""
     models = settings.get("models")
     options: list[str] = []
     for name, reached in models.items() if isinstance(models, dict) else ():

@@ -121,7 +121,7 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
 
 
 def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
-    """The plan without cases that are not meant."""
+    """Return the plan without cases that are not meant."""
     runs = [run for run in plan.runs if not only_empty or not expects_something(case_table(run.file, run.case)[1])]
     paths = {run.file.path for run in runs}
     return replace(plan, runs=tuple(runs), files=tuple(file for file in plan.files if file.path in paths))
@@ -170,7 +170,9 @@ def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
 
 
 def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
-    """Write what is proposed into a suite; returns whether it is there now. Says so, or why not."""
+    """Write what is proposed into a suite; returns whether it is there now.
+
+    Says so, or why not."""
     broken = parse_suite(suite.after, file.path).errors
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")

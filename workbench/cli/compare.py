@@ -237,7 +237,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
 
 
 def _opens_app(output: Output) -> bool:
-    """Whether a person is there to look, and asked for no report."""
+    """Return whether a person is there to look, and asked for no report."""
     asked_for_report = output.form is not None or output.file is not None or output.beside
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
@@ -316,7 +316,7 @@ class Comparing:
         return code if live.recorded else USAGE
 
     def _stored(self, number: int) -> Report:
-        """The report on a batch of the history with all its runs."""
+        """Return the report on a batch of the history with all its runs."""
         from workbench.evaluation.stored_runs import stored_report
 
         assert self._options.history is not None  # the batch was read from it
@@ -328,7 +328,9 @@ class Comparing:
             )
 
     def _compares_models(self, batch: BatchRow) -> bool:
-        """Whether a batch has several models. Reports it if not."""
+        """Return whether a batch has several models.
+
+        Reports it if not."""
         if len(batch.models) < 2:
             only = f"{batch.models[0]} is the only model of batch {batch.number}"
             warn(f"nothing to compare: {only}", self._program.secrets)
@@ -351,7 +353,7 @@ class Comparing:
 
 
 def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], output: Output) -> Iterable[str]:
-    """The pieces of a comparison's report, as it is wanted."""
+    """Return the pieces of a comparison's report, as it is wanted."""
     match output.form:
         case "json":
             return (json_report(batch.document()),)

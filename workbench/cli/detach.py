@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """What a process without a terminal does: make the runs of a plan, and report as `command` does. `options` and
-    `only_differences` are those of a comparison."""
+    """What a process without a terminal does: make the runs of a plan, and report as `command` does.
+
+    `options` and `only_differences` are those of a comparison."""
 
     plan: Plan
     output: Output
@@ -56,7 +57,9 @@ class Begun:
 
 @dataclass(frozen=True)
 class Refused:
-    """From the process: it makes no runs, for a reason that was said before. The exit code of the command."""
+    """From the process: it makes no runs, for a reason that was said before.
+
+    The exit code of the command."""
 
     exit_code: int
 
@@ -72,7 +75,9 @@ Answer = Begun | Refused | Complaint
 
 
 def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
-    """Have a batch go on without this process. Returns once it has begun: an exit code."""
+    """Have a batch go on without this process.
+
+    Returns once it has begun: an exit code."""
     plan = job.plan
     if (why := _why_not(job)) is not None:
         plan.abandon()
@@ -99,7 +104,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
 
 
 def _why_not(job: Job) -> str | None:
-    """Why a batch cannot go on without a terminal."""
+    """Return why a batch cannot go on without a terminal."""
     output = job.output
     if job.plan.history is None:
         return "a batch that runs without a terminal is kept in a history: leave out --no-history"
@@ -166,7 +171,9 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begu
 
 
 def say(connection: socket.socket, answer: Answer) -> None:
-    """Answer the command that waits. One that is gone hears nothing."""
+    """Answer the command that waits.
+
+    One that is gone hears nothing."""
     try:
         connection.sendall(pickle.dumps(answer))
     except OSError:

@@ -63,8 +63,9 @@ def main(descriptor: int) -> None:
 
 
 class _Process:
-    """Does one job. What it would write to a terminal goes to the command that waits until the batch has begun, and
-    then to viewers."""
+    """Does one job.
+
+    What it would write to a terminal goes to the command that waits until the batch has begun, and then to viewers."""
 
     def __init__(self, connection: socket.socket, job: Job, approval: Approval) -> None:
         self._connection = connection
@@ -250,8 +251,9 @@ def _stop() -> None:
 
 
 def _claim_again(plan: Plan) -> None:
-    """Claim the batch that is resumed, as it was planned. Raises HistoryError where it goes on elsewhere, or has since
-    then."""
+    """Claim the batch that is resumed, as it was planned.
+
+    Raises HistoryError where it goes on elsewhere, or has since then."""
     if plan.resumed is None or plan.history is None:
         return
     number, handle = plan.resumed.batch.number, plan.resumed.handle

@@ -24,6 +24,7 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 @dataclass(frozen=True)
 class Export:
     """In which form runs are written where, or the collector they are sent to, empty for that of the environment.
+
     `hint` says how to name the place."""
 
     form: str | None
@@ -33,7 +34,7 @@ class Export:
     hint: str
 
     def is_complete(self) -> bool:
-        """Whether it is plain where runs go; reports what is missing."""
+        """Return whether it is plain where runs go; reports what is missing."""
         missing = None
         if self.otlp is not None:
             if self.place is not None or self.form is not None:
@@ -57,8 +58,9 @@ def export_runs(
     stem: str,
     said: str = "",
 ) -> bool:
-    """Write or send runs, and say what became of them behind `said`; returns whether that was done. Files of which the
-    form says no name are called `stem`. `report` makes what tables are written from."""
+    """Write or send runs, and say what became of them behind `said`; returns whether that was done.
+
+    Files of which the form says no name are called `stem`. `report` makes what tables are written from."""
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
     except (ExportError, RecordingError) as error:
@@ -115,7 +117,7 @@ class _Counted:
         self.count = 0
 
     def any(self) -> bool:
-        """Whether there is one."""
+        """Return whether there is one."""
         first = next(self._runs, None)
         if first is not None:
             self._runs = chain([first], self._runs)
@@ -130,8 +132,9 @@ class _Counted:
 def read_runs(
     paths: Iterable[Path], program: Program, damaged: Callable[[str], None]
 ) -> Iterator[tuple[Recording, ExportedRun]]:
-    """Yields the recordings at some paths, each known by its secrets before. Those that cannot be read are left out and
-    reported to `damaged`."""
+    """Yield the recordings at some paths, each known by its secrets before.
+
+    Those that cannot be read are left out and reported to `damaged`."""
     for file in _files(paths, damaged):
         try:
             recording = read_recording(file)

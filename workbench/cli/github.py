@@ -15,7 +15,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def in_github() -> bool:
-    """Whether this is a job of GitHub Actions."""
+    """Return whether this is a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -59,6 +59,7 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
     """Append a report to the summary of the job, if there is one; `pieces` are called with how many bytes it may have.
+
     That it cannot be written is said, and changes nothing else."""
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX

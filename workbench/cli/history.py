@@ -1,5 +1,6 @@
-"""`workbench history`: its options. What each of its words does is in a `workbench.cli.history_*`, imported when it is
-done."""
+"""`workbench history`: its options.
+
+What each of its words does is in a `workbench.cli.history_*`, imported when it is done."""
 
 from __future__ import annotations
 
@@ -217,7 +218,7 @@ def _which_grading(text: str) -> int | str:
 
 
 def _days(text: str) -> float:
-    """An age in days."""
+    """Return an age in days."""
     number, unit = text[:-1], text[-1:]
     if not number.isdecimal() or len(number) > 6 or unit not in _UNITS:
         raise argparse.ArgumentTypeError("write an age such as 30d (days), 8w (weeks) or 12h (hours)")

@@ -43,11 +43,11 @@ class HistoryCommand:
         return self.width if sys.stdout.isatty() else None
 
     def history(self) -> History:
-        """The history, to be closed."""
+        """Return the history, to be closed."""
         return History(self.file)
 
     def is_going(self, batch: BatchRow) -> bool:
-        """Whether some program makes runs of a batch now."""
+        """Return whether some program makes runs of a batch now."""
         return batch.ended_at is None and claimed(self.file, batch.number)
 
     def warn(self, message: str) -> None:
@@ -101,7 +101,7 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 
 
 def newest(history: History) -> BatchRow:
-    """The newest batch that is no fork; raises HistoryError when there is none."""
+    """Return the newest batch that is no fork; raises HistoryError when there is none."""
     for batch in history.each_batch(forks=False):
         if batch.damage is None:
             return batch
@@ -110,8 +110,8 @@ def newest(history: History) -> BatchRow:
 
 
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
-    """The grading of `--grading`, `None` for what the runs were graded when they ran; raises HistoryError when there
-    is none of that number."""
+    """Return the grading of `--grading`, `None` for what the runs were graded when they ran; raises HistoryError when
+    there is none of that number."""
     if wanted is None:
         return None
     gradings = history.gradings(batch.number)

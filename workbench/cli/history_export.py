@@ -29,8 +29,9 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """Which batch is exported, as it was graded when, where to and in which form. `otlp` is the collector it is sent to
-    instead, empty for that of the environment."""
+    """Which batch is exported, as it was graded when, where to and in which form.
+
+    `otlp` is the collector it is sent to instead, empty for that of the environment."""
 
     batch: str
     folder: Path | None
@@ -97,7 +98,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _name(batch: BatchRow, grading: Regrade | None) -> str:
-    """How files are called that tell of a batch."""
+    """Return how files are called that tell of a batch."""
     return f"batch-{batch.number}" + (f".grading-{grading.number}" if grading is not None else "")
 
 

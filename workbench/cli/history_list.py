@@ -70,8 +70,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def suites_called(history: History, name: str | None, file: Path) -> list[int] | None:
-    """Return the ids of the suites that `--suite` names, `None` for all. Raises HistoryError when batches have others
-    only."""
+    """Return the ids of the suites that `--suite` names, `None` for all.
+
+    Raises HistoryError when batches have others only."""
     if name is None:
         return None
     suites = history.suites_called(name)

@@ -91,8 +91,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
-    """The number of the batch to compare with. Where it was asked for by a name that an earlier merge gave to what is
-    merged, it is the batch that had this name before. Raises HistoryError where there is none."""
+    """Return the number of the batch to compare with.
+
+    Where it was asked for by a name that an earlier merge gave to what is merged, it is the batch that had this name
+    before. Raises HistoryError where there is none."""
     try:
         with command.history() as history:
             batch = history.batch(which)
@@ -111,8 +113,8 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
 
 
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
-    """The shards of one plan in all files, and whether all of these could be read; raises HistoryError when there are
-    none, or of several plans."""
+    """Return the shards of one plan in all files, and whether all of these could be read; raises HistoryError when
+    there are none, or of several plans."""
     found: list[StoredShard] = []
     is_whole = True
     for file in _histories(options.files or (command.file,)):
@@ -144,7 +146,7 @@ def _plan(shard: StoredShard) -> str:
 
 
 def _histories(files: Sequence[Path]) -> Iterator[Path]:
-    """The files, and those in folders; raises HistoryError for a folder without any."""
+    """Yield the files, and those in folders; raises HistoryError for a folder without any."""
     for file in files:
         if not file.is_dir():
             yield file
@@ -183,7 +185,8 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
 
 
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
-    """The report on the batch, which reads the history while it is written; `damaged` gets what of it is left out."""
+    """Return the report on the batch, which reads the history while it is written; `damaged` gets what of it is left
+    out."""
     command.learn_secrets(batch)
     keep_stored(command.program, history, batch)
     runs = history.runs(batch.number)

@@ -69,7 +69,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _named(history: History, options: Options) -> set[int]:
-    """The batches of `--batch`."""
+    """Return the batches of `--batch`."""
     return {history.batch(which, damaged=True).number for which in options.batch}
 
 

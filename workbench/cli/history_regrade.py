@@ -117,7 +117,7 @@ class _Graded:
 
 
 def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
-    """The suite of `--suite`; raises HistoryError when it cannot be used."""
+    """Return the suite of `--suite`; raises HistoryError when it cannot be used."""
     if options.suite is None:
         return None
     file = load_suite(options.suite)

@@ -66,7 +66,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
-    """Whether a run or a case can be shown like that. Reports it if not."""
+    """Return whether a run or a case can be shown like that.
+
+    Reports it if not."""
     if output.beside:
         command.warn("--report is about a whole batch: leave out --run and --case, or --report")
     elif output.form not in ("text", "json"):

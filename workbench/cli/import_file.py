@@ -96,8 +96,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _executed(file: Path, python: str | None, program: Program, *, trusted: bool) -> Source | None:
-    """Run a file of Arcade evals after asking, and return what is in it; `None` if that was refused. What runs is what
-    was read before the question."""
+    """Run a file of Arcade evals after asking, and return what is in it; `None` if that was refused.
+
+    What runs is what was read before the question."""
     import sys
 
     from workbench.cli.redaction import ask, warn

@@ -381,7 +381,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
 
 
 def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
-    """Raises RefusedError where something would be overwritten."""
+    """Raise RefusedError where something would be overwritten."""
     if not folder.is_dir():
         raise RefusedError(f"there is no folder {folder} for {path.name}: make it first")
     for file in (path, *beside):

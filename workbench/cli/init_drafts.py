@@ -60,8 +60,9 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class DraftsToWrite:
-    """The drafts that hold, and the exit code once they are written. After an interruption they are not written, but
-    kept (`keep`)."""
+    """The drafts that hold, and the exit code once they are written.
+
+    After an interruption they are not written, but kept (`keep`)."""
 
     drafts: tuple[Draft, ...]
     code: int
@@ -72,7 +73,9 @@ class DraftsToWrite:
 
 
 def keep(text: str, path: Path, program: Program) -> None:
-    """Keep a suite that is not written to `path`, since its drafts were paid for, and say where. Raises SavingError."""
+    """Keep a suite that is not written to `path`, since its drafts were paid for, and say where.
+
+    Raises SavingError."""
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
     names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
@@ -82,7 +85,7 @@ def keep(text: str, path: Path, program: Program) -> None:
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
-    """Whether a person on the terminal agrees; with `yes`, nobody is asked."""
+    """Return whether a person on the terminal agrees; with `yes`, nobody is asked."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -103,8 +106,10 @@ def drafted(
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite | int:
-    """Have a model draft cases `about` tools, about all of them without. `path` is the suite's, `like` the suite itself
-    where there is one. Returns an exit code where there are none, which has been reported."""
+    """Have a model draft cases `about` tools, about all of them without.
+
+    `path` is the suite's, `like` the suite itself where there is one. Returns an exit code where there are none, which
+    has been reported."""
     try:
         wanted = tools if about is None else about
         return _drafting_drafted(tools, path, options, program, by=by, about=wanted, like=like, trust=trust, yes=yes)
@@ -174,8 +179,9 @@ def _drafting_drafted(
 
 
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Make the runs of a plan; returns their results and whether somebody interrupted. There are none where they may
-    not be made, which has been reported."""
+    """Make the runs of a plan; returns their results and whether somebody interrupted.
+
+    There are none where they may not be made, which has been reported."""
     quiet = Output(None, quiet=True)
     live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")
     if isinstance(live, int):
@@ -192,6 +198,7 @@ Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinitio
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
     """Draft cases for the tools of a suite that `choose` leaves, show what changes, and write it; returns an exit code.
+
     Raises SavingError."""
     file = load_suite(path)
     if file.suite is None:

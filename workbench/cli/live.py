@@ -95,7 +95,9 @@ class StepPrinter:
                 self._print(event.run_id, line)
 
     def start_up(self, event: StartUp) -> None:
-        """One line where something starts up. A run that needs what failed says so itself."""
+        """One line where something starts up.
+
+        A run that needs what failed says so itself."""
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.what,)), "muted")
             write(f"{line}\n", self._show.stream)
@@ -375,8 +377,10 @@ def _handled() -> list[signal.Signals]:
 
 @dataclass(frozen=True)
 class _Signalled:
-    """A signal came. It takes its turn in the queue: raised as an exception it could strike anywhere, while the servers
-    are being closed for one, and cost the report."""
+    """A signal came.
+
+    It takes its turn in the queue: raised as an exception it could strike anywhere, while the servers are being closed
+    for one, and cost the report."""
 
     number: int
 

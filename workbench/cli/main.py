@@ -1,4 +1,6 @@
-"""The command `workbench`: finds out which command is meant and hands over. Nothing heavy is imported before that."""
+"""The command `workbench`: finds out which command is meant and hands over.
+
+Nothing heavy is imported before that."""
 
 from __future__ import annotations
 
@@ -102,8 +104,9 @@ def _write_nothing_more() -> None:
 
 
 def _prepare_output() -> None:
-    """Show every line at once, in a pipe too, and `?` for a character that the terminal cannot show. A message that
-    standard error cannot take changes no exit code."""
+    """Show every line at once, in a pipe too, and `?` for a character that the terminal cannot show.
+
+    A message that standard error cannot take changes no exit code."""
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
         sys.stderr = dispensable(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -145,7 +148,7 @@ def _module_of(name: str) -> str:
 
 
 def parser_of(name: str) -> Parser:
-    """The parser of a command, or of one with a second word."""
+    """Return the parser of a command, or of one with a second word."""
     purpose = (COMMANDS | WORDS)[name]
     words = [f"  {word:<14}{purpose}" for word, purpose in WORDS.items() if word.startswith(f"{name} ")]
     parser = Parser(

@@ -59,7 +59,8 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _models(text: str) -> list[str]:
-    """The models of one word, which stand between commas; one that is part of a name has a backslash before it."""
+    """Return the models of one word, which stand between commas; one that is part of a name has a backslash before
+    it."""
     names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
     if "" in names:
         raise argparse.ArgumentTypeError("a model name is empty: write A, or A,B for two")
@@ -67,7 +68,7 @@ def _models(text: str) -> list[str]:
 
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
-    """Whether what is said of models is said of any; if not, that has been reported."""
+    """Return whether what is said of models is said of any; if not, that has been reported."""
     from workbench.cli.redaction import warn
 
     about_models = (

@@ -66,8 +66,9 @@ _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": 
 
 @dataclass(frozen=True)
 class ModelList:
-    """Which models are listed: those of `model`, else those that settings and suites at the paths name. With `check`,
-    each is asked whether it answers; with `tools`, it is sent the probes of tool calling."""
+    """Which models are listed: those of `model`, else those that settings and suites at the paths name.
+
+    With `check`, each is asked whether it answers; with `tools`, it is sent the probes of tool calling."""
 
     paths: Sequence[str]
     model: Sequence[str]
@@ -122,7 +123,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
-    """Whether every model may be asked: those that the user does not trust only after a yes."""
+    """Return whether every model may be asked: those that the user does not trust only after a yes."""
     asking = untrusted(found, program)
     if not asking:
         return True

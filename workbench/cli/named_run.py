@@ -24,8 +24,10 @@ from workbench.trajectory.recording import RecordingError, read_recording
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run, and its suite and case as they were then. For one of the history `file` has the path of the suite's file,
-    otherwise that of the recording; `suite` is the path to show."""
+    """A run, and its suite and case as they were then.
+
+    For one of the history `file` has the path of the suite's file, otherwise that of the recording; `suite` is the path
+    to show."""
 
     file: SuiteFile
     written: Case
@@ -42,8 +44,9 @@ class NamedRun:
 
 
 def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
-    """The run that the arguments of a command name. What its suite keeps secret is known from then on. Raises
-    HistoryError or RecordingError."""
+    """Return the run that the arguments of a command name.
+
+    What its suite keeps secret is known from then on. Raises HistoryError or RecordingError."""
     name: str = arguments.run
     if arguments.number is None:
         if not Path(name).is_file():

@@ -23,7 +23,7 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 
 
 def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
-    """The options of a command, a dataclass whose fields are named like the arguments."""
+    """Return the options of a command, a dataclass whose fields are named like the arguments."""
     return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 
@@ -76,7 +76,9 @@ MAX_USAGE_LINES = 4
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a mistyped option or subcommand with the near one. Its subparsers are of this kind too."""
+    """A parser that answers a mistyped option or subcommand with the near one.
+
+    Its subparsers are of this kind too."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
@@ -188,12 +190,12 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:
-    """The file in which batches of suites at these paths are recorded, `None` when they are not."""
+    """Return the file in which batches of suites at these paths are recorded, `None` when they are not."""
     return None if getattr(arguments, "no_history", False) else history_to_read(arguments, paths)
 
 
 def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
-    """The history that is named, else the one of the project in which the first of the paths is."""
+    """Return the history that is named, else the one of the project in which the first of the paths is."""
     from workbench.config.folders import history_file, home_in, user_folders
 
     if arguments.history is not None:
@@ -212,12 +214,12 @@ def add_named_run(parser: argparse.ArgumentParser) -> None:
 
 
 def natural(text: str) -> int:
-    """A number from 1 that is not absurdly large."""
+    """Return a number from 1 that is not absurdly large."""
     return number_from(text, 1)
 
 
 def number_from(text: str, least: int, most: int = 999_999_999) -> int:
-    """A number that is not absurdly large."""
+    """Return a number that is not absurdly large."""
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)

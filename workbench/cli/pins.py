@@ -23,8 +23,9 @@ class FrozenError(Exception):
 
 
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
-    """Pin what the servers of suites list, and return whether all of them are pinned. A suite with a server that did
-    not answer keeps the pins that it had."""
+    """Pin what the servers of suites list, and return whether all of them are pinned.
+
+    A suite with a server that did not answer keeps the pins that it had."""
     done = True
     for file, suite in zip(files, listed, strict=True):
         servers = {source.server: program.secrets.redacted(source.tools) for source in suite.sources if source.server}
@@ -43,8 +44,10 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
 
 
 def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
-    """Show on standard error how the tools of servers differ from what is pinned. Servers are started for that, of
-    suites with pins only. Raises FrozenError, if `frozen`, when they differ or cannot be compared."""
+    """Show on standard error how the tools of servers differ from what is pinned.
+
+    Servers are started for that, of suites with pins only. Raises FrozenError, if `frozen`, when they differ or cannot
+    be compared."""
     said = [line for file in plan.files for line in _said_of(file, plan.program, approval)]
     for line in said:
         warn(line, plan.program.secrets)

@@ -82,7 +82,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _misused(arguments: argparse.Namespace) -> str | None:
-    """Returns what is wrong with the options together."""
+    """Return what is wrong with the options together."""
     if arguments.server:
         if not arguments.command or arguments.to is None:
             return "--server needs a command and a file: workbench record --server --to FILE -- COMMAND"
@@ -146,7 +146,9 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
 
 
 async def _served(arguments: argparse.Namespace, observer: Observer, program: Program) -> None:
-    """Serve until a signal comes. Raises ListenError."""
+    """Serve until a signal comes.
+
+    Raises ListenError."""
     import asyncio
 
     from workbench.cli.redaction import warn

@@ -27,7 +27,9 @@ _Report = TypeVar("_Report", bound="ReportModel")
 
 
 def begin_program(options: ModelOptions | None = None) -> Program:
-    """Return the program of this process, its log begun. From now on its secrets stay out of all that is written."""
+    """Return the program of this process, its log begun.
+
+    From now on its secrets stay out of all that is written."""
     from workbench.config.folders import user_folders
     from workbench.config.model_book import NOTHING_SAID
     from workbench.config.program import program_in
@@ -46,7 +48,9 @@ def go_on_as(program: Program) -> None:
 
 
 def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
-    """Know what is secret for some suites too. What is wrong with their settings is said elsewhere."""
+    """Know what is secret for some suites too.
+
+    What is wrong with their settings is said elsewhere."""
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import learn_secrets
 
@@ -56,7 +60,7 @@ def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
 
 
 def redacted(text: str) -> str:
-    """A text without secrets."""
+    """Return a text without secrets."""
     return _known[0].redact(text)
 
 
@@ -71,13 +75,14 @@ def write(text: str, stream: TextIO | None = None) -> None:
 
 
 def without_secrets(report: _Report) -> _Report:
-    """A report whose values hold no secrets."""
+    """Return a report whose values hold no secrets."""
     return _known[0].redacted(report)
 
 
 def json_report(report: ReportModel | Mapping[str, Any]) -> str:
-    """A report as indented JSON. Its values are redacted before they are written, so that it stays JSON whatever the
-    secrets are."""
+    """Return a report as indented JSON.
+
+    Its values are redacted before they are written, so that it stays JSON whatever the secrets are."""
     shown = _known[0].redacted(report)
     data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
     return json_text(data, indent=2) + "\n"
@@ -163,7 +168,9 @@ _REDRAWN_EVERY_S = 0.2
 
 @contextmanager
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
-    """Give a search that is shown while it lasts. Afterwards, unless `quiet`, warn of folders that it skipped."""
+    """Give a search that is shown while it lasts.
+
+    Afterwards, unless `quiet`, warn of folders that it skipped."""
     from workbench.suite.project import Search
 
     search, over = Search(), threading.Event()

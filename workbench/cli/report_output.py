@@ -44,6 +44,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 @dataclass(frozen=True)
 class Output:
     """Where a report goes: in which form, `None` where nobody said so, and to which file, `None` for standard output.
+
     `quiet` and `verbose` say how much of it is wanted; `beside` are further reports."""
 
     form: str | None = None
@@ -82,8 +83,9 @@ class Output:
         return Paint(False) if self.file is not None else paint_for(sys.stdout, os.environ)
 
     def can_write(self, runs: int = 0) -> bool:
-        """Whether all reports on so many runs can be written later: found out before any run is paid for. Reports why
-        not."""
+        """Return whether all reports on so many runs can be written later: found out before any run is paid for.
+
+        Reports why not."""
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:
                 warn(why)
@@ -109,8 +111,9 @@ class Output:
             raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
-        """Write each report, whose pieces hold no secrets any more; one that was streamed is there already. Returns
-        whether all files could be written; the main report is on standard output if its file could not."""
+        """Write each report, whose pieces hold no secrets any more; one that was streamed is there already.
+
+        Returns whether all files could be written; the main report is on standard output if its file could not."""
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)
@@ -152,8 +155,8 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 
 
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
-    """The output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` mean; `None` where these do not go
-    together or `command` has no such report, which has then been reported."""
+    """Return the output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` mean; `None` where these do
+    not go together or `command` has no such report, which has then been reported."""
     beside = reports_beside(arguments, command)
     if beside is None:
         return None
@@ -181,7 +184,7 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
 
 
 def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
-    """The reports that `--report` means; `None` where one of them has no form, which has then been reported."""
+    """Return the reports that `--report` means; `None` where one of them has no form, which has then been reported."""
     files: list[Path] = arguments.report
     reports = [(file, form_of_file(file, command, beside=True)) for file in files]
     for file, form in reports:
@@ -207,7 +210,9 @@ def _are_different(files: Sequence[Path | None]) -> bool:
 
 
 def can_record_in(folder: Path) -> bool:
-    """Whether a folder can be written to; it is made if need be. Reports why not."""
+    """Return whether a folder can be written to; it is made if need be.
+
+    Reports why not."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

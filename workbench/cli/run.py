@@ -225,7 +225,9 @@ def run_and_report(
     frozen: bool = False,
     detach: bool = False,
 ) -> int:
-    """Run and report; with `detach`, in a process of its own that goes on without this one. Returns an exit code."""
+    """Run and report; with `detach`, in a process of its own that goes on without this one.
+
+    Returns an exit code."""
     program = begin_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
@@ -288,7 +290,7 @@ def _confirmed(
     baseline: Baseline,
     show: Show,
 ) -> AgainstBaseline:
-    """The comparison after it was made sure which cases broke, which makes runs."""
+    """Return the comparison after it was made sure which cases broke, which makes runs."""
     from workbench.evaluation.confirmation import confirming  # on use, as in `baseline_for`
 
     confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
@@ -318,7 +320,7 @@ def deliver_report(report: Report, output: Output) -> bool:
 
 
 def pieces_of_runs(report: Report, output: Output) -> Iterable[str]:
-    """The pieces of a report on runs, as it is wanted."""
+    """Return the pieces of a report on runs, as it is wanted."""
     if not output.is_text:
         return report.pieces(str(output.form))
     text = report.text(width=output.width, cut_at=output.cut_at, paint=output.paint, amount=output.amount)
@@ -360,7 +362,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
-    """The tools of suites, as far as they are written out or were listed before."""
+    """Return the tools of suites, as far as they are written out or were listed before."""
     tools: list[ToolDefinition] = []
     for file in files:
         if file.suite is not None:
@@ -372,7 +374,7 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
 
 
 def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
-    """The breakpoints that lines are; `None` when some are none, which has then been said."""
+    """Return the breakpoints that lines are; `None` when some are none, which has then been said."""
     found: list[Breakpoint] = []
     for line in lines:
         try:

@@ -51,7 +51,9 @@ _REPEATS = "run every case this many times, overriding the suites"
 
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
-    """Which cases, how often, how many at the same time. `repeats` says how often."""
+    """Which cases, how often, how many at the same time.
+
+    `repeats` says how often."""
     parser.add_argument(
         "--case", action="append", default=[], metavar="ID", help="only the case with this id; may be repeated"
     )
@@ -239,15 +241,15 @@ def add_history_and_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def folder(text: str) -> Path:
-    """A folder, as the type of an option."""
+    """Return a folder, as the type of an option."""
     if not text:
         raise argparse.ArgumentTypeError("an empty path is not allowed: write '.' for the current one")
     return Path(text)
 
 
 def run_options(arguments: argparse.Namespace, *, compares: bool, command: str | None = None) -> RunOptions | None:
-    """The options that parsed arguments of `run`, `compare` or another `command` mean; `None` when they do not go
-    together, which has then been reported."""
+    """Return the options that parsed arguments of `run`, `compare` or another `command` mean; `None` when they do not
+    go together, which has then been reported."""
     from workbench.cli.redaction import warn
     from workbench.config.models import ConfigError
     from workbench.evaluation.options import OptionsError, Resume, RunOptions
@@ -321,7 +323,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
 
 
 def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard | None:
-    """The shard that is meant, if one is; raises OptionsError."""
+    """Return the shard that is meant, if one is; raises OptionsError."""
     if getattr(arguments, "shard", None) is None:
         return None
 
@@ -329,7 +331,7 @@ def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Sha
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
-    """When the batch may stop early, and an option that means nothing where it may not."""
+    """Return when the batch may stop early, and an option that means nothing where it may not."""
     from workbench.evaluation.options import Stop
 
     names = ("looks", "gate", "worse", "seed")
@@ -340,7 +342,7 @@ def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
 
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
-    """The variants in files that are named; raises OptionsError."""
+    """Return the variants in files that are named; raises OptionsError."""
     from workbench.evaluation.options import AddedVariants, OptionsError
     from workbench.suite.suite_file import AddedVariantError, prompt_variant, variants_in
 
@@ -355,7 +357,7 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
 
 
 def repeats_of(text: str) -> int:
-    """A number of repeats, as the type of an option."""
+    """Return a number of repeats, as the type of an option."""
     from workbench.limits import MAX_REPEATS
 
     if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
@@ -448,7 +450,9 @@ _PLAN_IDS = (
 
 
 def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard:
-    """The shard that parsed arguments mean. Raises OptionsError."""
+    """Return the shard that parsed arguments mean.
+
+    Raises OptionsError."""
     from workbench.cli.parser import history_to_read
     from workbench.evaluation.options import Shard
 
@@ -462,7 +466,9 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
 
 
 def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Return which shard this is, from 1, and of how many, as a scheduler says. Raises OptionsError."""
+    """Return which shard this is, from 1, and of how many, as a scheduler says.
+
+    Raises OptionsError."""
     from workbench.evaluation.options import OptionsError
 
     if "SLURM_ARRAY_TASK_ID" in environment:

@@ -78,7 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C; returns an exit code. The app of a visitor is the same command, told so by a variable."""
+    """Serve until Ctrl+C; returns an exit code.
+
+    The app of a visitor is the same command, told so by a variable."""
     from workbench.config.program import SERVED
 
     if SERVED in os.environ:
@@ -129,8 +131,8 @@ def _open_app(arguments: argparse.Namespace) -> int:
 
 
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
-    """Whether there is the batch that is asked for, and no secret in what visitors read who only look; if not, that has
-    been reported. The app of such a visitor knows no secret, so it could not take one out."""
+    """Return whether there is the batch that is asked for, and no secret in what visitors read who only look; if not,
+    that has been reported. The app of such a visitor knows no secret, so it could not take one out."""
     from workbench.authoring.workspace import is_recording
     from workbench.cli.attach import batch_and_suites
     from workbench.cli.redaction import warn

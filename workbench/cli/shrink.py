@@ -149,7 +149,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
 
 
 def _only_case(run: NamedRun) -> Document:
-    """The content of the suite as it was, with the one case alone, and no variant but that of the run."""
+    """Return the content of the suite as it was, with the one case alone, and no variant but that of the run."""
     document: Document = tomllib.loads(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
@@ -203,7 +203,9 @@ class _Shrinking:
         return self._plan.program.secrets
 
     def _fails(self, document: Document) -> bool:
-        """Whether enough runs of a document fail in the same way. What is no suite any more does not."""
+        """Return whether enough runs of a document fail in the same way.
+
+        What is no suite any more does not."""
         try:
             file = parse_suite(suite_text(document), self._plan.files[0].path)
         except ValueError:

@@ -113,7 +113,7 @@ class ByHand:
 
 
 def parsed_arguments(text: str) -> dict[str, JsonValue]:
-    """The arguments of a call; raises ValueError when the text is no JSON object."""
+    """Return the arguments of a call; raises ValueError when the text is no JSON object."""
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not a JSON number")
@@ -135,7 +135,9 @@ async def call_by_hand(
     approval: Approval,
     output: TextIO,
 ) -> int:
-    """Call the tool and print what it answers; returns an exit code. It is written into the audit log."""
+    """Call the tool and print what it answers; returns an exit code.
+
+    It is written into the audit log."""
     try:
         found = callable_tool(by_hand.tool, listed)
     except NoSuchToolError as error:
@@ -199,7 +201,7 @@ def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> b
 
 
 def _told(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
-    """Says how far the execution is on standard error, so often that it can be followed and no more."""
+    """Say how far the execution is on standard error, so often that it can be followed and no more."""
     told_s = float("-inf")
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -252,8 +254,9 @@ def list_or_call(options: ToolOptions) -> int:
 
 
 async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
-    """Do what needs the servers of a pool, and close them; returns an exit code. The first signal ends it, further ones
-    wait for that too."""
+    """Do what needs the servers of a pool, and close them; returns an exit code.
+
+    The first signal ends it, further ones wait for that too."""
     working = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     signalled = asyncio.Event()
@@ -346,7 +349,7 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
 
 
 def _suites(options: ToolOptions) -> list[SuiteFile]:
-    """The suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
+    """Return the suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
     with shown_search(quiet=options.output.quiet) as search:
         files = load_suites(options.paths, search)
     warn_of_problems(problem for file in files for problem in file.errors)
@@ -362,7 +365,7 @@ def _suites(options: ToolOptions) -> list[SuiteFile]:
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
-    """Raises RefusedError for a tool that is only written out: nothing stands behind it that could be called."""
+    """Raise RefusedError for a tool that is only written out: nothing stands behind it that could be called."""
     if not any(valid_suite(file).servers for file in files):
         suites = [valid_suite(file) for file in files]
         of_cases = (written.name for suite in suites for case in suite.cases for written in case.tools)

@@ -140,7 +140,9 @@ class _Audited(NamedTuple):
 
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
-    """What is found in each sound suite. Tools of servers are those they listed last."""
+    """What is found in each sound suite.
+
+    Tools of servers are those they listed last."""
     from workbench.analysis.audit.audit import audit_suite, unsaid
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings
@@ -153,7 +155,7 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
 
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
-    """Why checks of the sound suites would not be judged."""
+    """Return why checks of the sound suites would not be judged."""
     from workbench.evaluation.judges import unjudged_checks
 
     sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]

@@ -20,7 +20,9 @@ HISTORY_NAME = "history.sqlite3"
 
 @dataclass(frozen=True)
 class Folders:
-    """The user's folders. Nothing is created before it is needed."""
+    """The user's folders.
+
+    Nothing is created before it is needed."""
 
     state: Path
     """State of the program: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
@@ -81,14 +83,14 @@ class Folders:
 
 
 def home_in(environment: Mapping[str, str]) -> Path | None:
-    """Returns the user's home, as the environment names it."""
+    """Return the user's home, as the environment names it."""
     named = environment.get("HOME") or environment.get("USERPROFILE")
     return Path(named).resolve() if named else None
 
 
 def user_folders() -> Folders:
-    """Returns the folders of the current user by the conventions of the platform and `XDG_STATE_HOME`,
-    `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
+    """Return the folders of the current user by the conventions of the platform and `XDG_STATE_HOME`, `XDG_CONFIG_HOME`
+    and `XDG_DATA_HOME`."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),
@@ -104,7 +106,7 @@ _PROJECT_ROOTS = (".git", "pyvenv.cfg")
 
 
 def project_file(folder: Path, home: Path | None) -> Path | None:
-    """Returns the nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual
+    """Return the nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual
     environment or the user's home, nor in the root of the file system."""
     here = folder.resolve()
     for parent in (here, *here.parents):
@@ -118,13 +120,13 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 
 
 def path_in(project: Path, path: Path) -> str:
-    """Returns a path relative to a project's folder, with slashes; an absolute path when it is not below it."""
+    """Return a path relative to a project's folder, with slashes; an absolute path when it is not below it."""
     resolved = path.resolve()
     return resolved.relative_to(project).as_posix() if resolved.is_relative_to(project) else resolved.as_posix()
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
-    """Returns the folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
+    """Return the folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
     `workbench.toml` or is a project's root; else the folder itself."""
     here = folder.resolve()
     for parent in (here, *here.parents):
@@ -142,14 +144,14 @@ PROJECT_HISTORY = ".workbench"
 
 
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
-    """Returns the history file for suites in a folder: in the folder `.workbench` of their project if there is one,
-    else the user's own."""
+    """Return the history file for suites in a folder: in the folder `.workbench` of their project if there is one, else
+    the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     return beside / HISTORY_NAME if beside.is_dir() else folders.history
 
 
 def history_option(file: Path) -> str:
-    """Returns the option that a command needs, typed in the current folder, to use this history: nothing where it finds
+    """Return the option that a command needs, typed in the current folder, to use this history: nothing where it finds
     it by itself, else ` --history FILE`, quoted for a shell."""
     try:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
@@ -159,12 +161,12 @@ def history_option(file: Path) -> str:
 
 
 def is_beside_project(file: Path) -> bool:
-    """Returns whether a history belongs to a project folder, and may have come with it from elsewhere."""
+    """Return whether a history belongs to a project folder, and may have come with it from elsewhere."""
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def is_named_as_ours(file: Path) -> bool:
-    """Returns whether a history has this program's own name at one of its own places: that file is ours, whatever it
+    """Return whether a history has this program's own name at one of its own places: that file is ours, whatever it
     holds by now."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
@@ -174,7 +176,7 @@ _HERE = "./"
 
 
 def stored_folder(file: Path, folder: Path) -> str:
-    """Returns how a history stores the folder of a project: as an absolute path, except for the history's own project
+    """Return how a history stores the folder of a project: as an absolute path, except for the history's own project
     and folders below it, because the history moves with them."""
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
@@ -183,8 +185,9 @@ def stored_folder(file: Path, folder: Path) -> str:
 
 
 def folder_of_stored(file: Path, stored: str) -> str:
-    """Returns the folder that a history stored in this form. A path that leads out of the project is returned
-    unchanged."""
+    """Return the folder that a history stored in this form.
+
+    A path that leads out of the project is returned unchanged."""
     beside = _project_beside(file)
     if beside is None or not stored.startswith(_HERE) or ".." in PurePosixPath(stored).parts:
         return stored
@@ -205,8 +208,9 @@ class MissingResourceError(RuntimeError):
 
 
 def bundled(name: BundledName) -> Path:
-    """Returns the folder of bundled data, from a wheel, an editable install or a checkout. Raises MissingResourceError
-    when it is in none of these places."""
+    """Return the folder of bundled data, from a wheel, an editable install or a checkout.
+
+    Raises MissingResourceError when it is in none of these places."""
     package = Path(__file__).parent.parent
     installed = package / "_bundled" / name
     if installed.is_dir():

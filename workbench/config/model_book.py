@@ -46,8 +46,9 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The command line's options for the models that it names; they do not apply to models that a suite names. `judge`
-    is the model that judges where a check names none."""
+    """The command line's options for the models that it names; they do not apply to models that a suite names.
+
+    `judge` is the model that judges where a check names none."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -56,7 +57,7 @@ class ModelOptions:
     judge: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ConfigError with everything that is wrong."""
+        """Raise ConfigError with everything that is wrong."""
         problems = [
             *_wrong("--base-url", checked_base_url, self.base_url),
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
@@ -98,8 +99,9 @@ class ModelBook:
         return self._options
 
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
-        """Returns how the model is reached for the suites in a folder. `by_suite`: the name is written in a suite, not
-        on the command line. `judges`: the model is to judge.
+        """Return how the model is reached for the suites in a folder.
+
+        `by_suite`: the name is written in a suite, not on the command line. `judges`: the model is to judge.
 
         Raises UnknownModelError when there is none, ConfigError when a `workbench.toml` cannot be used.
         """
@@ -113,16 +115,19 @@ class ModelBook:
         return _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """Returns all named models for the suites in a folder, those of the project first. Each has a `description` in
-        one line. Raises ConfigError when a `workbench.toml` cannot be used."""
+        """Return all named models for the suites in a folder, those of the project first.
+
+        Each has a `description` in one line. Raises ConfigError when a `workbench.toml` cannot be used."""
         return tuple(self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """Returns the models of the project's `workbench.toml`. Raises ConfigError as `named` does."""
+        """Return the models of the project's `workbench.toml`.
+
+        Raises ConfigError as `named` does."""
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """Returns the model that judges for the suites in a folder where a check names none: that of the command line,
+        """Return the model that judges for the suites in a folder where a check names none: that of the command line,
         else of the project's `workbench.toml`, else of the user's own. Raises ConfigError as `named` does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
@@ -132,7 +137,7 @@ class ModelBook:
         return JudgeChoice(users.judge) if users.judge is not None else None
 
     def problems(self, folder: Path) -> tuple[str, ...]:
-        """Returns everything that is wrong with the project's `workbench.toml` and with the user's own."""
+        """Return everything that is wrong with the project's `workbench.toml` and with the user's own."""
         project = project_file(folder, self._home)
         found: list[str] = []
         for file in dict.fromkeys(filter(None, (project, self._user_file if self._user_file.is_file() else None))):
@@ -155,7 +160,7 @@ class ModelBook:
         return {**own, **{name: spec for name, spec in users.models.items() if name not in own}}
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """Returns the settings of the project's `workbench.toml`, where it differs from the user's, and those of the
+        """Return the settings of the project's `workbench.toml`, where it differs from the user's, and those of the
         user's."""
         project = project_file(folder, self._home)
         users = self._read(self._user_file, "user") if self._user_file.is_file() else FileSettings({})
@@ -178,7 +183,7 @@ class ModelBook:
 
 
 def described(name: str, origin: Origin) -> ModelSpec | None:
-    """Returns the model that a text like `anthropic:claude-sonnet-5-5` or `openai:llama@http://localhost:1234/v1`
+    """Return the model that a text like `anthropic:claude-sonnet-5-5` or `openai:llama@http://localhost:1234/v1`
     describes; `None` when it does not begin with a provider and `:`. Raises ConfigError when the rest is invalid."""
     prefix, colon, rest = name.partition(":")
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
@@ -201,8 +206,9 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
-    """Returns the model with the command line's options. A different address is not sent the key of the original
-    one."""
+    """Return the model with the command line's options.
+
+    A different address is not sent the key of the original one."""
     if options.base_url is not None:
         base_url = checked_base_url(options.base_url)
         key = usual_key_variable(base_url)

@@ -112,8 +112,9 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The model that judges where a check names none. `by_suite`: a `workbench.toml` of the project chose it, not the
-    person."""
+    """The model that judges where a check names none.
+
+    `by_suite`: a `workbench.toml` of the project chose it, not the person."""
 
     name: str
     by_suite: bool = False
@@ -128,7 +129,9 @@ class FileSettings:
 
 
 class ConfigError(Exception):
-    """Settings that cannot be used. Each of `problems` names the file, the place in it and the way out."""
+    """Settings that cannot be used.
+
+    Each of `problems` names the file, the place in it and the way out."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -136,11 +139,13 @@ class ConfigError(Exception):
 
 
 class UnknownModelError(ConfigError):
-    """No model has that name. The message lists the models and how to write one."""
+    """No model has that name.
+
+    The message lists the models and how to write one."""
 
 
 def usual_key_variable(base_url: str) -> str | None:
-    """Returns the variable that holds the key by default: the vendor's usual one for the vendor's own address, none for
+    """Return the variable that holds the key by default: the vendor's usual one for the vendor's own address, none for
     any other, which must not be sent the vendor's key."""
     return _KEYS_AT.get(base_url)
 
@@ -149,8 +154,9 @@ _ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(respo
 
 
 def checked_base_url(text: str) -> str:
-    """Returns an endpoint's address without a final slash. Raises ValueError, which says what is wrong without quoting
-    a password."""
+    """Return an endpoint's address without a final slash.
+
+    Raises ValueError, which says what is wrong without quoting a password."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -178,8 +184,9 @@ _MAX_LOWER_CASE_NAME_CHARS = 20
 
 
 def checked_key_variable(text: str) -> str:
-    """Returns the name of an environment variable. Raises ValueError, without quoting the text, where it is none or
-    looks like a key."""
+    """Return the name of an environment variable.
+
+    Raises ValueError, without quoting the text, where it is none or looks like a key."""
     long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
@@ -190,8 +197,9 @@ def checked_key_variable(text: str) -> str:
 
 
 def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Returns the params of a request. Raises ValueError when they hold keys that the program sets, or numbers that
-    JSON lacks."""
+    """Return the params of a request.
+
+    Raises ValueError when they hold keys that the program sets, or numbers that JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
     if taken:
         raise ValueError(f"must not contain {', '.join(map(repr, taken))}: the program sets it")
@@ -203,7 +211,9 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def checked_judge(name: str) -> str:
-    """Returns the name of a model that judges. Raises ValueError for a built-in one, which is not a language model."""
+    """Return the name of a model that judges.
+
+    Raises ValueError for a built-in one, which is not a language model."""
     if not name:
         raise ValueError(f"must name a model: write one as for --model, such as openai:{OPENAI_MODEL}")
     if name == "offline" or name.startswith(("offline:", "replay:")):
@@ -216,7 +226,7 @@ DEFAULT_CONCURRENCY = 8
 
 
 def is_loopback(url: str) -> bool:
-    """Returns whether a URL leads to this machine itself, for which no proxy is used."""
+    """Return whether a URL leads to this machine itself, for which no proxy is used."""
     host = urlsplit(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)
@@ -230,7 +240,9 @@ def is_loopback(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A known endpoint. `name` is what the command line calls it, `title` what people call it."""
+    """A known endpoint.
+
+    `name` is what the command line calls it, `title` what people call it."""
 
     name: str
     title: str

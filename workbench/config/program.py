@@ -1,4 +1,6 @@
-"""The state that the whole program shares: folders, environment, secrets, models. Made once, at the start."""
+"""The state that the whole program shares: folders, environment, secrets, models.
+
+Made once, at the start."""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class Environment:
         return {**self.__dict__, "own": dict(self.own)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
-        """Returns the variables for the suites in a folder: the process's own, then those of the folder's `.env`, then
+        """Return the variables for the suites in a folder: the process's own, then those of the folder's `.env`, then
         those of the one next to its `workbench.toml`.
 
         Raises ConfigError when a `.env` cannot be read or understood.
@@ -88,7 +90,9 @@ class Environment:
 
 
 def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
-    """Returns the variables, and the lines (from 1) that hold none. Raises ValueError for what is not text."""
+    """Return the variables, and the lines (from 1) that hold none.
+
+    Raises ValueError for what is not text."""
     if "\0" in text:
         raise ValueError("binary")
     # Imported here: most folders have no such file.
@@ -100,7 +104,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
 
 
 def _line_of(original: Original) -> int:
-    """The parser counts from where it stopped before, blank lines included."""
+    """Return the parser counts from where it stopped before, blank lines included."""
     return original.line + len(original.string) - len(original.string.lstrip("\r\n"))
 
 
@@ -115,7 +119,7 @@ class Program:
 
 
 def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
-    """Returns the program with the user's folders, the process's environment and the command line's options for
+    """Return the program with the user's folders, the process's environment and the command line's options for
     models."""
     secrets = Secrets()
     home = home_in(environment)

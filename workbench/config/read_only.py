@@ -53,8 +53,10 @@ def refuse_if_read_only(what: str) -> None:
 
 
 def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
-    """Make this process one that only shows, for the rest of its life. It still writes its `log`, a folder, and
-    connects to sockets in the folders `sockets`, over which other processes tell what they do."""
+    """Make this process one that only shows, for the rest of its life.
+
+    It still writes its `log`, a folder, and connects to sockets in the folders `sockets`, over which other processes
+    tell what they do."""
     global _is_read_only
     import ctypes  # noqa: F401 (opens the program's own library, and others such as dateutil import it later)
 
@@ -88,12 +90,12 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
 
 
 def _plain(path: object) -> str:
-    """A path without `..`."""
+    """Return a path without `..`."""
     return os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100 (follows no links)
 
 
 def _named(place: object) -> str:
-    """A path, or the address of a connection, as a person writes it."""
+    """Return a path, or the address of a connection, as a person writes it."""
     if isinstance(place, tuple):
         return ":".join(map(str, place[:2]))
     return os.fsdecode(place) if isinstance(place, str | bytes | os.PathLike) else str(place)

@@ -30,7 +30,9 @@ _MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
 
 
 class _Form(NamedTuple):
-    """Tokens of one kind: one of the `prefixes`, then `body`, of characters of `alphabet`. `name` replaces them."""
+    """Tokens of one kind: one of the `prefixes`, then `body`, of characters of `alphabet`.
+
+    `name` replaces them."""
 
     name: str
     prefixes: tuple[str, ...]
@@ -99,8 +101,9 @@ _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class FormPlace(NamedTuple):
-    """Where a secret of a known form stands in a text. `what` is the secret as it is outside of JSON; of an address,
-    user and password."""
+    """Where a secret of a known form stands in a text.
+
+    `what` is the secret as it is outside of JSON; of an address, user and password."""
 
     first: int
     end: int
@@ -109,7 +112,9 @@ class FormPlace(NamedTuple):
 
 
 def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
-    """Yield the secrets of known forms that begin in a text at or after `begin`. They may overlap."""
+    """Yield the secrets of known forms that begin in a text at or after `begin`.
+
+    They may overlap."""
     if _may_hold_token(text):
         for form, pattern in _patterns():
             if any(map(text.__contains__, form.prefixes)):
@@ -151,7 +156,9 @@ def _passwords(matches: Iterable[re.Match[str]]) -> Iterator[FormPlace]:
 
 
 def _may_hold_token(text: str) -> bool:
-    """Return whether the beginning of any token is in a text. Splitting at a single character is the fastest test."""
+    """Return whether the beginning of any token is in a text.
+
+    Splitting at a single character is the fastest test."""
     return any(
         sign in text and any(part.endswith(heads) for part in text.split(sign)) for sign, heads in _HEADS.items()
     ) or any(each[0] in text and each[-1] in text and each in text for each in _WHOLE)
@@ -230,14 +237,14 @@ _NOTHING = late_pattern(
 
 
 def is_secret_if_used(name: str, value: str) -> bool:
-    """Returns whether a value that was really used as a key, a header or a server's setting is secret: all but one
+    """Return whether a value that was really used as a key, a header or a server's setting is secret: all but one
     character, a word for yes, no or nothing, a path that exists, and two or three characters under an everyday name."""
     shortest = MIN_NAMED_CHARS if _tells(name) else MIN_DECLARED_CHARS
     return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
-    """Returns whether a value in a `.env` that was not used is secret: all but what `is_secret_if_used` excludes,
+    """Return whether a value in a `.env` that was not used is secret: all but what `is_secret_if_used` excludes,
     numbers, addresses, single words, and what an everyday name such as MODEL or REGION holds.
 
     A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
@@ -256,19 +263,19 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
-    """Returns whether a value of the environment that was not used is secret: its name has to say so, and it has to
-    look like a key. An ordinary word never does."""
+    """Return whether a value of the environment that was not used is secret: its name has to say so, and it has to look
+    like a key. An ordinary word never does."""
     return _tells(name) and looks_like_key(value)
 
 
 def names_a_secret(name: str) -> bool:
-    """Returns whether a name says that what it holds is secret, and not something about a secret, such as TOKEN_URL."""
+    """Return whether a name says that what it holds is secret, and not something about a secret, such as TOKEN_URL."""
     words = _words(name)
     return any(map(_TELLING.fullmatch, words)) and not _is_about(words)
 
 
 def looks_like_key(value: str) -> bool:
-    """Returns whether a value has the length and the mixture of a key, or begins like keys of well-known services."""
+    """Return whether a value has the length and the mixture of a key, or begins like keys of well-known services."""
     if len(value) < MIN_KEY_CHARS or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -280,7 +287,7 @@ def looks_like_key(value: str) -> bool:
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Returns what in a text begins and looks like a key of a well-known service, whoever's it is."""
+    """Return what in a text begins and looks like a key of a well-known service, whoever's it is."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
         if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
@@ -288,23 +295,23 @@ def keys_in(text: str) -> Iterator[str]:
 
 
 def passwords_in(text: str) -> Iterator[tuple[str, str]]:
-    """Returns user and password of each `scheme://user:password@` in a text, as they are written there."""
+    """Return user and password of each `scheme://user:password@` in a text, as they are written there."""
     for match in _USER_PASSWORD.finditer(text):
         yield match[1], match[2]
 
 
 def is_plain_word(value: str) -> bool:
-    """Returns whether a value is one word of letters."""
+    """Return whether a value is one word of letters."""
     return _PLAIN_WORD.fullmatch(value) is not None
 
 
 def is_reference(value: str) -> bool:
-    """Returns whether a value is the name of a variable, as `${NAME}` or `$NAME`."""
+    """Return whether a value is the name of a variable, as `${NAME}` or `$NAME`."""
     return _REFERENCE.fullmatch(value) is not None
 
 
 def forms_of(value: str) -> set[str]:
-    """Returns the texts in which a secret is recognised: unchanged, as Python writes it, in JSON up to `JSON_LEVELS`
+    """Return the texts in which a secret is recognised: unchanged, as Python writes it, in JSON up to `JSON_LEVELS`
     deep, and, from 12 characters on, percent-encoded and in base64, wherever it begins in the encoded bytes, also of
     JSON."""
     forms = {value, unquote(value)} if "%" in value else {value}
@@ -326,19 +333,19 @@ def forms_of(value: str) -> set[str]:
 
 
 def _in_json(text: str) -> set[str]:
-    """Returns a text within a string of JSON, with characters as they are and with all but ASCII escaped."""
+    """Return a text within a string of JSON, with characters as they are and with all but ASCII escaped."""
     return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
 
 
 def _in_any_json(text: str) -> set[str]:
-    """Returns a text within a string of JSON also as other languages write it: slashes escaped, or safe for HTML."""
+    """Return a text within a string of JSON also as other languages write it: slashes escaped, or safe for HTML."""
     plain = _in_json(text)
     slashes = {each.replace("/", "\\/") for each in plain}
     return plain | slashes | {_FOR_HTML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", each) for each in plain}
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Returns the characters of base64 that depend on these bytes alone, for each offset in a group of three."""
+    """Return the characters of base64 that depend on these bytes alone, for each offset in a group of three."""
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
         whole = (before + len(data)) * 8 // 6
@@ -349,12 +356,12 @@ def _base64_forms(data: bytes) -> Iterator[str]:
 
 
 def _tells(name: str) -> bool:
-    """Returns whether a variable's name says that its value is secret."""
+    """Return whether a variable's name says that its value is secret."""
     return any(map(_TELLING.fullmatch, _words(name)))
 
 
 def _is_about(words: list[str]) -> bool:
-    """Returns whether a name describes something about a secret instead: TOKEN_URL, CREDENTIAL_HELPER."""
+    """Return whether a name describes something about a secret instead: TOKEN_URL, CREDENTIAL_HELPER."""
     return _TELLING.fullmatch(words[-1]) is None
 
 
@@ -390,8 +397,10 @@ Place = tuple[int, int, str]
 # A text that comes in pieces is decided up to the first place at which a value may begin that the next piece would
 # complete (`open_from`). Only that tail is held back, so that what streams still appears at once.
 class Finder:
-    """Replaces values in texts, and secrets of known forms. `replacements` maps each value to its replacement. Forms of
-    which `own` says that they are the user's (`FormPlace.what`) stay."""
+    """Replaces values in texts, and secrets of known forms.
+
+    `replacements` maps each value to its replacement. Forms of which `own` says that they are the user's
+    (`FormPlace.what`) stay."""
 
     def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
         self.replacements = replacements
@@ -407,19 +416,19 @@ class Finder:
         self._begins = re.compile(begins or _FINDING_NOTHING)
 
     def may_be_in(self, text: str) -> bool:
-        """Returns whether any value is in a text, as a word or within one, or a secret of a known form."""
+        """Return whether any value is in a text, as a word or within one, or a secret of a known form."""
         if len(text) > _LONG_TEXT:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
 
     def may_be_in_json(self, text: str) -> bool:
-        """Returns whether any value may be in a text or a number of a JSON text that leaves all but ASCII unescaped, or
+        """Return whether any value may be in a text or a number of a JSON text that leaves all but ASCII unescaped, or
         a secret of a known form. Takes next to no time where there is none."""
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
     def replaced(self, text: str) -> str:
-        """Returns the text with each value replaced: the same object if there is none."""
+        """Return the text with each value replaced: the same object if there is none."""
         if len(text) > _LONG_TEXT:
             if not self.may_be_in(text):
                 return text
@@ -434,7 +443,7 @@ class Finder:
         return "".join((*shown, text[at:])) if at else text
 
     def open_from(self, text: str) -> int:
-        """Returns where a value may begin that is not complete at the end of the text; the text's length where none
+        """Return where a value may begin that is not complete at the end of the text; the text's length where none
         does."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
@@ -445,7 +454,7 @@ class Finder:
         return form
 
     def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
-        """Returns how far a text that may continue, unless it is `over`, is decided, and the places of values up to
+        """Return how far a text that may continue, unless it is `over`, is decided, and the places of values up to
         there. Text before `begin` was decided earlier."""
         until = len(text) if over else max(self.open_from(text), begin)
         places = self._places(text, begin)
@@ -455,8 +464,10 @@ class Finder:
         return until, [place for place in places if place[1] <= until]
 
     def _places(self, text: str, begin: int) -> list[Place]:
-        """Returns where values and forms stand, one after the other. Where several overlap, all are covered by the one
-        that begins first; of those, by the longest; of equal ones, by the value, whose name says more."""
+        """Return where values and forms stand, one after the other.
+
+        Where several overlap, all are covered by the one that begins first; of those, by the longest; of equal ones, by
+        the value, whose name says more."""
         found = self._pattern.finditer(text, begin) if self.values else ()
         values = [(match.start(), match.end(), self.replacements[match[0]]) for match in found]
         forms = [form[:3] for form in self._forms(text, begin)]
@@ -494,18 +505,22 @@ class Finder:
 
 
 class Pieces:
-    """A text that comes in pieces. What may be the beginning of a value is held back until the next piece decides."""
+    """A text that comes in pieces.
+
+    What may be the beginning of a value is held back until the next piece decides."""
 
     def __init__(self) -> None:
         self._held = ""
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
-        """Add one more piece. Returns what is decided now, with values replaced."""
+        """Add one more piece.
+
+        Returns what is decided now, with values replaced."""
         return self._decided(piece, finder, over=False)
 
     def rest(self, finder: Finder) -> str:
-        """Returns what was held back, since nothing more comes."""
+        """Return what was held back, since nothing more comes."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
@@ -521,14 +536,14 @@ class Pieces:
 
 
 def _finding_in_json(value: str) -> tuple[str, ...]:
-    """Returns a value as it is within a string of a JSON text, with lone surrogates as they are and escaped."""
+    """Return a value as it is within a string of a JSON text, with lone surrogates as they are and escaped."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
     return (text,) if text.isascii() else (text, _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Returns as few strings as possible of which at least one is in every text that holds one of the values: most
-    forms of a secret are part of its other forms."""
+    """Return as few strings as possible of which at least one is in every text that holds one of the values: most forms
+    of a secret are part of its other forms."""
     needles: list[str] = []
     for value in sorted(values, key=len):
         if not any(needle in value for needle in needles):
@@ -537,7 +552,7 @@ def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
-    """Returns a pattern for the longest of some values, which come longest first."""
+    """Return a pattern for the longest of some values, which come longest first."""
     values = tuple(values)
     words = [value for value in values if _is_word(value)]
     others = [value for value in values if not _is_word(value)]
@@ -547,7 +562,7 @@ def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
 
 
 def _beginning(first: str, values: Iterable[str]) -> str:
-    """Returns a pattern for the first two characters of some values, or the first one at the end of a text."""
+    """Return a pattern for the first two characters of some values, or the first one at the end of a text."""
     return f"{re.escape(first)}(?=[{''.join({re.escape(value[1]) for value in values})}]|\\Z)"
 
 
@@ -556,8 +571,9 @@ def _is_word(value: str) -> bool:
 
 
 def _alternatives(values: Iterable[str]) -> str:
-    """Returns a pattern for the longest of some values. Those with the same first two characters are grouped, so that a
-    place where none begins is passed quickly."""
+    """Return a pattern for the longest of some values.
+
+    Those with the same first two characters are grouped, so that a place where none begins is passed quickly."""
     rests: dict[str, list[str]] = {}
     for value in values:
         rests.setdefault(value[:2], []).append(re.escape(value[2:]))
@@ -575,8 +591,9 @@ _Value = TypeVar("_Value")
 
 
 class Secrets:
-    """The values to redact, by the names of the variables that hold them. `workbench.config.secrets` decides
-    which values those are.
+    """The values to redact, by the names of the variables that hold them.
+
+    `workbench.config.secrets` decides which values those are.
 
     One instance serves the whole program; values are only ever added. Usable from any thread.
     """
@@ -614,8 +631,10 @@ class Secrets:
         self.add_passwords(name, value)
 
     def add_passwords(self, name: str, text: str) -> None:
-        """Add the password of each `scheme://user:password@` in a text. A password that is one plain word is redacted
-        only behind its user: `postgres://postgres:postgres@` must not hide every "postgres"."""
+        """Add the password of each `scheme://user:password@` in a text.
+
+        A password that is one plain word is redacted only behind its user: `postgres://postgres:postgres@` must not
+        hide every "postgres"."""
         if "://" not in text:
             return
         for user, password in passwords_in(text):
@@ -658,12 +677,12 @@ class Secrets:
         return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
-        """Returns the text with `$NAME` in place of every secret value; the same object if there is none in it."""
+        """Return the text with `$NAME` in place of every secret value; the same object if there is none in it."""
         return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
-        """Returns a JSON value, or a record of such values (data class, named tuple, pydantic model), with every text
-        in it redacted.
+        """Return a JSON value, or a record of such values (data class, named tuple, pydantic model), with every text in
+        it redacted.
 
         Keys of objects are redacted too; names and words of our own are not. A number that is a secret becomes a text.
         A value without secrets stays the same object, also as a part of the result: most hold none, which one search
@@ -673,7 +692,7 @@ class Secrets:
         return _Walk(finder).redacted(value) if _may_hold(value, finder) else value
 
     def may_be_in_json(self, text: str) -> bool:
-        """Returns whether a secret value may be in a JSON text."""
+        """Return whether a secret value may be in a JSON text."""
         return self.finder.may_be_in_json(text)
 
 
@@ -685,7 +704,9 @@ def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
 
 
 class _Walk:
-    """One walk through a value. A list or an object that occurs in it several times is searched once."""
+    """One walk through a value.
+
+    A list or an object that occurs in it several times is searched once."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -743,7 +764,7 @@ class _Walk:
 
 
 def _may_hold(value: Any, finder: Finder) -> bool:
-    """Returns whether a value may hold a secret; true for one that JSON cannot express."""
+    """Return whether a value may hold a secret; true for one that JSON cannot express."""
     try:
         text = value if type(value) is str else _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -752,7 +773,9 @@ def _may_hold(value: Any, finder: Finder) -> bool:
 
 
 def _searched(value: Any) -> dict[str, Any]:
-    """Returns what of a record has to be searched. Raises TypeError for what is no record."""
+    """Return what of a record has to be searched.
+
+    Raises TypeError for what is no record."""
     kind: Any = type(value)
     names = _text_fields(kind)
     if names is not None:
@@ -771,7 +794,7 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Returns the fields of a record that may hold foreign text; `None` for a value that is no record."""
+    """Return the fields of a record that may hold foreign text; `None` for a value that is no record."""
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.init]
     elif hasattr(kind, "_fields"):
@@ -788,8 +811,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
-    """Returns whether a type holds only words of our own, numbers and nothing; with `ours`, texts are such words
-    too."""
+    """Return whether a type holds only words of our own, numbers and nothing; with `ours`, texts are such words too."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)

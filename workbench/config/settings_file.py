@@ -72,7 +72,9 @@ class _Model(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_new_names(cls, written: object) -> object:
-        """Read settings under the names that earlier versions gave them. The new name wins where both are written."""
+        """Read settings under the names that earlier versions gave them.
+
+        The new name wins where both are written."""
         if not isinstance(written, dict):
             return written
         return {_EARLIER_NAMES.get(name, name): value for name, value in written.items()} | {
@@ -92,7 +94,9 @@ SETTINGS = tuple(_Model.model_fields)
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a model of a `workbench.toml`. Raises ValueError for one that no model can have."""
+    """Return the name of a model of a `workbench.toml`.
+
+    Raises ValueError for one that no model can have."""
     if not name or ":" in name or name == "offline" or " " in name or not name.isprintable():
         raise ValueError("cannot be the name of a model: use a name without ':' and spaces, other than 'offline'")
     return name
@@ -104,12 +108,14 @@ class _Settings(_Strict):
 
 
 def settings_schema() -> dict[str, object]:
-    """The JSON Schema of a `workbench.toml`, as pydantic makes it."""
+    """Return the JSON Schema of a `workbench.toml`, as pydantic makes it."""
     return _Settings.model_json_schema()
 
 
 def read_settings(file: Path, origin: Origin) -> FileSettings:
-    """Read a `workbench.toml`. Raises ConfigError with all its problems."""
+    """Read a `workbench.toml`.
+
+    Raises ConfigError with all its problems."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -118,7 +124,9 @@ def read_settings(file: Path, origin: Origin) -> FileSettings:
 
 
 def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
-    """Return the settings in the content of a `workbench.toml`. Raises ConfigError with all problems."""
+    """Return the settings in the content of a `workbench.toml`.
+
+    Raises ConfigError with all problems."""
     try:
         text = content.decode("utf-8-sig")
         settings = _Settings.model_validate(tomllib.loads(text))
@@ -159,7 +167,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
 
 
 def _problem(file: Path, text: str, found: ErrorDetails) -> str:
-    """Returns the problem as one sentence, never with the content of the file: it may be a key that was written in the
+    """Return the problem as one sentence, never with the content of the file: it may be a key that was written in the
     wrong place."""
     place = tuple(str(part) for part in found["loc"] if part != "[key]")
     line = _line_of(text, place)
@@ -216,7 +224,7 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Returns the line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual
+    """Return the line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual
     way."""
     lines = text.splitlines()
     if len(place) == 1:

@@ -31,7 +31,7 @@ _PIECES = late_pattern(r"[=,\s]")
 
 
 def looks_like_key(word: str) -> bool:
-    """Whether a word begins as keys of known services do, or mixes letters and digits as only keys do."""
+    """Return whether a word begins as keys of known services do, or mixes letters and digits as only keys do."""
     if _KNOWN_BEGINNING.fullmatch(word):
         return True
     changes = len(_CHANGES.findall(word))
@@ -39,7 +39,7 @@ def looks_like_key(word: str) -> bool:
 
 
 def without_keys(text: str, words: Iterable[str]) -> str:
-    """A text about the words of a command line, without those of them that look like keys."""
+    """Return a text about the words of a command line, without those of them that look like keys."""
     for key in sorted({key for word in words for key in _keys_in(word)}, key=len, reverse=True):
         for written in (key, repr(key)[1:-1]):
             text = text.replace(written, HIDDEN)

@@ -82,7 +82,9 @@ class AnswerSize:
         self._characters = self._calls = self._values = 0
 
     def add(self, event: ModelEvent) -> None:
-        """Count a piece of the answer. Raises TooMuchError when the answer exceeds a limit."""
+        """Count a piece of the answer.
+
+        Raises TooMuchError when the answer exceeds a limit."""
         match event:
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
                 self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
@@ -101,7 +103,9 @@ def _counted(before: int, more: int, limit: Limit) -> int:
 
 
 def _values_in(value: JsonValue, most: int) -> int:
-    """Returns the number of values nested in a value, at any depth. Counting stops soon after `most`."""
+    """Return the number of values nested in a value, at any depth.
+
+    Counting stops soon after `most`."""
     count, waiting = 0, [value]
     while waiting and count <= most:
         value = waiting.pop()
@@ -173,8 +177,10 @@ MIN_INTERVAL_SECONDS = 0.1
 
 
 class ProgressReports:
-    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`. Of notices in between, only the
-    latest is emitted. Use it on the engine's loop, and close it before the result is emitted."""
+    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`.
+
+    Of notices in between, only the latest is emitted. Use it on the engine's loop, and close it before the result is
+    emitted."""
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -193,7 +199,9 @@ class ProgressReports:
             self._emit()
 
     def close(self) -> None:
-        """Emit the pending notice, if there is one. Later notices are dropped."""
+        """Emit the pending notice, if there is one.
+
+        Later notices are dropped."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -214,8 +222,9 @@ class ProgressReports:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionQuestion:
-    """Asks whether a call may be executed on its server. The call's arguments and the tool's texts are untrusted
-    data."""
+    """Asks whether a call may be executed on its server.
+
+    The call's arguments and the tool's texts are untrusted data."""
 
     run_id: str
     call: ToolCall
@@ -229,7 +238,9 @@ AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
 
 
 class ExecutionRefusedError(ToolsError):
-    """A call was not allowed to execute. The message names the tool and the way out."""
+    """A call was not allowed to execute.
+
+    The message names the tool and the way out."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +253,7 @@ class Permission:
     exempt: bool = False
 
     def unasked(self, tool: ToolDefinition) -> Allowed | None:
-        """Returns why the tool may be executed without asking; `None` when it may not."""
+        """Return why the tool may be executed without asking; `None` when it may not."""
         if tool.annotations.get("readOnlyHint") is True:
             return "read-only"
         return "exempt" if self.exempt else "all" if self.all_tools else None
@@ -265,8 +276,10 @@ class Audit:
 
 
 class Executor:
-    """Answers calls one after the other. A person is asked about a tool until all its calls in the run are allowed.
-    Without an `audit`, nothing is executed."""
+    """Answers calls one after the other.
+
+    A person is asked about a tool until all its calls in the run are allowed. Without an `audit`, nothing is executed.
+    """
 
     def __init__(
         self,
@@ -288,7 +301,7 @@ class Executor:
         self._definitions = {definition.name: definition for definition in tools.definitions}
 
     def definition(self, tool: str) -> ToolDefinition | None:
-        """Returns the definition of a tool; `None` when no tool of that name is offered."""
+        """Return the definition of a tool; `None` when no tool of that name is offered."""
         return self._definitions.get(tool)
 
     async def answer(self, call: ToolCall, step_mock: JsonValue = None) -> ResultReceived:
@@ -310,19 +323,22 @@ class Executor:
 
     def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
         """Take account of a call that another run made and that is already answered: nothing is asked or executed.
+
         Raises ToolsError."""
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
             self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Ask the judge about a mock's condition. The judge has a time limit of its own."""
+        """Ask the judge about a mock's condition.
+
+        The judge has a time limit of its own."""
         assert self._judge is not None
         async with self._limit.suspended():
             return await self._judge(check, value)
 
     async def _execute(self, call: ToolCall, planned: PlannedAnswer, server: str) -> tuple[ToolAnswer, float]:
-        """Returns the server's answer and its latency in milliseconds."""
+        """Return the server's answer and its latency in milliseconds."""
         allowed = await self._permit(call, self._definitions[call.tool])
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
@@ -371,11 +387,15 @@ StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
 
 
 class StepNotJudgedError(Exception):
-    """It cannot be decided whether a step failed. The message says which step, and why."""
+    """It cannot be decided whether a step failed.
+
+    The message says which step, and why."""
 
 
 class AgentLoop:
-    """The conversation of one run. With `fork`, the loop replays the start of another run and continues from there."""
+    """The conversation of one run.
+
+    With `fork`, the loop replays the start of another run and continues from there."""
 
     def __init__(
         self,
@@ -419,7 +439,9 @@ class AgentLoop:
         return finish
 
     async def _resume(self, fork: Fork) -> RunFinished | None:
-        """Replay the start of the forked run and continue from there. Returns why the run ends, if it already does."""
+        """Replay the start of the forked run and continue from there.
+
+        Returns why the run ends, if it already does."""
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder
@@ -444,7 +466,9 @@ class AgentLoop:
         return await self._go_on_from(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
 
     async def _take(self, turn: Turn) -> RunFinished | None:
-        """Make one request and answer its calls. Returns why the run ends, if it ends with that."""
+        """Make one request and answer its calls.
+
+        Returns why the run ends, if it ends with that."""
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
@@ -471,7 +495,7 @@ class AgentLoop:
         return await self._stopped_by(done)
 
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Returns the end of a chain that stops on failure when its latest step, the one of `done`, has failed."""
+        """Return the end of a chain that stops on failure when its latest step, the one of `done`, has failed."""
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
         async with self._limit.suspended():
@@ -483,7 +507,9 @@ class AgentLoop:
         return await ask(self._model, request, self._recorder, self._retries, self._limit)
 
     async def _pending_request(self, turn: Turn) -> HttpRequest | None:
-        """Returns the next request as it is sent if nothing more is added to it. Raises ModelError."""
+        """Return the next request as it is sent if nothing more is added to it.
+
+        Raises ModelError."""
         messages = self._messages + messages_before(turn.user, self._checkpoint.added)
         return await http_request_of(self._model, self._request(turn, messages))
 
@@ -491,7 +517,9 @@ class AgentLoop:
         return ModelRequest(self._rounds + 1, self._system(turn), messages, self._executor.definitions, self._calls)
 
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
-        """Answer the calls of a round. Returns False when a person asks for the round to be regenerated instead."""
+        """Answer the calls of a round.
+
+        Returns False when a person asks for the round to be regenerated instead."""
         checkpoint, executor = self._checkpoint, self._executor
         if to_result:
             done = answer.calls[answered - 1]
@@ -544,7 +572,9 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run to make: a case under its settings on a model. With `fork`, the run starts as another run did."""
+    """One run to make: a case under its settings on a model.
+
+    With `fork`, the run starts as another run did."""
 
     case: Case
     settings: CaseSettings
@@ -641,7 +671,7 @@ def start(
 
 
 def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
-    """Returns the system prompt and the opening messages; a fork has those of the run it forks."""
+    """Return the system prompt and the opening messages; a fork has those of the run it forks."""
     origin = request.fork.origin.start if request.fork is not None else None
     if request.fork is None or origin is None:
         return request.settings.system, opening_messages(request.case)
@@ -649,12 +679,14 @@ def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
 
 
 def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajectory:
-    """Record a run that could not start: no tools, no model, or stopped before its turn. Returns its trajectory."""
+    """Record a run that could not start: no tools, no model, or stopped before its turn.
+
+    Returns its trajectory."""
     start(request, (), recorder)
     recorder.emit(finish)
     return recorder.trajectory
 
 
 async def _no_step_fails(trajectory: Trajectory, step: int) -> bool:
-    """The default of `run_case`, where steps are not judged."""
+    """Return the default of `run_case`, where steps are not judged."""
     return False

@@ -37,7 +37,9 @@ class LaneOf:
 
 
 def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
-    """Sort runs into lanes, in their order. Where runs of one lane have different concurrency, the smallest counts."""
+    """Sort runs into lanes, in their order.
+
+    Where runs of one lane have different concurrency, the smallest counts."""
     lanes: dict[str, Lane] = {}
     for run in runs:
         found = lane_of(run)
@@ -60,14 +62,17 @@ class Spares(Protocol):
         ...
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is skipped, or `None` to start it now. May wait for other runs to end."""
+        """Return why a run is skipped, or `None` to start it now.
+
+        May wait for other runs to end."""
         ...
 
 
 class Batch:
-    """Runs that are started together. Workers pull runs from the lane of an endpoint, so that ten thousand runs do not
-    need ten thousand tasks. `make` makes each run, here or in another process,
-    and each of `spares`, in their order, says which are not made."""
+    """Runs that are started together.
+
+    Workers pull runs from the lane of an endpoint, so that ten thousand runs do not need ten thousand tasks. `make`
+    makes each run, here or in another process, and each of `spares`, in their order, says which are not made."""
 
     def __init__(
         self,
@@ -87,7 +92,9 @@ class Batch:
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Make all runs. Each ends in exactly one `RunDone`, whatever happens."""
+        """Make all runs.
+
+        Each ends in exactly one `RunDone`, whatever happens."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
@@ -98,7 +105,9 @@ class Batch:
             self._context.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
+        """Stop one run, or all of them.
+
+        Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._lanes:
             for planned in [planned for planned in lane.waiting if run_id in (None, planned.run_id)]:
                 lane.waiting.remove(planned)

@@ -40,7 +40,7 @@ class Breakpoint:
     enabled: bool = True
 
     def same_place(self, other: Breakpoint) -> bool:
-        """Returns whether both hold runs at the same places, enabled or not."""
+        """Return whether both hold runs at the same places, enabled or not."""
         return (self.on, self.tool, self.when or None, self.round) == (
             other.on,
             other.tool,
@@ -79,11 +79,15 @@ result = ""
 
 
 class BreakpointError(Exception):
-    """A line is not a breakpoint. The message names the column, the mistake and the way out."""
+    """A line is not a breakpoint.
+
+    The message names the column, the mistake and the way out."""
 
 
 def breakpoint_of(line: str) -> Breakpoint:
-    """Read a breakpoint. Raises BreakpointError."""
+    """Read a breakpoint.
+
+    Raises BreakpointError."""
     if len(line.splitlines()) > 1:
         raise BreakpointError("a breakpoint is one line: give each one separately")
     kind, start, rest = _word(line, 0)
@@ -108,8 +112,9 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """Returns how a breakpoint is written, whether it is enabled or not. Raises ValueError for what TOML cannot
-    express."""
+    """Return how a breakpoint is written, whether it is enabled or not.
+
+    Raises ValueError for what TOML cannot express."""
     if point.round is not None:
         return f"{point.on} {point.round}"
     if point.tool is None:
@@ -127,13 +132,13 @@ def _written(name: str) -> str:
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
-    """Returns the next word, the column where it begins, and where it ends."""
+    """Return the next word, the column where it begins, and where it ends."""
     found = re.compile(r"\S+").search(line, at)
     return (found[0], found.start() + 1, found.end()) if found else ("", len(line.rstrip()) + 1, len(line))
 
 
 def _tool(line: str, at: int) -> tuple[str | None, int]:
-    """Returns the name of a tool, if there is one, and where it ends."""
+    """Return the name of a tool, if there is one, and where it ends."""
     _, start, end = _word(line, at)
     found = _NAME.match(line, start - 1)
     if found is None:
@@ -212,12 +217,15 @@ ConditionError."""
 
 
 class ConditionError(Exception):
-    """It cannot be decided whether a breakpoint holds a run. The message says why."""
+    """It cannot be decided whether a breakpoint holds a run.
+
+    The message says why."""
 
 
 async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
-    """Returns why a run is held at a point, by the first breakpoint that matches; `None` when none does. Cheap
-    breakpoints are evaluated first. A condition that cannot be evaluated holds the run too, with the error as the
+    """Return why a run is held at a point, by the first breakpoint that matches; `None` when none does.
+
+    Cheap breakpoints are evaluated first. A condition that cannot be evaluated holds the run too, with the error as the
     reason."""
     for each in sorted((each for each in breakpoints if _is_about(each, point)), key=_cost):
         try:
@@ -230,7 +238,7 @@ async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: 
 
 
 def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
-    """Returns whether an enabled breakpoint can hold a run at a point, judged without evaluating its condition."""
+    """Return whether an enabled breakpoint can hold a run at a point, judged without evaluating its condition."""
     if not each.enabled or point.at != _AT.get(each.on, "call"):
         return False
     if each.on == "round":
@@ -273,7 +281,7 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failin
 
 
 def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Returns why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing
+    """Return why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing
     suggests that. Names are not doubted while no tool is known."""
     if point.tool is None:
         return None
@@ -300,7 +308,7 @@ def _with(doubt: str, way_out: str) -> str:
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
-    """Returns the schemas of a tool's arguments by name; `None` when other arguments are allowed, or none is
+    """Return the schemas of a tool's arguments by name; `None` when other arguments are allowed, or none is
     described."""
     schema = tool.parameters
     properties = schema.get("properties")
@@ -310,7 +318,7 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 
 
 def _is_object(schema: JsonValue) -> bool:
-    """Returns whether an argument may be an object, so that a table in a condition is compared with it."""
+    """Return whether an argument may be an object, so that a table in a condition is compared with it."""
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 

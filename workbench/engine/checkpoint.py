@@ -1,4 +1,6 @@
-"""Where a run can be held, and the commands that change it meanwhile. Nothing else can change a run."""
+"""Where a run can be held, and the commands that change it meanwhile.
+
+Nothing else can change a run."""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ At = Literal["request", "call", "result"]
 
 @dataclass(frozen=True, slots=True)
 class HoldPoint:
-    """A point where a run can be held. `call` is the call concerned and `tool` the definition of its tool, if there is
-    one. `so_far` returns the trajectory up to here, at some cost. `hold` identifies the hold while the run is held: the
-    sequence number of its `Paused` event. `request` returns the pending request as it is sent, with the messages added
-    so far, `None` for a model without HTTP; it raises ModelError. Only a point before a request has it."""
+    """A point where a run can be held.
+
+    `call` is the call concerned and `tool` the definition of its tool, if there is one. `so_far` returns the trajectory
+    up to here, at some cost. `hold` identifies the hold while the run is held: the sequence number of its `Paused`
+    event. `request` returns the pending request as it is sent, with the messages added so far, `None` for a model
+    without HTTP; it raises ModelError. Only a point before a request has it."""
 
     at: At
     round: int
@@ -67,7 +71,9 @@ class AnswerCall:
 
 @dataclass(frozen=True, slots=True)
 class SkipCall:
-    """Before a call: do not make it. The model reads `SKIPPED` as the result."""
+    """Before a call: do not make it.
+
+    The model reads `SKIPPED` as the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ _WHEN: Mapping[type[Command], str] = {
 
 
 def refusal(command: Command, at: At) -> str | None:
-    """Returns why a command is not allowed where a run is held; `None` when it is allowed."""
+    """Return why a command is not allowed where a run is held; `None` when it is allowed."""
     if not isinstance(command, _ALLOWED[at]):
         where = {"request": "before a request", "call": "before a call", "result": "after a result"}[at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
@@ -124,7 +130,7 @@ class RunControl(Protocol):
     """Decides where a run is held and what is done with it then."""
 
     async def why_hold(self, point: HoldPoint) -> str | None:
-        """Returns the reason to hold the run at this point, in a few words; `None` to let it pass."""
+        """Return the reason to hold the run at this point, in a few words; `None` to let it pass."""
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
@@ -140,8 +146,10 @@ After = Literal["continue", "answered", "regenerate"]
 
 
 class Checkpoint:
-    """Holds one run where its `control` wants that, and records what is changed meanwhile. Without `control`, the run
-    is never held. `added` are a person's messages to the model, which wait for the next request."""
+    """Holds one run where its `control` wants that, and records what is changed meanwhile.
+
+    Without `control`, the run is never held. `added` are a person's messages to the model, which wait for the next
+    request."""
 
     def __init__(self, control: RunControl | None, recorder: Recorder, limit: TimeLimit) -> None:
         self._control = control
@@ -197,7 +205,9 @@ class Checkpoint:
     def _do(
         self, command: Command, round_number: int, call: CallRecord | None
     ) -> tuple[After | None, CallRecord | None]:
-        """Carry out a command. Returns how the run continues, `None` while it stays held, and the edited call."""
+        """Carry out a command.
+
+        Returns how the run continues, `None` while it stays held, and the edited call."""
         match command:
             case Continue():
                 return "continue", call

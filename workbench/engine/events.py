@@ -56,8 +56,10 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class StartUp:
-    """A server or a model starts up. The runs that need it have not begun, so no run's duration or limit has this time
-    in it. A second event of the same `number`, with `took_ms`, follows when it has started or failed."""
+    """A server or a model starts up.
+
+    The runs that need it have not begun, so no run's duration or limit has this time in it. A second event of the same
+    `number`, with `took_ms`, follows when it has started or failed."""
 
     number: int
     what: str
@@ -82,8 +84,9 @@ class ExecutionAsked:
 
 @dataclass(frozen=True, slots=True)
 class CostLimitReached:
-    """No further run of a batch fits its limit on cost. Runs that cost something wait until
-    `Runtime.raise_cost_limit` answers, or they are stopped."""
+    """No further run of a batch fits its limit on cost.
+
+    Runs that cost something wait until `Runtime.raise_cost_limit` answers, or they are stopped."""
 
     batch: str
     limit_usd: float
@@ -92,8 +95,9 @@ class CostLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """A judge is asked about `values` values of a run. With `again`, the request about one of them failed and is
-    retried."""
+    """A judge is asked about `values` values of a run.
+
+    With `again`, the request about one of them failed and is retried."""
 
     run_id: str
     judge: str
@@ -104,6 +108,7 @@ class JudgeAsked:
 @dataclass(frozen=True, slots=True)
 class RequestPutOff:
     """A run makes its next request in `wait_s` seconds at the earliest, because its endpoint told another run to wait.
+
     The next event of the run ends this. It is not an event of the run itself, and in no recording."""
 
     run_id: str
@@ -113,6 +118,7 @@ class RequestPutOff:
 @dataclass(frozen=True, slots=True)
 class RequestHeld:
     """A run is held before a request: what is sent, secrets in the conversation included, or why it cannot be sent.
+
     Comes again when a message is added. It is not an event of the run itself, and in no recording."""
 
     run_id: str
@@ -142,7 +148,9 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class HistorySaid:
-    """Something is wrong with the history; the runs go on. Comes on a thread of its own."""
+    """Something is wrong with the history; the runs go on.
+
+    Comes on a thread of its own."""
 
     text: str
 
@@ -156,8 +164,9 @@ class EndpointSaid:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSaid:
-    """Something happened to the workers of a cluster. The runs go on, as far as there are any, unless that `ends` the
-    batch."""
+    """Something happened to the workers of a cluster.
+
+    The runs go on, as far as there are any, unless that `ends` the batch."""
 
     text: str
     ends: bool = False
@@ -202,7 +211,9 @@ class StartUps:
 
 
 def in_turn(*listeners: BatchListener) -> BatchListener:
-    """A listener that hands each event to all of these, in their order. One that raises keeps it from the next."""
+    """Return a listener that hands each event to all of these, in their order.
+
+    One that raises keeps it from the next."""
 
     def tell(event: BatchEvent) -> None:
         for listener in listeners:
@@ -212,10 +223,10 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 
 
 def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
-    """A listener that puts into each `RunDone` when the first event of the run came and when it was over, and passes
-    everything on. `now_ms` is the time since 1970; without it, each run has a steady clock of its own. It stands before
-    all others on the engine's thread, so that neither a slow screen nor a slow disk is in these times. A run that was
-    timed where it was made keeps its times."""
+    """Return a listener that puts into each `RunDone` when the first event of the run came and when it was over, and
+    passes everything on. `now_ms` is the time since 1970; without it, each run has a steady clock of its own. It
+    stands before all others on the engine's thread, so that neither a slow screen nor a slow disk is in these times.
+    A run that was timed where it was made keeps its times."""
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def tell(event: BatchEvent) -> None:
@@ -238,7 +249,9 @@ _Item = TypeVar("_Item")
 
 
 class Inbox(Generic[_Item]):
-    """Collects items from any thread. Calls `wake`, on the putting thread, when the first one comes in."""
+    """Collects items from any thread.
+
+    Calls `wake`, on the putting thread, when the first one comes in."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -260,7 +273,9 @@ class Inbox(Generic[_Item]):
             self._wake()
 
     def take(self) -> list[_Item]:
-        """Return everything collected, in order. The next item wakes again."""
+        """Return everything collected, in order.
+
+        The next item wakes again."""
         with self._lock:
             items, self._items = self._items, []
             self._awake = False

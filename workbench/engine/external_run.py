@@ -46,8 +46,10 @@ class ToldResult:
 
 @dataclass(frozen=True)
 class ToldRound:
-    """One answer of a model, and what its calls were answered, by their ids. Latency and time to the first token in
-    milliseconds. `deviations` of the endpoint were repaired in it, and name calls by those ids."""
+    """One answer of a model, and what its calls were answered, by their ids.
+
+    Latency and time to the first token in milliseconds. `deviations` of the endpoint were repaired in it, and name
+    calls by those ids."""
 
     text: str = ""
     reasoning: str = ""
@@ -61,7 +63,9 @@ class ToldRound:
 
 @dataclass(frozen=True)
 class Told:
-    """What an agent did in a run. With `error`, it broke off there. `latency_ms` is `None` where it is not known."""
+    """What an agent did in a run.
+
+    With `error`, it broke off there. `latency_ms` is `None` where it is not known."""
 
     rounds: tuple[ToldRound, ...]
     error: str | None = None
@@ -150,8 +154,9 @@ Arguments = Annotated[
 
 
 class CallDocument(Frozen):
-    """A tool call: `arguments` as an object, or the text that the model wrote. `result` is what the tool answered, and
-    `is_error` whether that was an error."""
+    """A tool call: `arguments` as an object, or the text that the model wrote.
+
+    `result` is what the tool answered, and `is_error` whether that was an error."""
 
     tool: NonEmpty
     arguments: Arguments = Field(default_factory=dict)
@@ -161,7 +166,9 @@ class CallDocument(Frozen):
 
 
 class UsageDocument(Frozen):
-    """The tokens of a run. `input_tokens` includes cached ones, `output_tokens` those of reasoning."""
+    """The tokens of a run.
+
+    `input_tokens` includes cached ones, `output_tokens` those of reasoning."""
 
     input_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     output_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
@@ -183,7 +190,9 @@ Made = Annotated[
 
 
 class RunDocument(Frozen):
-    """What an agent did in one run: its calls in their order, and its answer. `error` says why it broke off."""
+    """What an agent did in one run: its calls in their order, and its answer.
+
+    `error` says why it broke off."""
 
     calls: Items[Made] = ()
     answer: str | None = None
@@ -225,7 +234,9 @@ def _call(call_id: str, call: CallDocument) -> ToolCall:
 
 
 def run_document(value: object) -> RunDocument:
-    """Return what an agent did. Raises ToldError; a document that says nothing is wrong too."""
+    """Return what an agent did.
+
+    Raises ToldError; a document that says nothing is wrong too."""
     run = document(RunDocument, value)
     if not run.model_fields_set & {"calls", "answer", "error"}:
         raise ToldError('$: says nothing: write {"calls": […], "answer": "…"}, with "calls": [] for no calls')
@@ -233,7 +244,9 @@ def run_document(value: object) -> RunDocument:
 
 
 def document(model: type[_Document], value: object) -> _Document:
-    """Return a JSON value as a model. Raises ToldError with all that is wrong."""
+    """Return a JSON value as a model.
+
+    Raises ToldError with all that is wrong."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -40,7 +40,7 @@ _ID = "call{:05}"
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
-    """Returns rounds that follow the opening of a conversation, with call ids that differ from those in the opening."""
+    """Return rounds that follow the opening of a conversation, with call ids that differ from those in the opening."""
     taken = {call.id for message in opening for call in message.tool_calls}
     ids = (made for number in count(1) if (made := _ID.format(number)) not in taken)
     return tuple(_for_another_model_round(round_, ids) for round_ in rounds)
@@ -83,9 +83,11 @@ class ForkPoint:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A run forked from another one, which may be finished, recorded or held. `system` replaces the system prompt from
-    the point on (empty: none), `result` replaces the last result before it. With `back_to`, the origin ends where it
-    was held, and the fork is held at the same place, with the messages that wait for the next request."""
+    """A run forked from another one, which may be finished, recorded or held.
+
+    `system` replaces the system prompt from the point on (empty: none), `result` replaces the last result before it.
+    With `back_to`, the origin ends where it was held, and the fork is held at the same place, with the messages that
+    wait for the next request."""
 
     origin: Trajectory
     at: ForkPoint
@@ -116,7 +118,7 @@ class PastHold:
         return payload
 
     def fork(self, system: str | None = None) -> Fork:
-        """Returns the fork that is held at the same place, as the run was when it came there."""
+        """Return the fork that is held at the same place, as the run was when it came there."""
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
@@ -129,14 +131,15 @@ class PastHold:
 
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
-    """Returns where a run was held, the present hold included."""
+    """Return where a run was held, the present hold included."""
     paused = [(index, each.payload) for index, each in enumerate(events) if isinstance(each.payload, Paused)]
     return tuple(PastHold(events, index) for index, payload in paused if payload.at != "permission")
 
 
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
-    """Returns the system prompt of a request: for a step of a chain, counted from 1, or for none. The prompt of the
-    fork takes precedence. A case without steps keeps the prompt with which its run began."""
+    """Return the system prompt of a request: for a step of a chain, counted from 1, or for none.
+
+    The prompt of the fork takes precedence. A case without steps keeps the prompt with which its run began."""
     own = case.steps[step - 1].system if step is not None else None
     if fork is not None and fork.system is not None:
         system: str | None = fork.system
@@ -159,7 +162,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 
 
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
-    """Returns why a run cannot be forked there, given the requests of its case as it is now; `None` when it can."""
+    """Return why a run cannot be forked there, given the requests of its case as it is now; `None` when it can."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -179,7 +182,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(told: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Returns why no request follows these rounds; `None` when one does, or need not because the last is under way."""
+    """Return why no request follows these rounds; `None` when one does, or need not because the last is under way."""
     last: Round | None = None
     for number, round_ in enumerate(told):
         turn = turns.next(number, last)
@@ -199,7 +202,9 @@ def _why_nothing_follows(told: list[Round], turns: Turns, *, under_way: bool) ->
 
 
 def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
-    """Returns the events that a fork on a model replays right after its start. The last one is `Forked`."""
+    """Return the events that a fork on a model replays right after its start.
+
+    The last one is `Forked`."""
     origin, at = fork.origin, fork.at
     assert origin.start is not None
     rounds = origin.rounds[: at.rounds]
@@ -218,7 +223,7 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
 
 
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
-    """Returns the events of a round with the results of the first `answered` calls of its last answer, and with all
+    """Return the events of a round with the results of the first `answered` calls of its last answer, and with all
     superseded answers. The next call keeps the arguments as edited by a person."""
     if of.step is not None:
         yield of.step
@@ -251,7 +256,9 @@ def _answer(of: Round) -> Iterator[EventPayload]:
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
-    """Returns the result of a call. A result that a person gave in place of the tool stays marked as such."""
+    """Return the result of a call.
+
+    A result that a person gave in place of the tool stays marked as such."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
     yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms, first.code)

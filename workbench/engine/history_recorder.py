@@ -35,7 +35,9 @@ STORED_TIMEOUT_S = 1.0
 
 
 class HistoryRecorder:
-    """Records one batch in the history. `handle` stands for the batch there; `now_ms` is the time since 1970."""
+    """Records one batch in the history.
+
+    `handle` stands for the batch there; `now_ms` is the time since 1970."""
 
     def __init__(
         self,
@@ -49,8 +51,9 @@ class HistoryRecorder:
         shard: PlannedShard | None = None,
         now_ms: Callable[[], float] | None = None,
     ) -> None:
-        """`going_on` is the batch that is resumed, if one is; `shard` the plan of which these are some
-        runs. Raises HistoryError when it is going on elsewhere, or cannot be written."""
+        """`going_on` is the batch that is resumed, if one is; `shard` the plan of which these are some runs.
+
+        Raises HistoryError when it is going on elsewhere, or cannot be written."""
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms or steady_clock_ms()
@@ -93,13 +96,13 @@ class HistoryRecorder:
 
 
 def done_run(done: RunDone, events: tuple[Event, ...]) -> DoneRun:
-    """A timed run as it is packed for the history."""
+    """Return a timed run as it is packed for the history."""
     assert done.began_ms is not None and done.ended_ms is not None
     return DoneRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
 
 
 def door_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunDoor:
-    """The door through which runs go into the history."""
+    """Return the door through which runs go into the history."""
     return RunDoor(SuiteParts(secrets), {run.run_id: run.case for run in runs})
 
 
@@ -117,6 +120,7 @@ def settings_of_batch(
     cost_limit_usd: float | None = None,
 ) -> dict[str, JsonValue]:
     """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
+
     Neither keys nor the names of the variables that hold them are among it. `compares` is whether its models are
     compared, if it has several; `until` is when it stops, if that may be early. A shard says what its whole plan is
     made with; `min_score` is what the runs of all shards are to reach, `cost_limit_usd` what the batch may cost.
@@ -143,8 +147,8 @@ def settings_of_batch(
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
-    """How each model is reached that some runs may have something judged by; where a check names none and none is
-    chosen, that stands under an empty name."""
+    """Return how each model is reached that some runs may have something judged by; where a check names none and none
+    is chosen, that stands under an empty name."""
     judges: dict[str, JsonValue] = {}
     for run in runs:
         for check in judged_checks(run.suite, run.case):
@@ -169,7 +173,7 @@ def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
 
 
 def model_settings(find: Callable[[], ModelSpec | None]) -> dict[str, JsonValue]:
-    """How a model is reached, as JSON; `find` may raise ConfigError."""
+    """Return how a model is reached, as JSON; `find` may raise ConfigError."""
     try:
         spec = find()
     except ConfigError as error:
@@ -262,13 +266,13 @@ def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> K
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
-    """The cases of a suite by the ids that a history knows them by, in which no secret is."""
+    """Return the cases of a suite by the ids that a history knows them by, in which no secret is."""
     stored = _without_secrets(file, secrets)
     return {then.id: case for then, case in zip(_cases(stored), _cases(file), strict=True)}
 
 
 def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
-    """A suite in whose text, names and ids no secret is; its hash stays that of the file."""
+    """Return a suite in whose text, names and ids no secret is; its hash stays that of the file."""
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text)

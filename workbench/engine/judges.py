@@ -124,7 +124,7 @@ _VERDICT = _verdict_tool(
 
 
 def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
-    """Returns the judge's standing instructions and its tool."""
+    """Return the judge's standing instructions and its tool."""
     if scale is None:
         return _SYSTEM, _VERDICT
     low, high = scale
@@ -140,8 +140,10 @@ _FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | r
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The judge's answer. `finding` is whether the value meets the criteria, or the number on the scale, `rationale` is
-    one line. `asked` is the conversation with the judge, including its tokens."""
+    """The judge's answer.
+
+    `finding` is whether the value meets the criteria, or the number on the scale, `rationale` is one line. `asked` is
+    the conversation with the judge, including its tokens."""
 
     finding: bool | float
     rationale: str
@@ -149,7 +151,9 @@ class Ruling:
 
 
 class JudgeError(Exception):
-    """A judge gave no verdict. The message says why; `asked` is the conversation up to then."""
+    """A judge gave no verdict.
+
+    The message says why; `asked` is the conversation up to then."""
 
     def __init__(self, message: str, asked: Trajectory) -> None:
         super().__init__(message)
@@ -167,8 +171,9 @@ async def ask_judge(
     clock: Clock = time.monotonic,
     listener: EventListener = lambda _event: None,
 ) -> Ruling:
-    """Ask a model once whether a value, given as JSON text, meets the criteria, or how far on a scale. Raises
-    JudgeError."""
+    """Ask a model once whether a value, given as JSON text, meets the criteria, or how far on a scale.
+
+    Raises JudgeError."""
     system, tool = _instructions(scale)
     written = _WrittenArguments(listener)
     recorder = Recorder("judging", clock, written.listen)
@@ -188,7 +193,7 @@ async def ask_judge(
 
 
 def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
-    """Returns the question for the judge, which follows its standing instructions."""
+    """Return the question for the judge, which follows its standing instructions."""
     mark = mark_of(criteria, value)
     question = "Does the value meet the criteria?"
     if scale is not None:
@@ -204,14 +209,15 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """Returns the mark of a question: 16 hexadecimal digits that the value cannot contain, because they are part of its
+    """Return the mark of a question: 16 hexadecimal digits that the value cannot contain, because they are part of its
     digest."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 class _WrittenArguments:
-    """The argument text of each call in the newest answer, as the judge wrote it. Parsing would keep only the last of
-    two equal keys."""
+    """The argument text of each call in the newest answer, as the judge wrote it.
+
+    Parsing would keep only the last of two equal keys."""
 
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
@@ -228,7 +234,7 @@ class _WrittenArguments:
         self._listener(event)
 
     def of(self, call_id: str) -> str | None:
-        """Returns the text of a call's arguments; `None` when they did not arrive as text."""
+        """Return the text of a call's arguments; `None` when they did not arrive as text."""
         fragments = self._fragments.get(call_id)
         return None if fragments is None else "".join(fragments)
 
@@ -288,8 +294,9 @@ def _quoted(text: str) -> str:
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
-    """Returns the verdict in the arguments of a call or in a JSON object. Raises ValueError, which says what is
-    wrong."""
+    """Return the verdict in the arguments of a call or in a JSON object.
+
+    Raises ValueError, which says what is wrong."""
     if not isinstance(found, Mapping):
         key = "holds" if scale is None else "number"
         raise ValueError(f"a JSON object with `mark`, `rationale` and `{key}` is asked for")
@@ -318,7 +325,7 @@ def _holds_in(found: Mapping[str, object]) -> bool | None:
 
 
 def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
-    """Returns the number of a rating; `None` where it is none on the scale."""
+    """Return the number of a rating; `None` where it is none on the scale."""
     number = found.get("number")
     if isinstance(number, str) and _NUMBER.fullmatch(number.strip()):
         number = float(number)
@@ -328,15 +335,18 @@ def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
 
 
 def json_alone(text: str) -> object:
-    """Returns the JSON value that a text consists of, apart from thoughts before it and a fence around it. JSON among
-    other words does not count, because it may be a quotation from the value. Raises ValueError."""
+    """Return the JSON value that a text consists of, apart from thoughts before it and a fence around it.
+
+    JSON among other words does not count, because it may be a quotation from the value. Raises ValueError."""
     bare = _THOUGHT.sub("", text, count=1).strip() if _THOUGHT.match(text) else text.strip()
     fenced = _FENCED.fullmatch(bare)
     return _parsed(fenced[1] if fenced else bare)
 
 
 def _parsed(text: str) -> object:
-    """Returns JSON text as a value. Raises ValueError when it is not JSON or when an object repeats a key."""
+    """Return JSON text as a value.
+
+    Raises ValueError when it is not JSON or when an object repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_without_doubles)
     except _DoubleKeyError:
@@ -371,8 +381,9 @@ _TAIL_BYTES = 200
 
 
 class JudgementCache:
-    """Judgements by model, criteria, value and scale. A model is known by where and how it is asked, not by the name
-    that somebody gave it.
+    """Judgements by model, criteria, value and scale.
+
+    A model is known by where and how it is asked, not by the name that somebody gave it.
 
     A judgement of a value with a secret in it is remembered as long as the program runs, and not written. With `anew`,
     nothing that was remembered before is used. What cannot be read or written is logged and does no harm.
@@ -405,7 +416,9 @@ class JudgementCache:
         rationale: str,
         scale: Scale | None = None,
     ) -> None:
-        """Remember a judgement. One on a scale is written without `holds`, which earlier versions would look for."""
+        """Remember a judgement.
+
+        One on a scale is written without `holds`, which earlier versions would look for."""
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
         found: dict[str, JsonValue] = {"holds": finding} if scale is None else {"scale": [*scale], "number": finding}
@@ -463,7 +476,7 @@ class JudgementCache:
             _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
     def _take(self, line: bytes) -> bool:
-        """Whether the line is a judgement; one of another prompt is, and is not used."""
+        """Return whether the line is a judgement; one of another prompt is, and is not used."""
         try:
             match parsed_json(line.decode("utf-8")):
                 case {
@@ -507,8 +520,9 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 
 @dataclass
 class Question:
-    """A value about which a judge is being asked, for all who want to know: so many wait. What the answer took is
-    counted for one of them."""
+    """A value about which a judge is being asked, for all who want to know: so many wait.
+
+    What the answer took is counted for one of them."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
     waiting: int = 0
@@ -521,8 +535,10 @@ Questions = dict[tuple[object, ...], Question]
 
 @dataclass(frozen=True)
 class Asking:
-    """How judges are asked. `open_model` raises ModelError and ConfigError. What is being asked is asked once: whoever
-    wants to know the same waits for the same answer, or the same failure. To be used on one event loop.
+    """How judges are asked.
+
+    `open_model` raises ModelError and ConfigError. What is being asked is asked once: whoever wants to know the same
+    waits for the same answer, or the same failure. To be used on one event loop.
 
     `tell` hears which judge is about to be asked about how many values, and when one of them will be asked again.
     """
@@ -535,7 +551,9 @@ class Asking:
 
 
 class RunJudge:
-    """The judge of one run. What it said is kept in `judgements`, what asking it took in `use`.
+    """The judge of one run.
+
+    What it said is kept in `judgements`, what asking it took in `use`.
 
     `spec_of` says which model judges a check and raises ConfigError. `recorded` are judgements of an earlier grading of
     the run, of which `chosen` takes those of one model only. Without `asking` nobody is asked.
@@ -622,7 +640,9 @@ class RunJudge:
         return _judgement(spec, key, *found) if found is not None else None
 
     async def _ask(self, asking: Asking, key: _Key, spec: ModelSpec, model: Model) -> None:
-        """Ask about one value, or wait with those who do. Who is the last to stop waiting ends the asking."""
+        """Ask about one value, or wait with those who do.
+
+        Who is the last to stop waiting ends the asking."""
         place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:4]))
         question = asking.under_way.get(place)
         if question is None:
@@ -675,8 +695,10 @@ class RunJudge:
 
 
 async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
-    """What grading comes to once all that it looks at is judged. Until then what a judge has to be asked about is taken
-    to hold, so that one attempt finds as much of it as possible, and then asked together.
+    """What grading comes to once all that it looks at is judged.
+
+    Until then what a judge has to be asked about is taken to hold, so that one attempt finds as much of it as possible,
+    and then asked together.
 
     Raises what the attempts raise, but for those whose errors may come of what was taken to hold.
     """
@@ -709,7 +731,7 @@ class _Supposing:
 
 
 def _key_of(check: Judged, value: JsonValue) -> _Key:
-    """Raises CheckError for a value that JSON cannot say."""
+    """Raise CheckError for a value that JSON cannot say."""
     try:
         return check.model, check.judged, judged_value(value), check.scale, check.at_least
     except (ValueError, RecursionError) as error:

@@ -1,5 +1,6 @@
-"""What a run cost: the tokens that were counted, at the price of its model. Nobody else decides what costs nothing and
-what is not known: `None` is unknown, here and wherever it is shown."""
+"""What a run cost: the tokens that were counted, at the price of its model.
+
+Nobody else decides what costs nothing and what is not known: `None` is unknown, here and wherever it is shown."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class _Found(Generic[_Key, _Value]):
         self.answers: dict[_Key, _Value | ConfigError] = {}
 
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
-        """The answer, found out where it is not known yet; raises ConfigError, also where `find` is `None`."""
+        """Return the answer, found out where it is not known yet; raises ConfigError, also where `find` is `None`."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this was not approved: start again")
@@ -89,11 +90,15 @@ class Specs:
         self._judges.answers |= other._judges.answers
 
     def seal(self) -> None:
-        """Read nothing from now on. What was not found out before raises ConfigError."""
+        """Read nothing from now on.
+
+        What was not found out before raises ConfigError."""
         self._sealed = True
 
     def find(self, runs: Iterable[PlannedRun]) -> None:
-        """Find out all that the runs need. What is wrong with it, the runs will say."""
+        """Find out all that the runs need.
+
+        What is wrong with it, the runs will say."""
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -112,13 +117,13 @@ class Specs:
                 self.judge_of(suite, check)
 
     def environment_at(self, suite: Path) -> Mapping[str, str]:
-        """The variables for a suite; raises ConfigError when they cannot be read."""
+        """Return the variables for a suite; raises ConfigError when they cannot be read."""
         # A copy: a module that is imported into this process may change its environment.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
-        """How the model of a run is reached, `None` for one that is built in or that the caller brings along, and for a
-        subject; raises ConfigError when that is not known."""
+        """Return how the model of a run is reached, `None` for one that is built in or that the caller brings along,
+        and for a subject; raises ConfigError when that is not known."""
         if run.own_model is not None or run.subject is not None:
             return None
         variant = run.variant
@@ -128,24 +133,26 @@ class Specs:
         return replace(spec, params={**spec.params, **variant.params})
 
     def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
-        """As `of`: a model that is named for a suite, by itself or by the person who runs it. What a variant puts into
-        its requests is not in it."""
+        """As `of`: a model that is named for a suite, by itself or by the person who runs it.
+
+        What a variant puts into its requests is not in it."""
         name = model_of(name)
         return None if is_built_in(name) else self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """The models, judges included, that were found for a suite, and whether its own files named them."""
+        """Yield the models, judges included, that were found for a suite, and whether its own files named them."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite
 
     def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
-        """The models of the `workbench.toml` beside a suite; raises ConfigError when that cannot be used."""
+        """Return the models of the `workbench.toml` beside a suite; raises ConfigError when that cannot be used."""
         return self._models.of_project(suite.parent)
 
     def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
-        """How the model that judges is reached: the one that the check names, else the one that is chosen. Raises
-        ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
+        """Return how the model that judges is reached: the one that the check names, else the one that is chosen.
+
+        Raises ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
     def _judge_at(self, suite: Path) -> JudgeChoice | None:
@@ -179,8 +186,10 @@ NO_JUDGE = (
 def judge_of(
     check: Judged, choose: Callable[[], JudgeChoice | None], resolve: Callable[[str, bool], ModelSpec]
 ) -> ModelSpec:
-    """The model that judges a check: its own, else the chosen one. `resolve` finds a model by its name and whether it
-    is the suite's, or its settings', word. Raises ConfigError as `Specs.judge_of` does."""
+    """Return the model that judges a check: its own, else the chosen one.
+
+    `resolve` finds a model by its name and whether it is the suite's, or its settings', word. Raises ConfigError as
+    `Specs.judge_of` does."""
     chosen = choose() if check.model is None else JudgeChoice(check.model, by_suite=True)
     if chosen is None:
         raise ConfigError(NO_JUDGE)

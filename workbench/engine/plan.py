@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says
-    that the suite names the model, not the person who runs it. `by` is the grader that person has chosen instead of the
-    suite's, and `repeat_rule` the rule for repeats; `case` says so already. `fork` is the run that it begins like.
-    `own_model` opens a model that the caller brings along; `model` is then only its name.
+    """One run to be made.
+
+    `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says that the suite names the
+    model, not the person who runs it. `by` is the grader that person has chosen instead of the suite's, and
+    `repeat_rule` the rule for repeats; `case` says so already. `fork` is the run that it begins like. `own_model` opens
+    a model that the caller brings along; `model` is then only its name.
 
     `written` is the case as the suite has it. With a variant, whose name follows that of the model in `model`, `suite`
     and `case` are what it makes of them.
@@ -103,7 +105,7 @@ class Selection:
         return self.takes_one(case.id, (*suite.tags, *case.tags))
 
     def takes_one(self, case_id: str, tags: Iterable[str]) -> bool:
-        """Whether a case with this id is meant; `tags` are its own and those of its suite."""
+        """Return whether a case with this id is meant; `tags` are its own and those of its suite."""
         wanted_id = not self.case_ids or case_id in self.case_ids
         wanted_tag = not self.tags or not self.tags.isdisjoint(tags)
         return wanted_id and wanted_tag
@@ -125,7 +127,9 @@ CellKey = tuple[Path, str, str]
 
 @dataclass(frozen=True)
 class Execution:
-    """Real execution of tools in a batch. What is not covered is asked about where someone can answer, else refused."""
+    """Real execution of tools in a batch.
+
+    What is not covered is asked about where someone can answer, else refused."""
 
     wanted: bool | None = None
     """For every case, or `None` for what each case says."""
@@ -144,7 +148,7 @@ _numbers = count(1)
 
 
 def next_run_id() -> str:
-    """An id that no other run of this program has."""
+    """Return an id that no other run of this program has."""
     return f"run-{next(_numbers)}"
 
 
@@ -198,8 +202,9 @@ def plan_runs(
     own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> tuple[PlannedRun, ...]:
-    """Plan every selected case on every model, as often as it repeats, in the order of the files. Of these,
-    only `cells` are planned, where they are given.
+    """Plan every selected case on every model, as often as it repeats, in the order of the files.
+
+    Of these, only `cells` are planned, where they are given.
 
     `models` replaces what the suites and cases name, `repeats` how often they say a case is run, `by` the grader that
     decides, `repeat_rule` the rule that joins the repeats. `variants` are those that each model is run as. `own_models`
@@ -243,7 +248,7 @@ _ASKED_BY_CASE = ("user", "messages", "tools", "offer", "mocks", "stop_on_failur
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Whether the model and the tools would see what they saw in this run, were the case run now."""
+    """Return whether the model and the tools would see what they saw in this run, were the case run now."""
     if run.case is case and run.suite is suite:
         return True
     try:
@@ -275,7 +280,7 @@ def _asked_by_variant(variant: Variant | None) -> object:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Whether two values are one in a suite, in which 1, 1.0 and true are three."""
+    """Return whether two values are one in a suite, in which 1, 1.0 and true are three."""
     return left is right or (left == right and repr(left) == repr(right))
 
 
@@ -289,8 +294,9 @@ def _steps_asked(case: Case) -> list[object]:
 
 @dataclass(frozen=True)
 class PlannedShard:
-    """One shard of a plan. `whole` are all runs of the plan in their order, `places` those of the runs that this shard
-    makes."""
+    """One shard of a plan.
+
+    `whole` are all runs of the plan in their order, `places` those of the runs that this shard makes."""
 
     ref: ShardRef
     whole: tuple[PlannedRun, ...]
@@ -298,7 +304,9 @@ class PlannedShard:
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """The runs that this shard makes, in the order of the plan. Their ids are those of no run of another shard."""
+        """The runs that this shard makes, in the order of the plan.
+
+        Their ids are those of no run of another shard."""
         return tuple(
             replace(self.whole[place], run_id=run_id_at(self.whole[place].run_id, place)) for place in self.places
         )

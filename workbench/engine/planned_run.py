@@ -83,7 +83,9 @@ class RunContext:
 
 
 async def make_run(planned: PlannedRun, context: RunContext) -> None:
-    """Make one run and tell the listener its events and its result. Cancelling the awaiting task stops the run."""
+    """Make one run and tell the listener its events and its result.
+
+    Cancelling the awaiting task stops the run."""
     result = await _result_of(planned, context)
     cost_usd = cost_of(result.trajectory, context.price_of(planned))
     context.listener(RunDone(replace(result, cost_usd=cost_usd)))
@@ -135,7 +137,9 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
-    """Return what the run of a subject needs. Raises ToolsError where it may not be started."""
+    """Return what the run of a subject needs.
+
+    Raises ToolsError where it may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
     if planned.fork is not None:
@@ -191,7 +195,9 @@ async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
 async def graded(
     planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None = None
 ) -> RunResult:
-    """Return the result of a run: its grades, or why it has none. The judge is asked only about what grading needs."""
+    """Return the result of a run: its grades, or why it has none.
+
+    The judge is asked only about what grading needs."""
     return await RunGrading(planned, call_python, judge).result(trajectory)
 
 
@@ -214,7 +220,9 @@ class RunGrading:
         return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
-        """Return whether a step failed. Raises StepNotJudgedError."""
+        """Return whether a step failed.
+
+        Raises StepNotJudgedError."""
         if self._planned.case.expects_nothing_yet:
             return False
 

@@ -51,8 +51,9 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """The only place where events are made, and only from what really happened. The trajectory is the fold of exactly
-    the events that the listener received."""
+    """The only place where events are made, and only from what really happened.
+
+    The trajectory is the fold of exactly the events that the listener received."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
@@ -63,15 +64,16 @@ class Recorder:
         self._fold = TrajectoryFold()
 
     def emit(self, what: EventPayload) -> None:
-        """Emit an event with the current time. Raises TrajectoryError, without emitting it, when it cannot follow the
-        events before it."""
+        """Emit an event with the current time.
+
+        Raises TrajectoryError, without emitting it, when it cannot follow the events before it."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)
 
     def ms_since(self, moment_s: float) -> float:
-        """Returns the milliseconds since an earlier time of the clock."""
+        """Return the milliseconds since an earlier time of the clock."""
         return round((self.clock() - moment_s) * 1000, 3)
 
     @property

@@ -77,7 +77,9 @@ _NAME_PARTS_BYTES = (30, 50, 36)
 
 
 class RecordingLines:
-    """The lines of recordings. `now` gives the time as ISO 8601 text."""
+    """The lines of recordings.
+
+    `now` gives the time as ISO 8601 text."""
 
     def __init__(self, secrets: Secrets, now: Callable[[], str], excerpts: Excerpts | None = None) -> None:
         self._secrets = secrets
@@ -91,7 +93,7 @@ class RecordingLines:
             self._excerpts.of(run.file, run.case.id)
 
     def header(self, planned: PlannedRun) -> str:
-        """The first line, of a run that begins now."""
+        """Return the first line, of a run that begins now."""
         text = self._excerpts.of(planned.file, planned.case.id)
         header = Header(
             program=__version__,
@@ -114,11 +116,11 @@ class RecordingLines:
         return EventDoor(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
-        """The last line."""
+        """Return the last line."""
         return _result_line(redacted_result(result, self._parts, planned.case))
 
     def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
-        """All lines of a run, as far as it is."""
+        """Yield all lines of a run, as far as it is."""
         yield self.header(planned)
         if result is None:
             door = self.door()
@@ -156,7 +158,7 @@ class Recordings:
         """For each stem the highest number in the folder, looked up once: a folder may hold thousands."""
 
     def listener(self, runs: Iterable[PlannedRun]) -> BatchListener:
-        """A listener of a batch that records these runs."""
+        """Return a listener of a batch that records these runs."""
         planned = {run.run_id: run for run in runs}
         self._lines.prepare(planned.values())
 
@@ -220,7 +222,7 @@ class Recordings:
 
 
 def recording_lines(secrets: Secrets) -> RecordingLines:
-    """The lines of runs that begin when the clock says so."""
+    """Return the lines of runs that begin when the clock says so."""
     return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
@@ -234,8 +236,9 @@ def save_recording(
     secrets: Secrets,
     excerpts: Excerpts | None = None,
 ) -> Path:
-    """Write a run into a folder, which is made if need be, and return the new file. One that is not over, and so has no
-    `result`, is written as far as it is.
+    """Write a run into a folder, which is made if need be, and return the new file.
+
+    One that is not over, and so has no `result`, is written as far as it is.
 
     `started_at` is when the run began, as ISO 8601 text; runs of a suite share `excerpts`, which take it apart once.
     Raises RecordingError when the file cannot be written.
@@ -289,7 +292,9 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
 
 
 class _RunFile:
-    """The file of one run, new and readable by its owner only. It has an unfinished name until it is finished.
+    """The file of one run, new and readable by its owner only.
+
+    It has an unfinished name until it is finished.
 
     `first` is the number to try first; `number` the one that was free; `flushed_s` when it was last brought to the
     disk, in seconds of the caller's clock. Everything raises OSError.
@@ -344,7 +349,7 @@ def _stem(*parts: str) -> str:
 
 
 def _safe(text: str, length: int) -> str:
-    """A part of a file's name: letters, digits, `_` and `-`, at most so many bytes."""
+    """Return a part of a file's name: letters, digits, `_` and `-`, at most so many bytes."""
     return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
 
 
@@ -359,8 +364,10 @@ _MAX_NAMED_CASES = 5
 
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
-    """The suite in a recording, as if it stood where the recording does; its problems are in it. It has the recorded
-    case alone, except where that could not be cut out of the suite's text. The case is graded by what graded the run.
+    """Return the suite in a recording, as if it stood where the recording does; its problems are in it.
+
+    It has the recorded case alone, except where that could not be cut out of the suite's text. The case is graded by
+    what graded the run.
 
     Raises RecordingError when that is no grader of this program.
     """
@@ -376,8 +383,9 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
 
 
 def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
-    """Return the case of a recording in a valid suite. Raises RecordingError when the suite has no case of its id,
-    or lacks its variant."""
+    """Return the case of a recording in a valid suite.
+
+    Raises RecordingError when the suite has no case of its id, or lacks its variant."""
     cases = file.suite.cases if file.suite is not None else ()
     wanted = recording.header.case
     for case in cases:
@@ -404,8 +412,9 @@ def _must_have_variant(recording: Recording, suite: Suite) -> None:
 
 
 def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun, RunResult] | None:
-    """The recorded run as it was planned, and what it came to; `file` is what `suite_of_recording` gives. `None` where
-    that does not have the case.
+    """Return the recorded run as it was planned, and what it came to; `file` is what `suite_of_recording` gives.
+
+    `None` where that does not have the case.
 
     Raises RecordingError when its result is none, or when the suite lacks its variant.
     """
@@ -421,7 +430,7 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
 
 
 def result_of_recording(recording: Recording) -> RunResult:
-    """The recorded run with the grades it was given; without a result it ended in an error that says so.
+    """Return the recorded run with the grades it was given; without a result it ended in an error that says so.
 
     Raises RecordingError when its result is none.
     """
@@ -451,7 +460,9 @@ def result_of_recording(recording: Recording) -> RunResult:
 
 
 def judging_of_recording(recording: Recording) -> JudgeUse:
-    """Return what it took to ask judges about a recorded run when it was made. Raises RecordingError."""
+    """Return what it took to ask judges about a recorded run when it was made.
+
+    Raises RecordingError."""
     try:
         return outcome_from_json(recording.result or _CUT).judging or NOBODY_ASKED
     except ValueError as error:
@@ -469,7 +480,7 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 
 
 def _is_held(recording: Recording) -> bool:
-    """Whether a recording ends while its run was held."""
+    """Return whether a recording ends while its run was held."""
     whats = (event.payload for event in reversed(recording.events))
     last = next((what for what in whats if not isinstance(what, CallEdited | ResultEdited | MessageAdded)), None)
     return isinstance(last, Paused) and last.at != "permission"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def redacted_places(
     raw: Trajectory, stored: Trajectory, case: Case | None, stored_case: Case | None
 ) -> list[RedactedPlace]:
-    """Returns the places where the stored run and case differ from the originals."""
+    """Return the places where the stored run and case differ from the originals."""
     places: list[RedactedPlace] = []
     sees_run = case is not None and any(asks_for_run(check) for _, check in case.answer_checks)
     if stored is not raw:
@@ -64,8 +64,8 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Returns why a stored run cannot be regraded by a case, `None` if it can: it cannot when a check would look at
-    a redacted place. `as_stored` means that the case is the one stored with the run."""
+    """Return why a stored run cannot be regraded by a case, `None` if it can: it cannot when a check would look at a
+    redacted place. `as_stored` means that the case is the one stored with the run."""
     for place in result.redacted:
         if place.what == "case":
             if as_stored:
@@ -134,7 +134,9 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 
 
 class SuiteParts:
-    """Parts of suites that many runs share. Each is redacted once, until more is secret."""
+    """Parts of suites that many runs share.
+
+    Each is redacted once, until more is secret."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -143,7 +145,7 @@ class SuiteParts:
         self._cases: dict[int, tuple[Case, Case]] = {}
 
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
-        """A tool without secrets."""
+        """Return a tool without secrets."""
         self._forget_if_more_is_secret()
         # Runs that come from another process have equal tools, not the same ones.
         key = (tool.name, tool.description, tool.server)
@@ -153,7 +155,7 @@ class SuiteParts:
         return tool if known[1] is known[0] else known[1]
 
     def case(self, case: Case) -> Case:
-        """A case without secrets."""
+        """Return a case without secrets."""
         self._forget_if_more_is_secret()
         known = self._cases.get(id(case))
         if known is None:
@@ -170,14 +172,16 @@ class SuiteParts:
 def redacted_run(
     events: Iterable[Event], result: RunResult, parts: SuiteParts, case: Case | None
 ) -> tuple[tuple[Event, ...], RunResult]:
-    """A run that is over as it may be stored. `RunResult.redacted` names what a check may look at and was changed."""
+    """Return a run that is over as it may be stored.
+
+    `RunResult.redacted` names what a check may look at and was changed."""
     door = EventDoor(parts)
     shown = tuple(stored for event in events for stored in door.take(event))
     return (*shown, *door.rest()), redacted_result(result, parts, case)
 
 
 def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
-    """A result as it may be stored; see `redacted_run`."""
+    """Return a result as it may be stored; see `redacted_run`."""
     shown = parts.secrets.redacted(result)
     places = redacted_places(result.trajectory, shown.trajectory, case, parts.case(case) if case is not None else None)
     return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places)))) if places else shown
@@ -195,7 +199,7 @@ class RunDoor:
         self._cases = cases
 
     def search(self, run: DoneRun) -> Search | None:
-        """Returns a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
+        """Return a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
         is. Returns `None` for a run that has to be redacted in any case."""
         finder = self._parts.secrets.finder
         started = run.events[0].payload if run.events else None
@@ -211,13 +215,13 @@ class RunDoor:
         )
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Returns the run as it may be stored."""
+        """Return the run as it may be stored."""
         events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
         return replace(run, events=events, result=result)
 
 
 def _texts_in_pieces(events: Iterable[Event]) -> str:
-    """Returns all texts that came in pieces, put together as `EventDoor` does: a secret may stand across pieces."""
+    """Return all texts that came in pieces, put together as `EventDoor` does: a secret may stand across pieces."""
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -237,7 +241,7 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
 
 
 def redacted_suite_text(text: str, secrets: Secrets) -> str:
-    """The text of a suite as it may be stored: TOML still, also where a number is secret."""
+    """Return the text of a suite as it may be stored: TOML still, also where a number is secret."""
     shown = secrets.redact(text)
     if shown is text or _is_toml(shown):
         return shown
@@ -263,7 +267,9 @@ def _is_toml(text: str) -> bool:
 
 
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
-    """A result for a report. What it is found by stays as it is: the suite's path, the case's id and the model."""
+    """Return a result for a report.
+
+    What it is found by stays as it is: the suite's path, the case's id and the model."""
     shown = secrets.redacted(result)
     if shown is result:
         return result
@@ -271,7 +277,9 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
 
 
 class EventDoor:
-    """Takes the events of one run and gives those that may leave. Each event keeps its sequence number and time.
+    """Takes the events of one run and gives those that may leave.
+
+    Each event keeps its sequence number and time.
 
     A secret may come in pieces. An event whose text may end in the beginning of one is held back, with all events after
     it, until the next pieces decide. What stands in place of a secret stands in the piece in which the secret began.
@@ -307,7 +315,8 @@ class EventDoor:
         return list(self._free())
 
     def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
-        """Whether a piece may leave at once, as most do: nothing waits, and no secret stands or may begin in it."""
+        """Return whether a piece may leave at once, as most do: nothing waits, and no secret stands or may begin
+        in it."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:

@@ -47,7 +47,9 @@ from workbench.trajectory.events import JsonValue
 
 @dataclass(frozen=True)
 class Resumption:
-    """A batch that can go on. `runs` are those that are missing, in the order of the plan, and `files` their suites.
+    """A batch that can go on.
+
+    `runs` are those that are missing, in the order of the plan, and `files` their suites.
 
     `as_then` says of which suites the text of then is run instead of today's, and why, and what else is graded as then.
     `differences` says which models and judges are reached otherwise today than then: going on would mix two things in
@@ -102,7 +104,9 @@ def resumable(
     own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> Resumption:
-    """What is missing in a batch, ready to be run. Reads the history, suites and settings: nothing for the app's loop.
+    """What is missing in a batch, ready to be run.
+
+    Reads the history, suites and settings: nothing for the app's loop.
 
     A suite whose file is what it was is used as it is; of another one, the text in the history is run under the same
     path. Who named a model is believed of the user's own history alone: in another one, which may come from anywhere,
@@ -193,7 +197,9 @@ def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[
 
 
 def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
-    """A suite of a batch as it was then, and what is to be said of that. Raises HistoryError when it cannot be had."""
+    """Return a suite of a batch as it was then, and what is to be said of that.
+
+    Raises HistoryError when it cannot be had."""
     today = load_suite(suite.file)
     if today.suite is not None and today.hash == suite.hash:
         return today, []

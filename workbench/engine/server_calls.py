@@ -79,8 +79,10 @@ class ServerOf(NamedTuple):
 
 
 class Serving:
-    """The servers of a runtime, shared with its runs. They are started and called as the grants of their suites allow.
-    Any thread may wait for the futures; cancelling one cancels its work."""
+    """The servers of a runtime, shared with its runs.
+
+    They are started and called as the grants of their suites allow. Any thread may wait for the futures; cancelling one
+    cancels its work."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool
@@ -96,7 +98,9 @@ class Serving:
         return self._engine.submit(look())
 
     def start(self, server: ServerOf, grant: Grant) -> Future[ServerStatus]:
-        """Start a server that is not running, also one that is down. The future gives its status then."""
+        """Start a server that is not running, also one that is down.
+
+        The future gives its status then."""
         return self._engine.submit(self._start(server, grant))
 
     def stop(self, server: ServerOf) -> Future[ServerStatus]:
@@ -109,7 +113,9 @@ class Serving:
         return self._engine.submit(stop())
 
     def changed(self, server: ServerOf, seen: ServerStatus) -> Future[ServerStatus]:
-        """Wait until the status of a server is another one than that `seen`. The future gives the new one."""
+        """Wait until the status of a server is another one than that `seen`.
+
+        The future gives the new one."""
 
         async def wait() -> ServerStatus:
             await self._pool.changed(*server, seen.tools)
@@ -120,8 +126,9 @@ class Serving:
     def list_once(
         self, servers: Sequence[ServerOf], grant: Grant, program: Program
     ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
-        """Start servers in the environment of a program, apart from those of runs, list their tools and close them. The
-        future gives the tools of each, without secrets, or raises ServerError or UntrustedError."""
+        """Start servers in the environment of a program, apart from those of runs, list their tools and close them.
+
+        The future gives the tools of each, without secrets, or raises ServerError or UntrustedError."""
 
         async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
             pool = ServerPool(program)
@@ -134,8 +141,9 @@ class Serving:
         return self._engine.submit(listed())
 
     def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
-        """Execute a tool once and write that into the audit log, starting its server if necessary. The future raises
-        what `execute_by_hand` raises."""
+        """Execute a tool once and write that into the audit log, starting its server if necessary.
+
+        The future raises what `execute_by_hand` raises."""
 
         from workbench.engine.server_calls import execute_by_hand  # on use: runs call no tool by hand
 

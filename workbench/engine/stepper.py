@@ -1,5 +1,6 @@
-"""Lets a person step through a run: decides where it is held next and passes on commands. Use it on the engine's
-loop."""
+"""Lets a person step through a run: decides where it is held next and passes on commands.
+
+Use it on the engine's loop."""
 
 from __future__ import annotations
 
@@ -40,12 +41,14 @@ async def not_told(point: HoldPoint) -> None:
 
 
 async def no_breakpoint(point: HoldPoint) -> str | None:
-    """The default of `Stepper`: no breakpoint holds a run."""
+    """Return the default of `Stepper`: no breakpoint holds a run."""
     return None
 
 
 class Stepper:
-    """Controls one run. `until` is how far it runs at first; every breakpoint on the way holds it too."""
+    """Controls one run.
+
+    `until` is how far it runs at first; every breakpoint on the way holds it too."""
 
     def __init__(self, until: Until = "end", why_break: WhyBreak = no_breakpoint, on_held: OnHeld = not_told) -> None:
         self._until: Until = until
@@ -56,7 +59,7 @@ class Stepper:
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
 
     async def why_hold(self, point: HoldPoint) -> str | None:
-        """Returns the breakpoint that holds the run, or that it is being stepped through; `None` to let it pass."""
+        """Return the breakpoint that holds the run, or that it is being stepped through; `None` to let it pass."""
         why = await self._why_break(point)
         if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
             why = "step by step"
@@ -65,7 +68,9 @@ class Stepper:
         return why
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command. A held run is stepped through from then on, until it is told to continue."""
+        """Wait for the next command.
+
+        A held run is stepped through from then on, until it is told to continue."""
         self.held = point
         try:
             await self._on_held(point)
@@ -74,8 +79,9 @@ class Stepper:
             self.held = None
 
     def go_on(self, until: Until, hold: int | None) -> str | None:
-        """Let the run continue to the next stop, round, or its end, from the `hold` (`HoldPoint.hold`) that is meant. A
-        run that was not seen held is only told how far to continue. Returns why not, when that is impossible."""
+        """Let the run continue to the next stop, round, or its end, from the `hold` (`HoldPoint.hold`) that is meant.
+
+        A run that was not seen held is only told how far to continue. Returns why not, when that is impossible."""
         now = self.held.hold if self.held is not None else None
         if hold != now:
             return None if hold is None and until == "stop" else _elsewhere(now)
@@ -86,8 +92,9 @@ class Stepper:
         return None
 
     def do(self, command: Command, hold: int) -> str | None:
-        """Carry out a command on the run where it is held, if that is the `hold` that is meant. Returns why not, when
-        that is impossible."""
+        """Carry out a command on the run where it is held, if that is the `hold` that is meant.
+
+        Returns why not, when that is impossible."""
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self.held.hold if self.held is not None else None)
         why_not = refusal(command, self.held.at)
@@ -99,7 +106,7 @@ class Stepper:
 
 
 def _elsewhere(now: int | None) -> str:
-    """Returns why a command does not apply: the run is not held at the expected place."""
+    """Return why a command does not apply: the run is not held at the expected place."""
     return "the run has continued" if now is None else "the run has moved on to another stop"
 
 
@@ -109,8 +116,10 @@ _OVER = "the run is over"
 
 
 class Steppers:
-    """The steppers of all runs. Use it on the engine's loop; only `breakpoints` may be set from any thread, and they
-    count for runs under way too."""
+    """The steppers of all runs.
+
+    Use it on the engine's loop; only `breakpoints` may be set from any thread, and they count for runs under way too.
+    """
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
@@ -153,8 +162,9 @@ class Steppers:
             self._end(event.event.run_id)  # it is graded from now on, which may take its time
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue from a hold, or a run that is not held only `until` a stop. Returns why it cannot, if
-        so."""
+        """Let a run continue from a hold, or a run that is not held only `until` a stop.
+
+        Returns why it cannot, if so."""
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
@@ -162,7 +172,9 @@ class Steppers:
         return stepper.go_on(until, hold) if stepper is not None else _OVER
 
     def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a run at a hold. Returns why that is impossible, if it is."""
+        """Apply a command to a run at a hold.
+
+        Returns why that is impossible, if it is."""
         stepper = self._of_runs.get(run_id)
         return stepper.do(command, hold) if stepper is not None else _OVER
 
@@ -180,7 +192,9 @@ class _Conditions:
         self._grading = grading
 
     async def hold(self, when: Checks, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether a condition holds for a call's arguments. Raises ConditionError."""
+        """Return whether a condition holds for a call's arguments.
+
+        Raises ConditionError."""
         judge = self._grading.judge
 
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
@@ -197,7 +211,9 @@ class _Conditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """Return what is wrong with the call at a point, `None` if nothing is. Raises ConditionError."""
+        """Return what is wrong with the call at a point, `None` if nothing is.
+
+        Raises ConditionError."""
         trajectory = point.so_far()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
@@ -211,7 +227,9 @@ class _Conditions:
         return found[0]
 
     def _python(self, reference: str, value: JsonValue) -> object:
-        """Call a function that the suite names, and no other: trust covers only those. Raises CheckError."""
+        """Call a function that the suite names, and no other: trust covers only those.
+
+        Raises CheckError."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

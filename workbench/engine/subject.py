@@ -38,8 +38,9 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code (negative for a signal), and what it wrote. Of standard error, the end is
-    kept. `too_much` says that it wrote more than it may: it was killed then."""
+    """How a program ended: its exit code (negative for a signal), and what it wrote.
+
+    Of standard error, the end is kept. `too_much` says that it wrote more than it may: it was killed then."""
 
     code: int
     output: bytes
@@ -67,8 +68,10 @@ async def run_program(
     folder: Path,
     environment: Mapping[str, str],
 ) -> Ended:
-    """Run a command to its end. Everything that it started is killed when it writes too much, when this is cancelled,
-    and in any case at the end. Raises OSError when the command cannot be started."""
+    """Run a command to its end.
+
+    Everything that it started is killed when it writes too much, when this is cancelled, and in any case at the end.
+    Raises OSError when the command cannot be started."""
     mark = new_mark()
     words = (sys.executable if command[0] == "python" else command[0], *command[1:])
     process, watcher = await started_process(words, folder=folder, environment=environment, limit=_CHUNK, mark=mark)
@@ -118,7 +121,9 @@ class _Collected:
 
 
 async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
-    """Write all of the input and close it. A program need not read it."""
+    """Write all of the input and close it.
+
+    A program need not read it."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.write(content)
@@ -135,13 +140,16 @@ _SHOWN_OUTPUT = 80
 
 
 class SubjectError(ToolsError):
-    """A subject did not do what it should. The message names the cause."""
+    """A subject did not do what it should.
+
+    The message names the cause."""
 
 
 @dataclass(frozen=True)
 class SubjectRun:
-    """What one run of a subject needs: the suite, where the subject is started, and the variables there. `repeat`
-    counts from 0."""
+    """What one run of a subject needs: the suite, where the subject is started, and the variables there.
+
+    `repeat` counts from 0."""
 
     suite: Suite
     subject: Subject
@@ -152,7 +160,9 @@ class SubjectRun:
 
 
 async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder) -> Trajectory:
-    """Make one run and return its trajectory, as `run_case` does. What the subject did is told when it is over."""
+    """Make one run and return its trajectory, as `run_case` does.
+
+    What the subject did is told when it is over."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     start(request, tools.definitions, recorder, None, tools.notices, tools.server_outputs)
     recorder.emit(RequestStarted(1))

@@ -49,7 +49,9 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
 
 
 def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
-    """Keep the tokens in the suites of a stored batch as they stand there. A suite that cannot be read has none."""
+    """Keep the tokens in the suites of a stored batch as they stand there.
+
+    A suite that cannot be read has none."""
     from workbench.history.records import HistoryError  # on use: who asks has a history open
 
     for suite in batch.suites:

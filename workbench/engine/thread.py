@@ -15,7 +15,7 @@ _Result = TypeVar("_Result")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Returns an event loop: uvloop's where that is installed (the extra `fast`), which is quicker and otherwise the
+    """Return an event loop: uvloop's where that is installed (the extra `fast`), which is quicker and otherwise the
     same, else asyncio's own."""
     try:
         import uvloop
@@ -26,7 +26,9 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class EngineThread:
-    """A thread that runs coroutines submitted from any thread. It starts at once and ends with `close`."""
+    """A thread that runs coroutines submitted from any thread.
+
+    It starts at once and ends with `close`."""
 
     def __init__(self) -> None:
         self._loop = new_event_loop()
@@ -45,12 +47,15 @@ class EngineThread:
         return self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's loop. Returns a future that any other thread can wait for."""
+        """Run a coroutine on the engine's loop.
+
+        Returns a future that any other thread can wait for."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
-        """End the loop and the thread. Tasks that are still running are cancelled once. Waits about `timeout_s` at
-        most."""
+        """End the loop and the thread.
+
+        Tasks that are still running are cancelled once. Waits about `timeout_s` at most."""
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))

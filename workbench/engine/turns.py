@@ -28,14 +28,15 @@ class Turns(Protocol):
     """Plans the requests of one run, one after the other."""
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
-        """Returns the request after `rounds` rounds, of which `last` is the last, or why there is none."""
+        """Return the request after `rounds` rounds, of which `last` is the last, or why there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """The requests of an ordinary case: until the model answers without calls, or `max_rounds` times. A case that
-    allows one round and does not check the answer looks at the first decision only."""
+    """The requests of an ordinary case: until the model answers without calls, or `max_rounds` times.
+
+    A case that allows one round and does not check the answer looks at the first decision only."""
 
     max_rounds: int
     checks_answer: bool
@@ -69,7 +70,7 @@ class StepTurns:
 
 
 def turns_of(case: Case, max_rounds: int) -> Turns:
-    """Returns the requests of a case."""
+    """Return the requests of a case."""
     return StepTurns(case) if case.steps else RoundTurns(max_rounds, case.checks_answer)
 
 
@@ -77,14 +78,14 @@ def turns_of(case: Case, max_rounds: int) -> Turns:
 
 
 def opening_messages(case: Case) -> tuple[Message, ...]:
-    """Returns the case's earlier messages, followed by its request or the request of a chain's first step."""
+    """Return the case's earlier messages, followed by its request or the request of a chain's first step."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.user
     return (*history, Message("user", user)) if user is not None else history
 
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
-    """Returns a conversation extended by these rounds."""
+    """Return a conversation extended by these rounds."""
     conversation = list(messages)
     for done in rounds:
         conversation += messages_before(done.step.user if done.step is not None else None, done.added)
@@ -93,7 +94,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
 
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
-    """Returns the messages right before a request: the step's own message, then those that a person added."""
+    """Return the messages right before a request: the step's own message, then those that a person added."""
     texts = (follow_up, *added) if follow_up is not None else tuple(added)
     return tuple(Message("user", text) for text in texts)
 
@@ -104,7 +105,7 @@ def _message(message: PriorMessage) -> Message:
 
 
 def answer_message(answer: Round) -> Message:
-    """Returns a finished answer as the assistant's message that goes back to the model, with arguments as edited by a
+    """Return a finished answer as the assistant's message that goes back to the model, with arguments as edited by a
     person."""
     return Message(
         "assistant", answer.text, tuple(record.sent for record in answer.calls), provider_state=answer.provider_state
@@ -112,7 +113,7 @@ def answer_message(answer: Round) -> Message:
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:
-    """Returns the tool messages that answer the calls of a round."""
+    """Return the tool messages that answer the calls of a round."""
     return tuple(
         Message("tool", record.result.content, call_id=record.call.id, is_error=record.result.is_error)
         for record in answer.calls

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What one suite would use. `needs` is what is asked about, `whole` all that the suite needs, of which the former
-    may be a part; `asked` are the models that would be asked now. Without `must_ask` the suite can be used as an
-    untrusted one. `mocks` says that mocks will do. `of_history`: not all of it is what the suite's file says."""
+    """What one suite would use.
+
+    `needs` is what is asked about, `whole` all that the suite needs, of which the former may be a part; `asked` are the
+    models that would be asked now. Without `must_ask` the suite can be used as an untrusted one. `mocks` says that
+    mocks will do. `of_history`: not all of it is what the suite's file says."""
 
     file: SuiteFile
     needs: SuiteNeeds
@@ -48,8 +50,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Approval:
-    """What may be used: how models are reached, and the grants of suites by their paths. A suite without a grant starts
-    nothing, imports nothing, and has nobody asked but the user's own models."""
+    """What may be used: how models are reached, and the grants of suites by their paths.
+
+    A suite without a grant starts nothing, imports nothing, and has nobody asked but the user's own models."""
 
     specs: Specs = field(repr=False)
     grants: Mapping[Path, Grant]
@@ -59,7 +62,7 @@ class Approval:
         return self.grants.get(suite)
 
     def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
-        """Why a model may not be asked for a suite; `None` where it may."""
+        """Return why a model may not be asked for a suite; `None` where it may."""
         if not needs_asking(spec):
             return None
         grant = self.grant(suite)
@@ -79,7 +82,9 @@ class Needs:
 
     @classmethod
     def of_runs(cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None) -> Needs:
-        """What runs would use. `known` has been found out about them already, and is not read again."""
+        """What runs would use.
+
+        `known` has been found out about them already, and is not read again."""
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.find(runs)
@@ -125,8 +130,9 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """What grading runs of cases of sound suites would use; with `judges`, models are asked. Suites that need
-        nothing for it have no request."""
+        """What grading runs of cases of sound suites would use; with `judges`, models are asked.
+
+        Suites that need nothing for it have no request."""
         specs = _specs(program)
         by_suite: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
         for file, case in cases:
@@ -146,7 +152,7 @@ class Needs:
         return cls(tuple(requests), specs)
 
     def approved(self, suites: Collection[Path] | None = None) -> Approval:
-        """The approval of some suites, of all without `suites`."""
+        """Return the approval of some suites, of all without `suites`."""
         granted = (request for request in self.requests if suites is None or request.file.path in suites)
         return Approval(self.specs, {request.file.path: request.grant for request in granted})
 
@@ -157,8 +163,9 @@ Answer = Literal["always", "once", "mocks", "no"]
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is to be asked: one request, or several that need the same. `lines` say what granting them
-    allows."""
+    """What a person is to be asked: one request, or several that need the same.
+
+    `lines` say what granting them allows."""
 
     requests: tuple[Request, ...]
     lines: tuple[str, ...]
@@ -194,8 +201,9 @@ class Decision:
         self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
-        """Take an answer. Returns why it cannot be remembered, where it cannot; it is granted all the same, until the
-        program ends."""
+        """Take an answer.
+
+        Returns why it cannot be remembered, where it cannot; it is granted all the same, until the program ends."""
         problems = []
         if answer == "no":
             self.refused = (*self.refused, *(request.file.path for request in question.requests))
@@ -208,19 +216,21 @@ class Decision:
         return tuple(problems)
 
     def approval(self) -> Approval:
-        """The approval of everything that was granted."""
+        """Return the approval of everything that was granted."""
         return self._needs.approved(self._granted)
 
 
 def needs(plan: Plan) -> Needs:
-    """Return what the runs of a plan would start, import and send where with which key. Reads settings, environment and
-    the code that would be imported; a run uses what is read here, and nothing later."""
+    """Return what the runs of a plan would start, import and send where with which key.
+
+    Reads settings, environment and the code that would be imported; a run uses what is read here, and nothing later."""
     return Needs.of_runs(plan.runs, plan.program, plan.specs)
 
 
 class Trust:
-    """Says which requests are granted without a question, and remembers the answers. `all_of_them`: the user has said
-    that every suite is trusted, until the program ends."""
+    """Says which requests are granted without a question, and remembers the answers.
+
+    `all_of_them`: the user has said that every suite is trusted, until the program ends."""
 
     def __init__(self, store: TrustStore, *, all_of_them: bool = False) -> None:
         self.store = store
@@ -228,15 +238,15 @@ class Trust:
         self._once: set[tuple[Path, SuiteNeeds]] = set()
 
     def covers(self, request: Request) -> bool:
-        """Whether a request is granted already."""
+        """Return whether a request is granted already."""
         return self._all_of_them or self._covers(request, request.needs) or self._covers(request, request.whole)
 
     def covers_whole(self, request: Request) -> bool:
-        """Whether everything that the suite needs is granted already."""
+        """Return whether everything that the suite needs is granted already."""
         return self._all_of_them or self._covers(request, request.whole)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Whether a model may be asked, as far as answers go that count until the program ends."""
+        """Return whether a model may be asked, as far as answers go that count until the program ends."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
@@ -256,8 +266,9 @@ class Trust:
         return (*request.needs.lines(request.asked), *note)
 
     def grant(self, request: Request, *, always: bool) -> None:
-        """Grant a request until the program ends, and with `always` from now on. Raises TrustError when that cannot be
-        remembered; it is granted until the program ends in any case."""
+        """Grant a request until the program ends, and with `always` from now on.
+
+        Raises TrustError when that cannot be remembered; it is granted until the program ends in any case."""
         self._once.add((request.file.path, request.needs))
         if always:
             self.store.trust(request.file.path, request.needs)
@@ -271,7 +282,7 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
 
 
 def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs) -> Request:
-    """The request for a suite, with the code and the environment as they are."""
+    """Return the request for a suite, with the code and the environment as they are."""
     code = find_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files)
     whole = replace(whole, files=find_code(whole.folder, whole.code).files)
@@ -302,8 +313,8 @@ def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
 
 
 def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
-    """The needs of a suite for runs that would ask some models, whoever named them: in a batch that is resumed, that
-    may be the history."""
+    """Return the needs of a suite for runs that would ask some models, whoever named them: in a batch that is resumed,
+    that may be the history."""
     return (
         needs
         if set(asked) <= set(needs.models)
@@ -312,7 +323,7 @@ def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
-    """The models among a suite's needs that runs of it would ask, those that judge too."""
+    """Return the models among a suite's needs that runs of it would ask, those that judge too."""
     runs = tuple(runs)
     found = (
         spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite)
@@ -327,7 +338,8 @@ def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNee
 
 
 def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
-    """The models among the needs of a sound suite that checks of some of its cases, and of mocks, would have judge."""
+    """Return the models among the needs of a sound suite that checks of some of its cases, and of mocks, would have
+    judge."""
     assert file.suite is not None
     checks = (check for case in cases for check in judged_checks(file.suite, case, mocks=mocks))
     found = set()
@@ -342,8 +354,8 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
 
 
 def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
-    """Whether runs of a suite that is not trusted can be made without its servers, since their tools are remembered.
-    `asked` are the models among its needs that they would ask."""
+    """Return whether runs of a suite that is not trusted can be made without its servers, since their tools are
+    remembered. `asked` are the models among its needs that they would ask."""
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
@@ -365,12 +377,12 @@ def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
 
 
 def needs_asking(spec: ModelSpec) -> bool:
-    """Whether somebody else than the user said how a model is reached."""
+    """Return whether somebody else than the user said how a model is reached."""
     return spec.origin in ("suite", "project")
 
 
 def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpec | None:
-    """How a model is reached; `None` when it needs no endpoint, or when that is not known."""
+    """Return how a model is reached; `None` when it needs no endpoint, or when that is not known."""
     try:
         return specs.of_model(name, suite, by_suite=by_suite)
     except ConfigError:

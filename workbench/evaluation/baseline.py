@@ -60,7 +60,7 @@ def changed_suites(
 
 
 def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
-    """Yields the ids of the cases that expect nothing any more."""
+    """Yield the ids of the cases that expect nothing any more."""
     expected = {case.id for case in before.cases if not case.expects_nothing} if before is not None else None
     for case in after.cases:
         if case.expects_nothing and (expected is None or case.id in expected):
@@ -68,8 +68,9 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
 
 
 def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
-    """Return what is different in a suite that has changed; nothing where only comments and layout are. Of its cases,
-    `urgent` ones are named first."""
+    """Return what is different in a suite that has changed; nothing where only comments and layout are.
+
+    Of its cases, `urgent` ones are named first."""
     parts = [*_differences(before, after, urgent)] if before is not None else ["its earlier text cannot be read"]
     return f"{path} changed since the baseline: {'; '.join(parts)}" if parts else None
 
@@ -102,7 +103,7 @@ that is not known."""
 
 
 def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
-    """Yields which definitions changed in how many of the cases that broke; nothing where none did."""
+    """Yield which definitions changed in how many of the cases that broke; nothing where none did."""
     broke = looked_at(diff)
     found: Counter[str] = Counter()
     cases = 0
@@ -165,8 +166,9 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline, and of its runs those that belong to what is selected now. `suites` are those of
-    today, by their paths, as the history has them; `planned` are the cases to come."""
+    """A baseline, and of its runs those that belong to what is selected now.
+
+    `suites` are those of today, by their paths, as the history has them; `planned` are the cases to come."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -249,6 +251,7 @@ def _offered_to(result: RunResult | None) -> Sequence[ToolDefinition] | None:
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
     """Return a batch of a history as the baseline of a plan, as it was graded last, and what is to be known of it.
+
     Raises HistoryError when there is none, or when it has nothing of what is planned."""
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
@@ -318,8 +321,10 @@ def _baseline(
 def _selected(
     runs: Iterable[RunRow], same: SameSuites, planned: frozenset[CellKey], whole: Collection[str]
 ) -> Iterable[RunRow]:
-    """The runs of a baseline that what is planned can be held against. Of a suite all of whose cases are planned, which
-    is in `whole`, that is all: what is not planned any more is gone."""
+    """Return the runs of a baseline that what is planned can be held against.
+
+    Of a suite all of whose cases are planned, which is in `whole`, that is all: what is not planned any more is gone.
+    """
     cases = {(suite, case) for suite, case, _ in planned}
     return (
         run for run in runs if (key := same.get(run.suite.key, run.suite.key)) in whole or (key, run.case_id) in cases
@@ -327,7 +332,7 @@ def _selected(
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
-    """Which suites of today have the name of one that was at another path, if any."""
+    """Return which suites of today have the name of one that was at another path, if any."""
     now = {suite.name: suite for suite in after}
     moved = [
         f"{then.name} was at {then.path} and is now at {now[then.name].path}" for then in before if then.name in now
@@ -336,7 +341,7 @@ def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
 
 
 def _as_stored(file: SuiteFile, home: Path | None) -> SuiteRef:
-    """A suite of today as the history would store it."""
+    """Return a suite of today as the history would store it."""
     assert file.suite is not None
     project = project_folder(file.path.parent, home)
     return SuiteRef(0, str(project), path_in(project, file.path), file.hash, file.suite.name, len(file.suite.cases))

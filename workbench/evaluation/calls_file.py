@@ -1,4 +1,6 @@
-"""Files of calls: what an agent did elsewhere, for each case of a suite. They are graded as recordings are."""
+"""Files of calls: what an agent did elsewhere, for each case of a suite.
+
+They are graded as recordings are."""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ OfCase = Annotated[
 
 
 class CallsDocument(Frozen):
-    """A file of calls: what an agent did, by the ids of cases. `null` says that a case was left out."""
+    """A file of calls: what an agent did, by the ids of cases.
+
+    `null` says that a case was left out."""
 
     schema_: str | None = Field(default=None, alias="$schema")
     agent: NonEmpty | None = None
@@ -101,15 +105,18 @@ class CallsDocument(Frozen):
 
 
 class RecordDocument(RunDocument):
-    """A line of a file of calls: one run of a case. Lines of one case are several runs of it."""
+    """A line of a file of calls: one run of a case.
+
+    Lines of one case are several runs of it."""
 
     case: NonEmpty
 
 
 @dataclass(frozen=True)
 class GivenCalls:
-    """What a file of calls says: the runs of cases by their ids, none for a case that was left out. `places` say where
-    each case is in the file."""
+    """What a file of calls says: the runs of cases by their ids, none for a case that was left out.
+
+    `places` say where each case is in the file."""
 
     agent: str
     runs: Mapping[str, tuple[Told, ...]]
@@ -117,7 +124,9 @@ class GivenCalls:
 
 
 def read_calls(path: Path) -> GivenCalls:
-    """Read a file of calls: JSON, or JSON lines. Raises RecordingError."""
+    """Read a file of calls: JSON, or JSON lines.
+
+    Raises RecordingError."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -164,7 +173,7 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
-    """Raises ToldError where one of two equal keys would be lost: an id of a case, an argument."""
+    """Raise ToldError where one of two equal keys would be lost: an id of a case, an argument."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise ToldError(found)
 
@@ -174,7 +183,9 @@ _MAX_REPEATED = 20
 
 
 def calls_of(value: object) -> GivenCalls:
-    """Return what a JSON value says: an object with `cases`, or records, each with its `case`. Raises ToldError."""
+    """Return what a JSON value says: an object with `cases`, or records, each with its `case`.
+
+    Raises ToldError."""
     if not isinstance(value, list | tuple):
         return _of_document(document(CallsDocument, value))
     numbered = isinstance(value, tuple)

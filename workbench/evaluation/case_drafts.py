@@ -100,8 +100,10 @@ _SUBMIT_SCHEMA: dict[str, JsonValue] = {
 
 @dataclass(frozen=True)
 class Draft:
-    """A case that a model drafted when it was asked about a tool. `tool` is the one that must be called, `None` if none
-    fits; `free` are the arguments that may be anything. `unchecked` says why it is not known whether it holds."""
+    """A case that a model drafted when it was asked about a tool.
+
+    `tool` is the one that must be called, `None` if none fits; `free` are the arguments that may be anything.
+    `unchecked` says why it is not known whether it holds."""
 
     about: str
     user: str
@@ -116,7 +118,7 @@ class Draft:
         return shortened(one_line(self.user), _NAME_WIDTH)
 
     def table(self, name: str | None = None, tags: Iterable[str] = ()) -> Table:
-        """The case as a suite writes it."""
+        """Return the case as a suite writes it."""
         case: Table = {"name": name or self.name, "user": self.user, "tags": [TAG, *tags]}
         if self.unchecked is not None:
             case["skip"] = f"draft, not checked: {self.unchecked}"
@@ -146,7 +148,9 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Drafts:
-    """What came of a model's answers. `failed` are the questions that were not answered, of whatever reason."""
+    """What came of a model's answers.
+
+    `failed` are the questions that were not answered, of whatever reason."""
 
     kept: tuple[Draft, ...] = ()
     dropped: tuple[Dropped, ...] = ()
@@ -163,12 +167,16 @@ class DraftOptions:
 
 
 def plan_of_asking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
-    """Return the plan for an asking suite. Raises PlanError."""
+    """Return the plan for an asking suite.
+
+    Raises PlanError."""
     return plan(RunOptions(suites=(file,), models=(options.model,)), program)
 
 
 def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
-    """Return the plan for a checking suite. Raises PlanError."""
+    """Return the plan for a checking suite.
+
+    Raises PlanError."""
     return plan(RunOptions(suites=(file,), models=(options.checks,), repeats=options.repeats), program)
 
 
@@ -223,8 +231,9 @@ def _written(tool: ToolDefinition) -> Table:
 def asking_suite(
     about: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
 ) -> SuiteFile:
-    """Return a suite with one case for each tool in `about`: its run asks for drafts. `path` is that of the suite which
-    they are for, `system` its instructions."""
+    """Return a suite with one case for each tool in `about`: its run asks for drafts.
+
+    `path` is that of the suite which they are for, `system` its instructions."""
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = [
         {
@@ -241,8 +250,9 @@ def asking_suite(
 def checking_suite(
     drafts: Sequence[Draft], tools: Mapping[str, ToolDefinition], path: Path, like: Suite | None, by: GraderName | None
 ) -> SuiteFile:
-    """Return a suite with one case for each draft, in which models decide once. `like` is the suite that they are for,
-    `by` the grader that decides."""
+    """Return a suite with one case for each draft, in which models decide once.
+
+    `like` is the suite that they are for, `by` the grader that decides."""
     cases = [{**draft.table(), "id": f"draft-{number}"} for number, draft in enumerate(drafts, 1)]
     system = {"system": like.system} if like is not None and like.system is not None else {}
     grader = by or (like.grading.by if like is not None else None)
@@ -259,7 +269,9 @@ def drafts_in(
     before: Iterable[str] = (),
     secrets: Secrets | None = None,
 ) -> Drafts:
-    """Return what of the answers to an asking suite can be a case. `before` are requests that exist already."""
+    """Return what of the answers to an asking suite can be a case.
+
+    `before` are requests that exist already."""
     kept: list[Draft] = []
     dropped: list[Dropped] = []
     failed: list[Dropped] = []
@@ -287,8 +299,9 @@ def drafts_in(
 
 
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
-    """Return the drafts for which all runs of a checking suite pass. One whose runs were not all made stays, unchecked:
-    nothing was found against it."""
+    """Return the drafts for which all runs of a checking suite pass.
+
+    One whose runs were not all made stays, unchecked: nothing was found against it."""
     kept: list[Draft] = []
     dropped: list[Dropped] = []
     by_case: dict[str, list[RunResult]] = {}
@@ -350,7 +363,9 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 
 
 def _requests_in(result: RunResult | None) -> Sequence[object]:
-    """Return the requests of an answer. Raises ValueError, which says why there are none."""
+    """Return the requests of an answer.
+
+    Raises ValueError, which says why there are none."""
     if result is None or result.status in (Status.ERROR, Status.STOPPED):
         raise ValueError((result.error if result is not None else None) or "it was not asked")
     trajectory = result.trajectory
@@ -387,7 +402,9 @@ def _draft_of(
     known: Sequence[str],
     secrets: Secrets | None,
 ) -> Draft:
-    """Return the draft in one part of an answer. Raises ValueError, which says why it is none."""
+    """Return the draft in one part of an answer.
+
+    Raises ValueError, which says why it is none."""
     if not isinstance(item, Mapping):
         raise ValueError("not an object")
     user, tool, arguments, free = (item.get(key) for key in ("user", "tool", "arguments", "free"))

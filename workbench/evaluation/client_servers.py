@@ -34,7 +34,9 @@ _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
 def server_at(url: str) -> Table:
-    """Return the MCP server at an address. Raises ValueError."""
+    """Return the MCP server at an address.
+
+    Raises ValueError."""
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -47,7 +49,9 @@ def server_at(url: str) -> Table:
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command as in a shell, at least one. Raises ValueError."""
+    """Return the words of a command as in a shell, at least one.
+
+    Raises ValueError."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -87,13 +91,17 @@ class _Variable(str):
 
 
 class ClientConfigError(ValueError):
-    """A configuration cannot be used. The message says where and why, and never what it holds."""
+    """A configuration cannot be used.
+
+    The message says where and why, and never what it holds."""
 
 
 @dataclass(frozen=True)
 class FoundServers:
-    """Servers as tables of a suite, without secrets. `variables` are what they read, each with the value that the
-    configuration holds for it, `None` where it holds none; `notes` say what could not be taken over."""
+    """Servers as tables of a suite, without secrets.
+
+    `variables` are what they read, each with the value that the configuration holds for it, `None` where it holds none;
+    `notes` say what could not be taken over."""
 
     tables: tuple[Table, ...]
     variables: Mapping[str, str | None] = field(repr=False)
@@ -101,13 +109,16 @@ class FoundServers:
 
 
 def server_of_text(text: str) -> FoundServers:
-    """Return the server of a text that is a command or a URL. Raises ClientConfigError."""
+    """Return the server of a text that is a command or a URL.
+
+    Raises ClientConfigError."""
     return typed_server(None, text) if re.match(r"[a-z]+:", text) else typed_server(text, None)
 
 
 def typed_server(command: str | None, url: str | None) -> FoundServers:
-    """Return the server of a command as in a shell, with `NAME=value` before it, or of a URL. Raises ClientConfigError
-    for what is neither."""
+    """Return the server of a command as in a shell, with `NAME=value` before it, or of a URL.
+
+    Raises ClientConfigError for what is neither."""
     try:
         if url is not None:
             table = server_at(url)
@@ -126,8 +137,9 @@ def typed_server(command: str | None, url: str | None) -> FoundServers:
 
 @dataclass
 class Reading:
-    """What is found out while servers are read. `where` begins messages, `root` is the folder that a client calls its
-    workspace, `folder` that of the suite."""
+    """What is found out while servers are read.
+
+    `where` begins messages, `root` is the folder that a client calls its workspace, `folder` that of the suite."""
 
     where: str
     root: Path | None
@@ -148,7 +160,9 @@ class Reading:
 
 
 def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServers:
-    """Return the servers of a client's table, each by its name. Raises ClientConfigError."""
+    """Return the servers of a client's table, each by its name.
+
+    Raises ClientConfigError."""
     tables = []
     for name, entry in servers.items():
         where = reading.where if len(servers) == 1 and reading.root is None else f"{reading.where}.{name}"
@@ -285,8 +299,9 @@ class _Server:
         return f"{self._name}_{'token' if name.lower() == 'authorization' else name}".upper()
 
     def _references(self, text: str, place: str) -> list[str]:
-        """Return a text in parts, its references as variables. Raises ClientConfigError for one that nobody can fill
-        in."""
+        """Return a text in parts, its references as variables.
+
+        Raises ClientConfigError for one that nobody can fill in."""
         parts: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(text):
@@ -413,6 +428,7 @@ class ConfiguredServer:
 
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
     """Return the servers of a client's configuration for a suite in `folder`, only those `wanted` where some are.
+
     Raises ClientConfigError."""
     place, servers, root = _servers_in(_document(file), file, folder.absolute(), wanted)
     if unknown := [name for name in wanted if name not in servers]:
@@ -426,8 +442,9 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 
 
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
-    """Yield the servers that clients use in a folder and everywhere, each once; the nearest first. Left out is what
-    cannot be read or written into a suite: `servers_of_client` says why."""
+    """Yield the servers that clients use in a folder and everywhere, each once; the nearest first.
+
+    Left out is what cannot be read or written into a suite: `servers_of_client` says why."""
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
         try:

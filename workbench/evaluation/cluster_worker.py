@@ -71,7 +71,9 @@ _NUMBERS = count(1)
 
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of an errand. Returns why that is not possible; nothing when it is."""
+    """Prepare for the runs of an errand.
+
+    Returns why that is not possible; nothing when it is."""
     try:
         said: Errand = pickle.loads(errand)
         if said.is_ours:
@@ -83,6 +85,7 @@ async def enlist(errand: bytes) -> tuple[str, ...]:
 
 async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
     """Hear some messages, and tell those after the number `seen`, each with its number, as soon as there are any.
+
     Returns `None` where nobody works for that errand any more."""
     node = _NODES.get(token)
     if node is None or not node.asked.heard():
@@ -94,7 +97,9 @@ async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
 
 
 def make_portion(token: str, portion: bytes) -> bool:
-    """A task of dask: make a portion of the runs to its end. Returns whether anybody works for that errand."""
+    """Return a task of dask: make a portion of the runs to its end.
+
+    Returns whether anybody works for that errand."""
     from distributed import secede
 
     secede()  # it waits; what computes is the engine's thread
@@ -142,8 +147,10 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 
 
 class Asked:
-    """Whether anybody still asks. Once nobody did for too long, that is for good: the leases are somebody else's then,
-    and a process that was frozen must not take for news what was said to it meanwhile. `clock` returns seconds."""
+    """Whether anybody still asks.
+
+    Once nobody did for too long, that is for good: the leases are somebody else's then, and a process that was frozen
+    must not take for news what was said to it meanwhile. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -155,7 +162,9 @@ class Asked:
         return self._clock() > self._until_s
 
     def heard(self) -> bool:
-        """Somebody asks. Returns whether that is in time."""
+        """Somebody asks.
+
+        Returns whether that is in time."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
             self._until_s = now_s + SILENCE_S
@@ -290,7 +299,9 @@ class Node:
             self._say(GivenBack(number, await self._leases.give_back(number, leases)))
 
     def close(self) -> None:
-        """Stop what still runs, and close servers and connections. Blocks for some seconds."""
+        """Stop what still runs, and close servers and connections.
+
+        Blocks for some seconds."""
         if not self._closed:
             self._closed = True
             for batch in tuple(self._batches.values()):
@@ -336,7 +347,7 @@ class _PackingDoor:
         return self._passed
 
     def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
-        """A run as it may leave, and its row for a history if it can have one."""
+        """Return a run as it may leave, and its row for a history if it can have one."""
         self._passed = row = None
         try:
             row = self._packer.packed(run)

@@ -170,8 +170,10 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a run of the case. One that was over before its batch was resumed is planned like another one of its suite
-    with its model: what that may use is approved."""
+    """Return a run of the case.
+
+    One that was over before its batch was resumed is planned like another one of its suite with its model: what that
+    may use is approved."""
     alike = None
     for run in plan.runs:
         if (baseline.suites[str(run.file.path)].key, run.model) == (change.suite, change.model):

@@ -38,7 +38,9 @@ _ROUNDING: Final = 1e-9
 
 
 class CostLimitError(Exception):
-    """A limit on cost cannot be kept. Each of `problems` is one sentence with the way out."""
+    """A limit on cost cannot be kept.
+
+    Each of `problems` is one sentence with the way out."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -47,8 +49,9 @@ class CostLimitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The expected cost of one run. For a guess, which the length of the request alone allows, `request_usd` is what
-    that costs at least."""
+    """The expected cost of one run.
+
+    For a guess, which the length of the request alone allows, `request_usd` is what that costs at least."""
 
     usd: float
     request_usd: float | None = None
@@ -61,7 +64,9 @@ class Expected:
 
 @dataclass
 class Spent:
-    """US dollars that were spent, judges included. Plans that are made of one plan share it, such as reruns."""
+    """US dollars that were spent, judges included.
+
+    Plans that are made of one plan share it, such as reruns."""
 
     usd: float = 0.0
 
@@ -98,8 +103,10 @@ class CostLimit:
 def cost_limit(
     usd: float, runs: Sequence[PlannedRun], specs: Specs, program: Program, history: Path | None, spent_usd: float = 0.0
 ) -> CostLimit:
-    """Return the limit of `usd` on the cost of runs. Earlier runs in `history` tell what they will cost. Raises
-    CostLimitError where a price is unknown, and HistoryError."""
+    """Return the limit of `usd` on the cost of runs.
+
+    Earlier runs in `history` tell what they will cost. Raises CostLimitError where a price is unknown, and
+    HistoryError."""
     cells = {_cell(run): run for run in runs}
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)

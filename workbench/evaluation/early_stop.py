@@ -24,12 +24,15 @@ from workbench.trajectory.events import JsonValue
 
 
 class StopError(ValueError):
-    """A batch cannot stop early as asked. The message says why, and what to do."""
+    """A batch cannot stop early as asked.
+
+    The message says why, and what to do."""
 
 
 def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
-    """Return when a batch of these runs stops. Without a seed, one is made from the plan: the same runs have the same
-    order again. Raises StopError."""
+    """Return when a batch of these runs stops.
+
+    Without a seed, one is made from the plan: the same runs have the same order again. Raises StopError."""
     seed = stop.seed if stop.seed is not None else _seed_of(runs)
     if compares:
         return Until("e-value" if stop.looks is None else "looks", seed, looks=stop.looks)
@@ -124,8 +127,10 @@ def _place_of_figures(run: RunSummary) -> Place:
 
 
 class Sparing:
-    """Spares runs of a batch that goes on; a listener of it. No run begins that is more than `ahead` places beyond the
-    first one that is not over: a fast model would otherwise be through before anything is decided."""
+    """Spares runs of a batch that goes on; a listener of it.
+
+    No run begins that is more than `ahead` places beyond the first one that is not over: a fast model would otherwise
+    be through before anything is decided."""
 
     status: Status = Status.SKIPPED
 

@@ -20,7 +20,7 @@ _CHECK = {"$ref": "#/definitions/Check"}
 
 
 def file_schema(kind: FileKind) -> _Json:
-    """The schema of suites, of `workbench.toml`, or of files of calls, which are JSON."""
+    """Return the schema of suites, of `workbench.toml`, or of files of calls, which are JSON."""
     if kind == "calls":
         from workbench.evaluation.calls_file import CallsDocument  # on use: only grading calls needs it
 
@@ -44,7 +44,7 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """The schema that pydantic makes of models, as draft 7 of what TOML can say, which knows no null."""
+    """Return the schema that pydantic makes of models, as draft 7 of what TOML can say, which knows no null."""
     definitions = {name: _plain(each) for name, each in schema.pop("$defs", {}).items()}
     # Any JSON value: more than that cannot be written in TOML anyway.
     definitions["JsonValue"] = {}
@@ -74,7 +74,7 @@ def _plain(schema: Any) -> Any:
         elif key == "$ref":
             result[key] = value.replace("#/$defs/", "#/definitions/")
         elif key == "description":
-            result[key] = value.partition("\n\n")[0].replace("\n", " ")
+            result[key] = " ".join(value.split())
         elif key == "default" and not isinstance(value, str | int | float | bool):
             continue
         elif key not in ("title", "discriminator", "ge"):
@@ -84,7 +84,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _check_as_written() -> _Json:
-    """A check: a bare value, or a table with the key of one check; a table without such a key is a value too."""
+    """Return a check: a bare value, or a table with the key of one check; a table without such a key is a value too."""
     names = [name for name in CHECK_CLASSES if name != "type"]
     value = {"type": "object", "not": {"anyOf": [{"required": [name]} for name in names]}}
     bare = {"type": ["string", "number", "boolean", "array"]}

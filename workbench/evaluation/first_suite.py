@@ -83,9 +83,10 @@ def starter_suite(
     *,
     schema: bool = True,
 ) -> str:
-    """Return the text of a suite for some tools of its servers; the same for the same tools. `by` is the grader that
-    decides. A tool about which there are `drafts` has these cases instead of one that is to be written. With `schema`,
-    the first line names the file that editors complete it by."""
+    """Return the text of a suite for some tools of its servers; the same for the same tools.
+
+    `by` is the grader that decides. A tool about which there are `drafts` has these cases instead of one that is to be
+    written. With `schema`, the first line names the file that editors complete it by."""
     by_name = {tool.name: tool for tool in reversed(tools) if tool.name not in ("", ANY_TOOL)}
     tools = [by_name[name] for name in dict.fromkeys(tool.name for tool in tools) if name in by_name]
     groups = _groups(tools)
@@ -113,8 +114,9 @@ def starter_suite(
 def with_prefixes(
     servers: Sequence[Table], listed: Sequence[Sequence[ToolDefinition]]
 ) -> tuple[list[Table], list[ToolDefinition]]:
-    """Return servers and all of their tools. Where two servers have a tool of the same name, all tools of both get the
-    server's name before theirs."""
+    """Return servers and all of their tools.
+
+    Where two servers have a tool of the same name, all tools of both get the server's name before theirs."""
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
         for name in {tool.name for tool in tools}:
@@ -261,7 +263,9 @@ class _Names:
 
 
 def _args_of(tool: ToolDefinition) -> Table:
-    """Return the arguments that a tool requires. A number without bounds is not guessed."""
+    """Return the arguments that a tool requires.
+
+    A number without bounds is not guessed."""
     args = required_args(tool.parameters)
     return {
         name: {"present": True} if value == 0 and value is not False and _is_any_number(tool, name) else value
@@ -305,9 +309,11 @@ def _comment(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ServersToAsk:
-    """Servers that are to list their tools for a suite. `file` is that suite with its servers alone, for which trust is
-    asked. `program` has what a configuration holds for their variables, this once: the suite only names them.
-    `missing` are the variables that have to be set before it runs."""
+    """Servers that are to list their tools for a suite.
+
+    `file` is that suite with its servers alone, for which trust is asked. `program` has what a configuration holds for
+    their variables, this once: the suite only names them. `missing` are the variables that have to be set before it
+    runs."""
 
     found: FoundServers
     file: SuiteFile
@@ -324,16 +330,18 @@ class ServersToAsk:
         *,
         schema: bool = True,
     ) -> SuiteFile:
-        """Return the first suite for the tools that each server listed, `only` some of them where given. It may have
-        errors, as what a server says may be anything."""
+        """Return the first suite for the tools that each server listed, `only` some of them where given.
+
+        It may have errors, as what a server says may be anything."""
         servers, tools = with_prefixes(self.found.tables, listed)
         chosen = [tool for tool in tools if only is None or tool.name in only]
         return parse_suite(starter_suite(name, servers, chosen, by, drafts, schema=schema), self.file.path)
 
 
 def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToAsk:
-    """Prepare servers to list their tools for a suite at `path`, in an existing `folder` or none. Raises
-    ClientConfigError for what cannot be in a suite, ConfigError for a `.env` that cannot be read."""
+    """Prepare servers to list their tools for a suite at `path`, in an existing `folder` or none.
+
+    Raises ClientConfigError for what cannot be in a suite, ConfigError for a `.env` that cannot be read."""
     known = program.environment.of(folder) if folder.is_dir() else program.environment.own
     given = {variable: value for variable, value in found.variables.items() if value is not None}
     for variable, value in given.items():

@@ -17,7 +17,8 @@ from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """How the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of` does."""
+    """Return how the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of`
+    does."""
     return judge_of(
         check,
         lambda: models.judge(folder),
@@ -45,7 +46,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Why the chosen judge cannot be reached from the suites."""
+    """Yield why the chosen judge cannot be reached from the suites."""
     problems: dict[str, None] = {}
     for folder in {file.path.parent for file in files} if judge is not None else ():
         try:

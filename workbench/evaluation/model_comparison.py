@@ -30,8 +30,9 @@ from workbench.version import __version__
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """All runs of a batch, compared by model. With `only_differences`, its reports leave out cases in which all models
-    came to the same."""
+    """All runs of a batch, compared by model.
+
+    With `only_differences`, its reports leave out cases in which all models came to the same."""
 
     comparison: Comparison
     outcome: Outcome

@@ -66,7 +66,9 @@ class KnownEndpoint:
 
     @property
     def key_is_found(self) -> bool:
-        """Whether the variable of its key has a value. A local server needs none."""
+        """Whether the variable of its key has a value.
+
+        A local server needs none."""
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
@@ -107,8 +109,10 @@ def known_endpoints(
 
 
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
-    """Ask an endpoint which models it lists. One on this machine is first tried with a bare connection, which costs
-    nothing where there is none. Never sends a key to another address than the preset's."""
+    """Ask an endpoint which models it lists.
+
+    One on this machine is first tried with a bare connection, which costs nothing where there is none. Never sends a
+    key to another address than the preset's."""
     preset = endpoint.preset
     if preset.is_local and not await _accepts(preset.base_url):
         return replace(endpoint, models=None, problem="")
@@ -277,7 +281,7 @@ class FoundModels:
 
 
 def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """The models of `--model`, as they are reached from each of the paths."""
+    """Return the models of `--model`, as they are reached from each of the paths."""
     found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
     for folder in _folders(paths):
         for name in names:
@@ -297,7 +301,7 @@ def _folders(paths: Iterable[Path]) -> dict[Path, None]:
 
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """The models that settings and suites at the paths name, and those that judge."""
+    """Return the models that settings and suites at the paths name, and those that judge."""
     found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
     for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:
@@ -325,7 +329,7 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 
 
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """The entry of a model, made where there is none; raises ConfigError when a `.env` cannot be read."""
+    """Return the entry of a model, made where there is none; raises ConfigError when a `.env` cannot be read."""
     environment = program.environment.of(folder)
     for listed in found.models:
         if listed.spec == spec and listed.environment == environment:
@@ -335,7 +339,7 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
-    """The models that somebody else than the user described, and that the user does not trust yet; each once."""
+    """Return the models that somebody else than the user described, and that the user does not trust yet; each once."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
@@ -379,7 +383,9 @@ _TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts")
 
 
 class AddingError(Exception):
-    """A model cannot be added. `problems` has what is wrong by field."""
+    """A model cannot be added.
+
+    `problems` has what is wrong by field."""
 
     def __init__(self, problems: dict[Field, str]) -> None:
         super().__init__("; ".join(f"{field} {problem}" for field, problem in problems.items()))
@@ -392,8 +398,9 @@ class NameTakenError(ConfigError):
 
 @dataclass(frozen=True)
 class TypedModel:
-    """A model as it was typed, each field a text; an empty one has the usual value. `price` is US dollars per million
-    tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`."""
+    """A model as it was typed, each field a text; an empty one has the usual value.
+
+    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`."""
 
     provider: str = "openai"
     base_url: str = ""
@@ -417,7 +424,9 @@ class TypedModel:
         return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
-        """Return how the model is reached. Raises AddingError with everything that is wrong."""
+        """Return how the model is reached.
+
+        Raises AddingError with everything that is wrong."""
         problems: dict[Field, str] = {}
 
         def checked(field: Field, check: Callable[[str], _Value], otherwise: _Value) -> _Value:
@@ -440,7 +449,9 @@ class TypedModel:
         return ModelSpec(name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner)
 
     def _name_of(self, typed: str) -> str:
-        """Return the name, by default the usual one of the model. A missing model is told of the model alone."""
+        """Return the name, by default the usual one of the model.
+
+        A missing model is told of the model alone."""
         name = typed or usual_name(None, self.model.strip())
         return checked_name(name) if name or self.model.strip() else ""
 
@@ -476,7 +487,9 @@ def _model(text: str) -> str:
 
 
 def price_of(text: str) -> Price | None:
-    """Return the price that a text says, `None` for an empty one. Raises ValueError."""
+    """Return the price that a text says, `None` for an empty one.
+
+    Raises ValueError."""
     if not text:
         return None
     try:
@@ -491,8 +504,9 @@ def price_of(text: str) -> Price | None:
 
 
 def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
-    """Return the `workbench.toml` of the user, or of the project that the suites in a folder belong to. It may not be
-    there yet."""
+    """Return the `workbench.toml` of the user, or of the project that the suites in a folder belong to.
+
+    It may not be there yet."""
     if owner == "user":
         return program.folders.config / SETTINGS_NAME
     home = program.environment.home
@@ -505,8 +519,9 @@ def usual_owner(program: Program, folder: Path) -> Owner:
 
 
 async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Ask the endpoint of a model that was typed here whether it answers, accepts the key and has the model. Raises
-    ConfigError when a `.env` cannot be read."""
+    """Ask the endpoint of a model that was typed here whether it answers, accepts the key and has the model.
+
+    Raises ConfigError when a `.env` cannot be read."""
     listed = ListedModel(spec, program.environment.of(folder))
     await check_models([listed], program)
     assert listed.check is not None
@@ -528,7 +543,9 @@ def check_name_is_free(name: str, folder: Path, program: Program) -> None:
 
 
 def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
-    """Return the model that a `workbench.toml` of a folder names so. Raises ConfigError when one cannot be used."""
+    """Return the model that a `workbench.toml` of a folder names so.
+
+    Raises ConfigError when one cannot be used."""
     return next((known for known in program.models.named(folder) if known.name == name), None)
 
 
@@ -538,8 +555,10 @@ def owner_of(known: ModelSpec) -> Owner:
 
 
 def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
-    """Change how a `known` model of a `workbench.toml` is reached, and return the file. Its comments, its other
-    settings, and all else in the file stay. Raises ConfigError when the file cannot be read or written."""
+    """Change how a `known` model of a `workbench.toml` is reached, and return the file.
+
+    Its comments, its other settings, and all else in the file stay. Raises ConfigError when the file cannot be read or
+    written."""
     from workbench.suite.toml_edit import CannotEditError, edited
 
     file = known.file
@@ -567,8 +586,9 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 
 
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
-    """Return the settings of a model as they are written, changed to reach it in another way. What already says the
-    same stays, whether it is needed or not."""
+    """Return the settings of a model as they are written, changed to reach it in another way.
+
+    What already says the same stays, whether it is needed or not."""
     needed = dict(_settings(spec))
     said = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")}
     kept = {
@@ -581,7 +601,9 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 
 
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
-    """Write a model into the owner's `workbench.toml`, and return the file. All else in it stays to the byte.
+    """Write a model into the owner's `workbench.toml`, and return the file.
+
+    All else in it stays to the byte.
 
     Raises ConfigError when the name is taken, or the file cannot be read or written.
     """

@@ -36,7 +36,9 @@ class OptionsError(ValueError):
 
 @runtime_checkable
 class OwnModel(Protocol):
-    """A model that the caller brings along, such as an agent of their own. Suites cannot name it."""
+    """A model that the caller brings along, such as an agent of their own.
+
+    Suites cannot name it."""
 
     @property
     def name(self) -> str:
@@ -44,7 +46,9 @@ class OwnModel(Protocol):
         ...
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return the model for one run; raises ModelError. Called on the engine's thread, where the model is used."""
+        """Return the model for one run; raises ModelError.
+
+        Called on the engine's thread, where the model is used."""
         ...
 
 
@@ -59,8 +63,10 @@ class AddedVariants:
 
 @dataclass(frozen=True)
 class Resume:
-    """Going on with a batch of the history. `batch` is its number or name; without it, the latest one that lacks runs
-    is meant. `anyway` goes on although models are reached in another way than they were then."""
+    """Going on with a batch of the history.
+
+    `batch` is its number or name; without it, the latest one that lacks runs is meant. `anyway` goes on although models
+    are reached in another way than they were then."""
 
     batch: str | None = None
     anyway: bool = False
@@ -68,8 +74,9 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """Stopping as soon as it is decided which model is better, or whether a pass rate is reached. Runs are made in a
-    random order, by `seed`; without it, by one that follows from the plan."""
+    """Stopping as soon as it is decided which model is better, or whether a pass rate is reached.
+
+    Runs are made in a random order, by `seed`; without it, by one that follows from the plan."""
 
     seed: int | None = None
     looks: int | None = None
@@ -82,7 +89,9 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """One part of a plan whose other parts are made elsewhere. The shards of a plan are merged from their histories."""
+    """One part of a plan whose other parts are made elsewhere.
+
+    The shards of a plan are merged from their histories."""
 
     index: int
     """Which one, from 1."""
@@ -157,7 +166,7 @@ class RunOptions:
     """The file in which the batch is recorded; without it, none is."""
 
     def __post_init__(self) -> None:
-        """Raises OptionsError with everything that is wrong."""
+        """Raise OptionsError with everything that is wrong."""
         problems = [*self._problems()]
         if problems:
             raise OptionsError(*problems)
@@ -292,7 +301,9 @@ class ClusterAddress:
 
 
 def cluster_address(text: str) -> ClusterAddress:
-    """Read `local:8` or `tcp://scheduler:8786`. Raises ValueError for anything else."""
+    """Read `local:8` or `tcp://scheduler:8786`.
+
+    Raises ValueError for anything else."""
     if text.startswith(_LOCAL):
         number = text.removeprefix(_LOCAL)
         if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:

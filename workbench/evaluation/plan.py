@@ -43,7 +43,9 @@ class Notice:
 
 
 class PlanError(Exception):
-    """What is asked for cannot be planned. `notices` say why, and what else is to be known, in their order."""
+    """What is asked for cannot be planned.
+
+    `notices` say why, and what else is to be known, in their order."""
 
     def __init__(self, *notices: Notice) -> None:
         super().__init__("\n".join(notice.text for notice in notices if notice.severity == "error"))
@@ -51,7 +53,9 @@ class PlanError(Exception):
 
 
 class ClusterError(Exception):
-    """A cluster cannot make the runs of a plan; nothing was run. Each of `problems` is one sentence."""
+    """A cluster cannot make the runs of a plan; nothing was run.
+
+    Each of `problems` is one sentence."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -68,8 +72,9 @@ class NotInstalledError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that is over, its case, and where it stands in the plan of its batch, from 0. There is no case where the
-    suite of a stored run can no longer be read."""
+    """A run that is over, its case, and where it stands in the plan of its batch, from 0.
+
+    There is no case where the suite of a stored run can no longer be read."""
 
     place: int
     case: Case | None
@@ -77,7 +82,9 @@ class FinishedRun:
 
 
 class LazyRuns(Lazy[FinishedRun]):
-    """Runs that are over, in the order of the plan of their batch. There may be too many to have all in memory."""
+    """Runs that are over, in the order of the plan of their batch.
+
+    There may be too many to have all in memory."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -85,7 +92,7 @@ class LazyRuns(Lazy[FinishedRun]):
         raise NotImplementedError
 
     def case_of(self, result: RunResult) -> Case | None:
-        """Returns the case by which a run was graded."""
+        """Return the case by which a run was graded."""
         raise NotImplementedError
 
 
@@ -126,7 +133,9 @@ class PlannedRuns(LazyRuns):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The runs to make, in their order, and in which way. `needs` says what they would use of this machine."""
+    """The runs to make, in their order, and in which way.
+
+    `needs` says what they would use of this machine."""
 
     runs: tuple[PlannedRun, ...]
     program: Program = field(repr=False)
@@ -170,7 +179,7 @@ class Plan:
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
-        """The plan of runs that were planned one by one."""
+        """Return the plan of runs that were planned one by one."""
         runs = tuple(runs)
         files = tuple({run.file.path: run.file for run in runs}.values())
         return cls(
@@ -216,7 +225,7 @@ class Plan:
             self.resumed.handle.release()
 
     def only(self, suites: Iterable[Path]) -> Plan:
-        """The plan without the runs of all other suites."""
+        """Return the plan without the runs of all other suites."""
         paths = set(suites)
         return replace(
             self,

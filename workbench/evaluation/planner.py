@@ -33,8 +33,9 @@ MAX_KNOWN_SHOWN = 20
 
 
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan what the options ask for: load the suites, choose cases, resolve models. Nothing is started or imported.
-    `search` is the one for suites.
+    """Plan what the options ask for: load the suites, choose cases, resolve models.
+
+    Nothing is started or imported. `search` is the one for suites.
 
     Raises PlanError when that is impossible.
     """
@@ -159,7 +160,7 @@ def _limited(
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
-    """A case that was renamed must not drop out of a check unnoticed, so every word has to mean something."""
+    """Yield a case that was renamed must not drop out of a check unnoticed, so every word has to mean something."""
     suites = [file.suite for file in files if file.suite is not None]
     ids = {case.id for suite in suites for case in suite.cases}
     tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
@@ -209,8 +210,9 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 
 
 def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
-    """Return the part of a plan that a shard makes. Raises HistoryError when the history of its costs cannot be
-    read."""
+    """Return the part of a plan that a shard makes.
+
+    Raises HistoryError when the history of its costs cannot be read."""
     # All shards say the same of the whole plan, without secrets, also of models that only others ask.
     learn_secrets_of_runs(program, runs, specs)
     if shard.costs is None:

@@ -23,7 +23,9 @@ from workbench.trajectory.events import (
 
 
 class BatchProgress(Progress):
-    """The progress of planned runs. `over` are runs of the same batch that were finished before."""
+    """The progress of planned runs.
+
+    `over` are runs of the same batch that were finished before."""
 
     def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
         super().__init__()
@@ -52,7 +54,9 @@ class BatchProgress(Progress):
         return True
 
     def _take(self, happened: Event, now_s: float) -> bool:
-        """Record an event of an answer. Its pieces show as time goes by."""
+        """Record an event of an answer.
+
+        Its pieces show as time goes by."""
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():

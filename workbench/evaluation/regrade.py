@@ -57,8 +57,10 @@ _logger = logging.getLogger(__name__)
 
 
 class RegradingJudges:
-    """The judges of runs that are regraded. With a model `chosen`, that model and those that checks name are asked
-    for judgements that are not known; without it, no model is asked. Use it on one event loop, and close it there."""
+    """The judges of runs that are regraded.
+
+    With a model `chosen`, that model and those that checks name are asked for judgements that are not known; without
+    it, no model is asked. Use it on one event loop, and close it there."""
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
         self.approval = approval
@@ -89,8 +91,9 @@ class RegradingJudges:
 
 @dataclass(frozen=True)
 class RunToGrade:
-    """A recording, the result stored in it, and the valid suite and the case to grade it by. `given`: it is none, but
-    was made of a file of calls, and was never graded."""
+    """A recording, the result stored in it, and the valid suite and the case to grade it by.
+
+    `given`: it is none, but was made of a file of calls, and was never graded."""
 
     recording: Recording
     recorded: RunResult
@@ -100,8 +103,9 @@ class RunToGrade:
 
 
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
-    """Grade recorded runs and return their results in the same order. A run that ended in an error keeps its error.
-    Closes the judges at the end."""
+    """Grade recorded runs and return their results in the same order.
+
+    A run that ended in an error keeps its error. Closes the judges at the end."""
     results: dict[int, RunResult] = {}
     functions: dict[Path, PythonFunctions] = {}
     waiting = enumerate(runs)
@@ -138,8 +142,9 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
-    """Return the result of a finished run graded by the case of `planned`, without asking a model or a tool. A run that
-    was stopped, timed out or broke keeps its result. Blocks while the checks run."""
+    """Return the result of a finished run graded by the case of `planned`, without asking a model or a tool.
+
+    A run that was stopped, timed out or broke keeps its result. Blocks while the checks run."""
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "stopped"):
@@ -187,7 +192,9 @@ class BrokenSuiteError(RecordingError):
 
 @dataclass(frozen=True)
 class RegradePlan:
-    """The recordings to grade again, each once. `problems` say why others cannot be."""
+    """The recordings to grade again, each once.
+
+    `problems` say why others cannot be."""
 
     runs: tuple[RunToGrade, ...]
     options: GradeOptions
@@ -206,8 +213,9 @@ class RegradePlan:
 
 
 def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
-    """Read the recordings and the files of calls. Raises RecordingError where none can be graded, since the
-    suite cannot be used."""
+    """Read the recordings and the files of calls.
+
+    Raises RecordingError where none can be graded, since the suite cannot be used."""
     now = _valid(load_suite(options.suite)) if options.suite is not None else None
     runs: list[RunToGrade] = []
     problems: list[Notice] = []
@@ -243,8 +251,9 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 
 
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
-    """Grade the recordings, on an event loop of this thread. Returns the report, with the verdicts of each run before
-    and after."""
+    """Grade the recordings, on an event loop of this thread.
+
+    Returns the report, with the verdicts of each run before and after."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
     results, suites = _by_suite(plan.runs, asyncio.run(regrade(plan.runs, judges)))
@@ -274,7 +283,9 @@ def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file of a path, or the recordings in a folder. Raises RecordingError when there are none."""
+    """Return the file of a path, or the recordings in a folder.
+
+    Raises RecordingError when there are none."""
     try:
         found = recordings_in(path) if path.is_dir() else [path]
     except OSError as error:
@@ -323,8 +334,9 @@ _AT_A_TIME = 256
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run of the history, with its suite and case as they are today. `asked_otherwise` is whether the case
-    asks something else today than it did when it ran."""
+    """A finished run of the history, with its suite and case as they are today.
+
+    `asked_otherwise` is whether the case asks something else today than it did when it ran."""
 
     row: RunRow
     file: SuiteFile
@@ -334,8 +346,10 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class RegradingPlan:
-    """The `runs` of a batch that can be regraded. `gone` are runs of cases that today's suites lack, and `problems`
-    say which suites cannot be used and why. Runs that never finished are in neither."""
+    """The `runs` of a batch that can be regraded.
+
+    `gone` are runs of cases that today's suites lack, and `problems` say which suites cannot be used and why. Runs that
+    never finished are in neither."""
 
     batch: BatchRow
     runs: StoredRunsToGrade
@@ -362,7 +376,7 @@ class StoredRunsToGrade(Lazy[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _Today) -> int:
-        """Returns the number of what some runs are graded by."""
+        """Return the number of what some runs are graded by."""
         self._today.append(today)
         return len(self._today) - 1
 
@@ -457,8 +471,9 @@ def grade_again(
     judges: Callable[[], RegradingJudges],
     damaged: Say,
 ) -> Iterator[GradedAgain]:
-    """Grade stored runs in their order, on event loops of this thread. `judges` is called for each portion of runs.
-    Damaged runs are left out; `damaged` is called with the reason.
+    """Grade stored runs in their order, on event loops of this thread.
+
+    `judges` is called for each portion of runs. Damaged runs are left out; `damaged` is called with the reason.
 
     Raises HistoryError, and RecordingError for a result that cannot be read.
     """
@@ -478,8 +493,9 @@ def grade_again(
 def store_grades(
     file: Path, batch: BatchRow, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Store new grades of a batch in addition to the old ones, one by one; `graded_at` is ISO 8601. Raises
-    HistoryError."""
+    """Store new grades of a batch in addition to the old ones, one by one; `graded_at` is ISO 8601.
+
+    Raises HistoryError."""
     rows = ((each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded)
     add_grading(file, batch.number, graded_at, __version__, rows, say)
 

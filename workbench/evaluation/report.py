@@ -149,7 +149,9 @@ class Report:
 
     @cached_property
     def quality(self) -> Quality:
-        """The verdict on the runs, and what it is based on. A fork counts only where all runs are forks."""
+        """The verdict on the runs, and what it is based on.
+
+        A fork counts only where all runs are forks."""
         results = self._counting
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
@@ -202,8 +204,8 @@ class Report:
         return self.totals.mean_score
 
     def mean(self, of: str) -> float | None:
-        """The mean of a measure over the graded runs that have it: the score of a grader (`"trajectory"`), a quantity
-        of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
+        """Return the mean of a measure over the graded runs that have it: the score of a grader (`"trajectory"`), a
+        quantity of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
         `"valid_arguments"`, or a named check of answers (`"response.NAME"`), as in a suite's `[[aggregates]]`.
 
         Raises KeyError for anything else.
@@ -219,13 +221,17 @@ class Report:
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError where not everything passed. Its text is the report on what did not, without secrets."""
+        """Raise AssertionError where not everything passed.
+
+        Its text is the report on what did not, without secrets."""
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command with this report. That of a shard says only whether its runs could be made."""
+        """The exit code of a command with this report.
+
+        That of a shard says only whether its runs could be made."""
         confirmed = self.against.confirmed if self.against is not None else None
         if self.interrupted or (confirmed is not None and confirmed.interrupted):
             return INTERRUPTED
@@ -260,18 +266,18 @@ class Report:
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
-        """The report as its JSON schema describes it."""
+        """Return the report as its JSON schema describes it."""
         from workbench.show.json.report import report_of
 
         failures = failure_numbers((run, self.secrets.redacted(case)) for run, case in self._graded_by(self.shown))
         return report_of(self.shown, self.quality, failures, self._facts, self.line_of)
 
     def json(self) -> str:
-        """The report as JSON text."""
+        """Return the report as JSON text."""
         return "".join(self.json_pieces())
 
     def pieces(self, form: str) -> Iterator[str]:
-        """The report in a form of `reports.forms`, in pieces: the whole is never in memory."""
+        """Return the report in a form of `reports.forms`, in pieces: the whole is never in memory."""
         if form == "text":
             return iter((self.text(),))
         if form == "json":
@@ -289,7 +295,7 @@ class Report:
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
-        """The form in which `write` writes a file; raises ValueError for one that does not exist."""
+        """Return the form in which `write` writes a file; raises ValueError for one that does not exist."""
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:
@@ -298,7 +304,7 @@ class Report:
         return form
 
     def json_pieces(self) -> Iterator[str]:
-        """The text of `json` in pieces, one for each run and each case: the whole is never in memory."""
+        """Return the text of `json` in pieces, one for each run and each case: the whole is never in memory."""
         from workbench.show.json.records import document_pieces
 
         if self.regraded is not None:
@@ -308,19 +314,19 @@ class Report:
         return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """The document without any run and case, which `json_records` has."""
+        """Return the document without any run and case, which `json_records` has."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
 
     def json_records(self) -> dict[str, Records[Any]]:
-        """The runs and cases of the document, to be written one by one."""
+        """Return the runs and cases of the document, to be written one by one."""
         from workbench.show.json.report import report_records
 
         return report_records(self.results, self.quality.cases, self.line_of)
 
     def shown_runs(self) -> Iterator[ShownRun]:
-        """The runs without secrets, one by one, for a writer of reports."""
+        """Yield the runs without secrets, one by one, for a writer of reports."""
         from workbench.show.views.runs_report import ShownRun
 
         for run in self.runs:
@@ -368,7 +374,7 @@ class Report:
         paint: Paint | None = None,
         amount: Amount = "normal",
     ) -> str:
-        """The report for a person; lists that can be long are cut at `cut_at` columns, if that is given."""
+        """Return the report for a person; lists that can be long are cut at `cut_at` columns, if that is given."""
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
@@ -391,8 +397,8 @@ class Report:
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
-        """Why cases did not pass, for a test that fails with it: the reason of each, its runs with their issues, and
-        what to do first. Without secrets."""
+        """Return why cases did not pass, for a test that fails with it: the reason of each, its runs with their issues,
+        and what to do first. Without secrets."""
         plain, names = Paint(False), {path: suite.name for path, suite in self.suites.items()}
         failed = (run for run in self.results if not run.passed and run.status.owed)
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
@@ -430,7 +436,7 @@ class Report:
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """All runs with their cases; a run that does not count comes without."""
+        """Return all runs with their cases; a run that does not count comes without."""
         all_forks = self._counting is self.results
         return ((run, self._case_of(run) if all_forks or not run.is_fork else None) for run in results)
 
@@ -442,7 +448,7 @@ def shard_line(shard: ShardRef, runs: int) -> str:
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
-    """Where a batch is, or how much of it is not there; `None` where none is recorded."""
+    """Return where a batch is, or how much of it is not there; `None` where none is recorded."""
     if batch is None:
         return None
     if unrecorded:

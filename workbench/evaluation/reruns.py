@@ -20,8 +20,10 @@ from workbench.trajectory.trajectory import CallRecord
 
 @dataclass(frozen=True)
 class Rerun:
-    """A case with a model that is made again, after one of its runs. `typical` is the share of runs that it passes at
-    least while it is as it was; `writes` is whether it may execute tools again that are not read-only."""
+    """A case with a model that is made again, after one of its runs.
+
+    `typical` is the share of runs that it passes at least while it is as it was; `writes` is whether it may execute
+    tools again that are not read-only."""
 
     run: PlannedRun
     typical: float
@@ -30,8 +32,9 @@ class Rerun:
 
 @dataclass(frozen=True)
 class Reruns:
-    """The cases that are made again, and by how many runs together at most. `batch` is the one in which they failed, if
-    it is recorded."""
+    """The cases that are made again, and by how many runs together at most.
+
+    `batch` is the one in which they failed, if it is recorded."""
 
     cases: tuple[Rerun, ...]
     among: int
@@ -64,8 +67,10 @@ class Reruns:
 
 
 class RerunCourse:
-    """What the reruns have shown so far; a listener of their batch, which it spares runs. No run of a case begins that
-    might come after the case is decided: so nothing depends on which of them is over first."""
+    """What the reruns have shown so far; a listener of their batch, which it spares runs.
+
+    No run of a case begins that might come after the case is decided: so nothing depends on which of them is over
+    first."""
 
     status: Status = Status.SKIPPED
 
@@ -102,7 +107,9 @@ class RerunCourse:
             self.writing.setdefault(place, tool)
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a rerun is skipped, or `None` to start it now. Wait while earlier reruns can still decide."""
+        """Return why a rerun is skipped, or `None` to start it now.
+
+        Wait while earlier reruns can still decide."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
         while True:
@@ -120,7 +127,7 @@ class RerunCourse:
             await self._news.wait()
 
     def _is_next(self, place: int) -> bool:
-        """Whether all cases are settled that come before this one and those that are made again with it."""
+        """Return whether all cases are settled that come before this one and those that are made again with it."""
         return all(map(self._is_settled, range(place - place % self._reruns.at_once)))
 
     def _is_settled(self, place: int) -> bool:

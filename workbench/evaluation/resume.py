@@ -59,8 +59,9 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan the runs that the batch of `options.resume` lacks, and claim the batch. Without `compares`, the report is
-    on the runs that are over too, which are read when it is made.
+    """Plan the runs that the batch of `options.resume` lacks, and claim the batch.
+
+    Without `compares`, the report is on the runs that are over too, which are read when it is made.
 
     Raises PlanError.
     """
@@ -169,8 +170,9 @@ def cost_limit_of(
 
 
 def spent_before(history: History, batch: int, before: RunsBefore) -> float:
-    """Return what the runs of a batch in the history cost, in US dollars: also those that were stopped, and judges. A
-    run of unknown cost counts with the mean of the others."""
+    """Return what the runs of a batch in the history cost, in US dollars: also those that were stopped, and judges.
+
+    A run of unknown cost counts with the mean of the others."""
     costs = [row.figures.cost_usd for row in history.each_run(batch) if row.figures is not None and row.figures.asked]
     known = [cost for cost in costs if cost is not None]
     unknown = mean(known) * (len(costs) - len(known)) if known else 0.0
@@ -179,8 +181,9 @@ def spent_before(history: History, batch: int, before: RunsBefore) -> float:
 
 
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
-    """The plan of a resumption for somebody who has seen all that is to be said of it. `exempt` says of which suites
-    real executions are not asked about. Raises CostLimitError and HistoryError."""
+    """Return the plan of a resumption for somebody who has seen all that is to be said of it.
+
+    `exempt` says of which suites real executions are not asked about. Raises CostLimitError and HistoryError."""
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
         cases = {suite: cases_as_stored(file, program.secrets) for suite, file in _files_of(resumption).items()}
@@ -200,7 +203,9 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 
 
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
-    """The batch that `options.resume` names, if it lacks no run. Raises PlanError."""
+    """Return the batch that `options.resume` names, if it lacks no run.
+
+    Raises PlanError."""
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -228,8 +233,8 @@ def _named(history: History, which: str) -> BatchRow:
 
 
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
-    """The latest batch that lacks runs, of those that have some suites; without any, of this project, where the history
-    is the user's own and has others too. Raises HistoryError when there is none."""
+    """Return the latest batch that lacks runs, of those that have some suites; without any, of this project, where the
+    history is the user's own and has others too. Raises HistoryError when there is none."""
     lacking = [batch for batch in history.each_batch(forks=False, lacking=True) if batch.damage is None]
     found, of_what = lacking, str(history.file)
     if suites:
@@ -284,8 +289,10 @@ def _complete_suites(
     program: Program,
     left_out: Say,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
-    """The suites of a batch in which nothing is missing, as they were. Nothing of them is run, so that secrets may be
-    missing in their text. Calls `left_out` with each that can no longer be read."""
+    """Yield the suites of a batch in which nothing is missing, as they were.
+
+    Nothing of them is run, so that secrets may be missing in their text. Calls `left_out` with each that can no longer
+    be read."""
     specs, used = Specs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:
@@ -306,7 +313,9 @@ def _complete_suites(
 
 
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
-    """Why a batch does not go on as things are. To execute all tools is a person's word, and is to be given again."""
+    """Yield why a batch does not go on as things are.
+
+    To execute all tools is a person's word, and is to be given again."""
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:
         yield f"batch {number} executed all tools without asking: to resume it, give --execute-all again"

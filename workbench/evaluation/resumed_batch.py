@@ -39,7 +39,9 @@ class ResumedBatch:
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs that are over already, by their places. Raises HistoryError."""
+        """The figures of the runs that are over already, by their places.
+
+        Raises HistoryError."""
         return self.before.figures
 
 
@@ -58,14 +60,17 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """How they ended, as long as no other run of the batch is over. Raises HistoryError."""
+        """How they ended, as long as no other run of the batch is over.
+
+        Raises HistoryError."""
         with History(self.file) as history:
             return history.tallies(self.batch)
 
     @property
     def figures(self) -> Mapping[int, RunSummary]:
-        """Their figures, by their places, under the paths of their suites and the ids of their cases of today. Raises
-        HistoryError."""
+        """Their figures, by their places, under the paths of their suites and the ids of their cases of today.
+
+        Raises HistoryError."""
         if not self._figures:
             with History(self.file) as history:
                 self._figures.update(
@@ -75,8 +80,9 @@ class RunsBefore:
         return self._figures
 
     def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield place, case and packed result of each run, as if it had been made now. Calls `left_out` with each
-        that is damaged. Raises HistoryError."""
+        """Yield place, case and packed result of each run, as if it had been made now.
+
+        Calls `left_out` with each that is damaged. Raises HistoryError."""
         from workbench.grading.packed import InCommon  # on use: it loads pickle, and most plans continue no batch
 
         in_common = InCommon()

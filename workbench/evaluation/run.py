@@ -48,8 +48,10 @@ _NEVER = float("nan")
 
 
 class Results(Lazy[RunResult]):
-    """The results of a batch in the order in which they came in; after the first ones packed. Once they are `read_from`
-    the history that is written, no more than `KEPT_RUNS` stay in memory, and what is not written."""
+    """The results of a batch in the order in which they came in; after the first ones packed.
+
+    Once they are `read_from` the history that is written, no more than `KEPT_RUNS` stay in memory, and what is not
+    written."""
 
     def __init__(self) -> None:
         self._kept: list[RunResult] = []
@@ -186,8 +188,10 @@ class Outcome:
         return watch
 
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
-        """Return the report on the plan's batch. Those of its runs that were over before are read from the history now,
-        which takes seconds for thousands of them; `left_out` has what is damaged. Raises HistoryError."""
+        """Return the report on the plan's batch.
+
+        Those of its runs that were over before are read from the history now, which takes seconds for thousands of
+        them; `left_out` has what is damaged. Raises HistoryError."""
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
         if resumed is not None and resumed.in_full:
@@ -214,8 +218,9 @@ class Outcome:
 
 
 class Evaluation:
-    """A plan that runs: `async with Evaluation(plan, approval) as going`. Nothing of suites or settings is read after
-    the approval.
+    """A plan that runs: `async with Evaluation(plan, approval) as going`.
+
+    Nothing of suites or settings is read after the approval.
 
     Iterating over it gives the events as they happen; whoever does not care about them awaits `report()`. Each run has
     a future in `runs`. Leaving the block stops what still runs; cancelling the task that waits does so too.
@@ -251,7 +256,9 @@ class Evaluation:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Begin the runs. Raises HistoryError where the history cannot be written that a resumed batch needs."""
+        """Begin the runs.
+
+        Raises HistoryError where the history cannot be written that a resumed batch needs."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._done = asyncio.Event()
@@ -289,7 +296,7 @@ class Evaluation:
         await self._close()
 
     async def __aiter__(self) -> AsyncIterator[BatchEvent]:
-        """The events from here on, up to the end of the batch."""
+        """Yield the events from here on, up to the end of the batch."""
         self._is_watched = True
         while True:
             while self._events:
@@ -300,7 +307,9 @@ class Evaluation:
             await self._news.wait()
 
     def stop(self) -> None:
-        """Stop all runs that are not over; they end as `stopped`. Returns at once."""
+        """Stop all runs that are not over; they end as `stopped`.
+
+        Returns at once."""
         if not self._done.is_set():
             self._outcome.interrupted = True
             self._runtime.stop_batch(self._batch)
@@ -346,7 +355,9 @@ class Evaluation:
 
 
 async def _to_its_end(function: Callable[[], _Result]) -> _Result:
-    """Call a function that blocks, for a bounded time, in a thread. Who cancels this has to wait until it is over."""
+    """Call a function that blocks, for a bounded time, in a thread.
+
+    Who cancels this has to wait until it is over."""
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

@@ -69,8 +69,9 @@ if TYPE_CHECKING:
 
 
 class RuntimeModels:
-    """Opens models and judges, with one connection to each endpoint and one memory of judgements for all batches. The
-    options are those of `Runtime`. To be used on the engine's thread."""
+    """Opens models and judges, with one connection to each endpoint and one memory of judgements for all batches.
+
+    The options are those of `Runtime`. To be used on the engine's thread."""
 
     def __init__(
         self,
@@ -194,8 +195,10 @@ SETTLING_TIMEOUT_S = 1.0
 
 
 class Runtime:
-    """Runs plans until it is closed. Holds what outlives a batch: the engine's thread, connections to endpoints,
-    servers, remembered judgements and the writer of the history. May be used from any thread.
+    """Runs plans until it is closed.
+
+    Holds what outlives a batch: the engine's thread, connections to endpoints, servers, remembered judgements and the
+    writer of the history. May be used from any thread.
 
     `listener` is called on the engine's thread. `pace_ms` slows the offline model down to something an eye can follow;
     0 is as fast as it goes. `own_pace` plays recordings as fast as they were made. With `asks`, real executions that
@@ -268,7 +271,9 @@ class Runtime:
         until: Until = "end",
         given_up: Callable[[], bool] = lambda: False,
     ) -> str:
-        """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
+        """Begin a batch and return its name at once.
+
+        Each run ends in one `RunDone`, the batch in one `BatchDone`.
 
         Runs use what the approval holds; nothing of suites and settings is read after it. `listener`
         hears of this batch alone, `record` records its runs.
@@ -317,17 +322,22 @@ class Runtime:
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Return a batch that waits for `make`, or to be run by itself, with so many of its `runs` at a time. Its
-        history, if it has one, is the business of who asks for runs."""
+        """Return a batch that waits for `make`, or to be run by itself, with so many of its `runs` at a time.
+
+        Its history, if it has one, is the business of who asks for runs."""
         context = self._context(plan, approval, timed(self._listener))
         return Batch("", runs, lambda planned: LaneOf("", at_once), context)
 
     def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine where the runs are made. Returns a future that any other thread can wait for."""
+        """Run a coroutine where the runs are made.
+
+        Returns a future that any other thread can wait for."""
         return self._engine.submit(work)
 
     def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
-        """Begin one run of an open batch. Returns at once; the run ends in one `RunDone`."""
+        """Begin one run of an open batch.
+
+        Returns at once; the run ends in one `RunDone`."""
         return self._engine.submit(batch.make(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
@@ -347,7 +357,9 @@ class Runtime:
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """Return the guard of a plan's limit on cost. It asks the user, if there is one, before it goes beyond."""
+        """Return the guard of a plan's limit on cost.
+
+        It asks the user, if there is one, before it goes beyond."""
         if plan.cost_limit is None:
             return None
         from workbench.evaluation.cost_limit import Spending  # on use: few batches have a limit
@@ -361,8 +373,9 @@ class Runtime:
         return await answer
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Answer `CostLimitReached`: the limit to go on with, or `None` to make no more runs. Returns at once. Does
-        nothing when the question is no longer open."""
+        """Answer `CostLimitReached`: the limit to go on with, or `None` to make no more runs.
+
+        Returns at once. Does nothing when the question is no longer open."""
 
         async def answered() -> None:
             answer = self._raised.pop(batch, None)
@@ -373,7 +386,7 @@ class Runtime:
             self._engine.submit(answered())
 
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """The worker processes for a plan that is to be spread over some."""
+        """Return the worker processes for a plan that is to be spread over some."""
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
@@ -387,7 +400,7 @@ class Runtime:
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
     def _crew(self, plan: Plan, approval: Approval, *, events: bool) -> Crew | None:
-        """The workers of the cluster of a plan, if it has one."""
+        """Return the workers of the cluster of a plan, if it has one."""
         if plan.cluster is None:
             return None
         from workbench.evaluation.cluster.batch import Crew  # on use: few batches have a cluster
@@ -403,7 +416,9 @@ class Runtime:
         sparing: Sparing | RerunCourse | None,
         spending: Spending | None,
     ) -> BatchListener:
-        """All listeners of a batch. Each event goes to one after the other, on the engine's thread, in this order:
+        """Return all listeners of a batch.
+
+        Each event goes to one after the other, on the engine's thread, in this order:
 
         1. The clock puts into `RunDone` when the run began and ended, before anything that may be slow.
         2. The steppers forget a run that is over, so that nobody who hears of its end can still hold it.
@@ -468,24 +483,34 @@ class Runtime:
         return handle.started_at if handle is not None else None
 
     def settle_history(self) -> None:
-        """Wait until everything that has happened so far is in the history. Blocks for at most a second."""
+        """Wait until everything that has happened so far is in the history.
+
+        Blocks for at most a second."""
         if self._history is not None:
             self._history.settle(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
-        """Stop one run; it ends as `stopped`. Returns at once."""
+        """Stop one run; it ends as `stopped`.
+
+        Returns at once."""
         self._stop_soon(run_id)
 
     def stop_batch(self, name: str) -> None:
-        """Stop every run of one batch. Returns at once."""
+        """Stop every run of one batch.
+
+        Returns at once."""
         self._stop_soon(None, name)
 
     def stop_all(self) -> None:
-        """Stop every run of every batch. Returns at once."""
+        """Stop every run of every batch.
+
+        Returns at once."""
         self._stop_soon(None)
 
     def stop_run(self, batch: Batch, run_id: str | None) -> None:
-        """Stop one run of an open batch, or all of them. Returns at once."""
+        """Stop one run of an open batch, or all of them.
+
+        Returns at once."""
 
         async def stop() -> None:
             batch.stop(run_id)
@@ -493,7 +518,9 @@ class Runtime:
         self._engine.submit(stop())
 
     def hold_endpoint(self, base_url: str, model: str, seconds: float) -> None:
-        """Ask a model nothing for this time: its endpoint has told another process to wait. Returns at once."""
+        """Ask a model nothing for this time: its endpoint has told another process to wait.
+
+        Returns at once."""
 
         async def hold() -> None:
             self._models.hold(base_url, model, seconds)
@@ -501,18 +528,23 @@ class Runtime:
         self._engine.submit(hold())
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
-        """Answer `ExecutionAsked`. Returns at once. Does nothing when the question is no longer open."""
+        """Answer `ExecutionAsked`.
+
+        Returns at once. Does nothing when the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Hold all runs, those under way too, at these breakpoints and no others. Returns at once."""
+        """Hold all runs, those under way too, at these breakpoints and no others.
+
+        Returns at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
-        """Let a run continue `until` a stop. `hold` is the sequence number of the `Paused` that the caller has seen,
-        `None` for a run that is not held. The future gives the reason when the run cannot, such as being held
-        elsewhere."""
+        """Let a run continue `until` a stop.
+
+        `hold` is the sequence number of the `Paused` that the caller has seen, `None` for a run that is not held. The
+        future gives the reason when the run cannot, such as being held elsewhere."""
 
         async def go_on() -> str | None:
             return self._steppers.go_on(run_id, until, hold)
@@ -520,7 +552,9 @@ class Runtime:
         return self._engine.submit(go_on())
 
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Apply a command to a run that is held at `hold`. The future gives the reason when that is impossible."""
+        """Apply a command to a run that is held at `hold`.
+
+        The future gives the reason when that is impossible."""
 
         async def do() -> str | None:
             return self._steppers.do(run_id, command, hold)
@@ -532,8 +566,9 @@ class Runtime:
             self._engine.submit(self._stop(run_id, batch))
 
     def close(self) -> None:
-        """Stop all runs, close all servers and connections, write the rest of the history and end the thread. Blocks
-        for at most about fifteen seconds. May be called more than once; nothing can be started afterwards."""
+        """Stop all runs, close all servers and connections, write the rest of the history and end the thread.
+
+        Blocks for at most about fifteen seconds. May be called more than once; nothing can be started afterwards."""
         if not self._engine.alive:
             return
         try:
@@ -594,8 +629,9 @@ class Runtime:
 
 
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
-    """What spares runs of a plan that stops early. No run begins that is further ahead than can be
-    under way at the same time."""
+    """What spares runs of a plan that stops early.
+
+    No run begins that is further ahead than can be under way at the same time."""
     if plan.reruns is not None:
         return plan.reruns.course()
     if plan.until is None:

@@ -60,13 +60,16 @@ class StoredResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The result as it is stored. The last few stay in memory for a while."""
+        """The result as it is stored.
+
+        The last few stay in memory for a while."""
         return self._runs.whole(self._index)
 
 
 class Columns:
-    """The figures of finished runs, some hundred bytes for each; `file` is the history that has all else. To be used on
-    any thread."""
+    """The figures of finished runs, some hundred bytes for each; `file` is the history that has all else.
+
+    To be used on any thread."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._opened = file, threading.local()
@@ -105,7 +108,7 @@ class Columns:
         return len(self._run_numbers)
 
     def result(self, index: int) -> RunResult:
-        """Returns the result of a run, by its index."""
+        """Return the result of a run, by its index."""
         made: StoredResult = object.__new__(StoredResult)
         object.__setattr__(made, "_runs", self)
         object.__setattr__(made, "_index", index)
@@ -117,7 +120,9 @@ class Columns:
         return Mapped(range(len(self)), self.result)
 
     def whole(self, index: int) -> RunResult:
-        """Returns the result of a run with all that is stored. Raises HistoryError, and RecordingError."""
+        """Return the result of a run with all that is stored.
+
+        Raises HistoryError, and RecordingError."""
         for known, result in tuple(self._looked_at):
             if known == index:
                 return result
@@ -165,8 +170,10 @@ class StoredRuns(Columns, LazyRuns):
         cases: Mapping[str, Mapping[str, Case]],
         damaged: Say,
     ) -> None:
-        """Read each run once. What is damaged is left out, and `damaged` is told. `cases` are those of suites, by their
-        paths and ids. Raises HistoryError, and RecordingError for a result that cannot be read."""
+        """Read each run once.
+
+        What is damaged is left out, and `damaged` is told. `cases` are those of suites, by their paths and ids. Raises
+        HistoryError, and RecordingError for a result that cannot be read."""
         super().__init__(history.file)
         self._rows, self._grading, self._cases = rows, grading, cases
         self._places = array("L")
@@ -204,7 +211,9 @@ class LetGo(Columns):
         """Their indices."""
 
     def take(self, result: RunResult) -> None:
-        """Add a run that is over. Of two others it is found out whether they are written."""
+        """Add a run that is over.
+
+        Of two others it is found out whether they are written."""
         index = len(self)
         self.add(result)
         self._here[index] = result
@@ -251,7 +260,9 @@ for _find, _names in (
 
 
 def result_of_row(run: RunRow, recording: Recording) -> RunResult:
-    """Returns what a finished run of the history came to. Raises RecordingError."""
+    """Return what a finished run of the history came to.
+
+    Raises RecordingError."""
     assert run.figures is not None
     result = result_of_recording(recording)
     return replace(
@@ -270,9 +281,10 @@ def stored_report(
     secrets: Secrets,
     damaged: Say,
 ) -> Report:
-    """Return the report on those of all `runs` of a batch that are finished, by one of its gradings. Each is read once
-    for its figures, and again when more of it is wanted. Lines are those of the suites as they were. What is damaged is
-    left out, and `damaged` is told."""
+    """Return the report on those of all `runs` of a batch that are finished, by one of its gradings.
+
+    Each is read once for its figures, and again when more of it is wanted. Lines are those of the suites as they were.
+    What is damaged is left out, and `damaged` is told."""
     files = _suites(history, batch, damaged)
     suites = {path: file.suite for path, file in files.items() if file.suite is not None}
     cases = {path: {case.id: case for case in suite.cases} for path, suite in suites.items()}
@@ -293,7 +305,7 @@ def stored_report(
 
 
 def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
-    """Returns the cases of which runs were never finished."""
+    """Return the cases of which runs were never finished."""
     cases: dict[tuple[str, str, str, str], list[int]] = {}
     for run in runs:
         if not run.is_fork:
@@ -304,8 +316,9 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 
 
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
-    """Returns a stored run as if another grader had decided it, by the grade that is stored with it. Without one that
-    applies, a run that was graded is not. The options of grading stay."""
+    """Return a stored run as if another grader had decided it, by the grade that is stored with it.
+
+    Without one that applies, a run that was graded is not. The options of grading stay."""
     if not result.status.graded or result.grading.by == by:
         return result
     named = next((grade for grade in result.grades if grade.grader == by), None)
@@ -318,8 +331,9 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
 
 
 def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
-    """Return the report on a batch together with the runs of an earlier one, under models named after it. `same` has
-    the path of each suite in the later batch by its path in the earlier one."""
+    """Return the report on a batch together with the runs of an earlier one, under models named after it.
+
+    `same` has the path of each suite in the later batch by its path in the earlier one."""
     name = called(against.batch)
     before = tuple(
         replace(
@@ -338,8 +352,8 @@ def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same
 
 
 def _suites(history: History, batch: BatchRow, damaged: Say) -> Mapping[str, SuiteFile]:
-    """The suites of a batch as they were, by their paths; without those that can no longer be read, for a secret that
-    was taken out of them, or for damage, which `damaged` is told."""
+    """Return the suites of a batch as they were, by their paths; without those that can no longer be read, for a secret
+    that was taken out of them, or for damage, which `damaged` is told."""
     files = []
     for suite in batch.suites:
         try:

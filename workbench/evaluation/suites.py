@@ -15,8 +15,9 @@ class NoSuitesError(Exception):
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Load every suite at or below the paths, those that are loaded left as they are. Raises NoSuitesError when there
-    is none."""
+    """Load every suite at or below the paths, those that are loaded left as they are.
+
+    Raises NoSuitesError when there is none."""
     if "" in suites:
         # Path("") is the current folder, and an unset variable in a script does not mean that.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")

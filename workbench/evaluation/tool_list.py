@@ -59,8 +59,9 @@ def valid_suite(file: SuiteFile) -> Suite:
 
 
 class NoSuchToolError(LookupError):
-    """No single tool of a server has the name. `messages` say why; `not_listed` is whether a server could not list its
-    tools, `outputs` are of such servers."""
+    """No single tool of a server has the name.
+
+    `messages` say why; `not_listed` is whether a server could not list its tools, `outputs` are of such servers."""
 
     def __init__(
         self, messages: Sequence[str], *, not_listed: bool = False, outputs: Sequence[ServerOutput] = ()
@@ -80,7 +81,9 @@ class CallableTool:
 
 
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
-    """Return the tool of that name among the listed ones. Raises NoSuchToolError when there is none, or several."""
+    """Return the tool of that name among the listed ones.
+
+    Raises NoSuchToolError when there is none, or several."""
     live = [
         CallableTool(file, definition)
         for file, suite in listed

@@ -53,8 +53,9 @@ _ADVICE_ON_CALLS = (
 
 
 class ToolProbes:
-    """The probes, sent one after the other: a small server has one slot. Use it on one event loop, and close
-    `endpoints` afterwards."""
+    """The probes, sent one after the other: a small server has one slot.
+
+    Use it on one event loop, and close `endpoints` afterwards."""
 
     def __init__(self, program: Program, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
@@ -99,8 +100,9 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers, note the results in them, and tell each. Models of one endpoint are
-    probed one after the other, endpoints at the same time."""
+    """Probe the models whose endpoint answers, note the results in them, and tell each.
+
+    Models of one endpoint are probed one after the other, endpoints at the same time."""
     endpoints = Endpoints(program.secrets)
     probes = ToolProbes(program, endpoints)
     by_endpoint: dict[str, list[ListedModel]] = {}

@@ -49,7 +49,9 @@ class _Channel:
         self._incoming = connection.makefile("rb")
 
     def send(self, *messages: Message) -> None:
-        """Send messages, one right after the other. A program that is gone hears nothing."""
+        """Send messages, one right after the other.
+
+        A program that is gone hears nothing."""
         data = b"".join(map(packed, messages))
         with self._sending:
             try:

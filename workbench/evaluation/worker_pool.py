@@ -37,6 +37,7 @@ LENGTH = struct.Struct("!Q")
 @dataclass(frozen=True)
 class Setup:
     """The first message to a worker: the plan, what was approved, and how many workers share the endpoints' limits.
+
     `history` is whether runs are stored, `events` whether anybody else hears of their events."""
 
     plan: Plan
@@ -79,15 +80,18 @@ class Happened:
 
 @dataclass(frozen=True)
 class Learned:
-    """Values to redact, with their replacements. From a worker, before the run that may contain them, and to all
-    others."""
+    """Values to redact, with their replacements.
+
+    From a worker, before the run that may contain them, and to all others."""
 
     secrets: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Made:
-    """From a worker: a run is over. All of it at once, so that nothing is left of a run whose worker died.
+    """From a worker: a run is over.
+
+    All of it at once, so that nothing is left of a run whose worker died.
 
     `result` is packed unless it cannot be; `news` come with it. `row` is what the history stores, without the first
     `known` forms of secrets that the worker knew. `events` are there where somebody wants them, or without a row.
@@ -107,7 +111,7 @@ Message = Setup | Make | Stop | Hold | Happened | Learned | Made
 
 
 def packed(message: Message) -> bytes:
-    """The bytes of a message."""
+    """Return the bytes of a message."""
     content = pickled(message)
     return LENGTH.pack(len(content)) + content
 
@@ -140,8 +144,9 @@ class _Worker:
 
 
 class WorkerPool:
-    """Makes runs in up to `processes` worker processes, each with endpoints and servers of its own. A worker is started
-    when all others are busy. Use it on one event loop.
+    """Makes runs in up to `processes` worker processes, each with endpoints and servers of its own.
+
+    A worker is started when all others are busy. Use it on one event loop.
 
     `listener` hears what is not about one run, such as the start of servers. What workers learn to be secret goes into
     `secrets`.
@@ -219,7 +224,7 @@ class WorkerPool:
                 raise
 
     async def _free_worker(self) -> _Worker:
-        """The worker with the fewest runs, a new one while all are busy and there may be more."""
+        """Return the worker with the fewest runs, a new one while all are busy and there may be more."""
         async with self._starting:
             shared = [worker for worker in self._workers if not worker.alone]
             least = min(shared, key=lambda worker: len(worker.making), default=None)

@@ -97,8 +97,9 @@ class _Reading:
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first. Expected calls of
-        any tool get the rest."""
+        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first.
+
+        Expected calls of any tool get the rest."""
         among = Candidates(
             [(wanted.tool, wanted.args) for wanted in self._expected],
             [(record.tool, record.arguments) for record in self._calls],
@@ -141,8 +142,9 @@ class _Reading:
         return CallPairing(row, column, True, 0.0, 0.0, verdicts, self._options.name_only, NAME_ONLY)
 
     def _equal(self, row: int, column: int) -> bool:
-        """Returns whether tool and input are equal. An expected call without input matches only a call without
-        arguments."""
+        """Return whether tool and input are equal.
+
+        An expected call without input matches only a call without arguments."""
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
             return False
@@ -173,7 +175,7 @@ class _Reading:
 
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
-    """Returns whether there is a check for everything that was written, if anything was."""
+    """Return whether there is a check for everything that was written, if anything was."""
     # The published system distinguishes input that was not written from an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
@@ -196,7 +198,9 @@ def _alone(call: int, outcome: str, credit: float) -> CallPairing:
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """Returns the quantities of the formula. Exact mode has no `missing`."""
+    """Return the quantities of the formula.
+
+    Exact mode has no `missing`."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

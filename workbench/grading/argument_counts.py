@@ -19,8 +19,9 @@ class ToolArguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValidArguments:
-    """The calls of runs by tool, in the order of their first calls. Nothing is known of calls in runs that were not
-    graded, and in runs that an earlier version graded."""
+    """The calls of runs by tool, in the order of their first calls.
+
+    Nothing is known of calls in runs that were not graded, and in runs that an earlier version graded."""
 
     tools: tuple[ToolArguments, ...] = ()
 
@@ -76,21 +77,21 @@ class ArgumentsFold:
         counts[2] += unknown
 
     def counts(self) -> ValidArguments:
-        """Returns the counts so far."""
+        """Return the counts so far."""
         if not self._tools:
             return NOTHING_CHECKED
         return ValidArguments(tuple(ToolArguments(tool, *counts) for tool, counts in self._tools.items()))
 
 
 def valid_arguments_of(run: _Called) -> ValidArguments:
-    """Returns the counts of one run."""
+    """Return the counts of one run."""
     fold = ArgumentsFold()
     fold.add(run)
     return fold.counts()
 
 
 def valid_arguments_in(counts: Iterable[Iterable[ToolArguments]]) -> ValidArguments:
-    """Returns the counts of several runs together."""
+    """Return the counts of several runs together."""
     fold = ArgumentsFold()
     for of_run in counts:
         fold.add_counts(of_run)

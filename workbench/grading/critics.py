@@ -53,11 +53,11 @@ class ToolRegistry:
         self._defaults: dict[str, dict[str, JsonValue]] = {}
 
     def resolve(self, name: str) -> ToolDefinition | None:
-        """Returns the tool of that name; else the first whose name is equal once dots are written as underscores."""
+        """Return the tool of that name; else the first whose name is equal once dots are written as underscores."""
         return self._tools.get(name) or self._by_underscores.get(name)
 
     def defaults(self, name: str) -> Mapping[str, JsonValue]:
-        """Returns the defaults in the schema of the tool that a name means; none for an unknown tool."""
+        """Return the defaults in the schema of the tool that a name means; none for an unknown tool."""
         known = self._defaults.get(name)
         if known is None:
             tool = self.resolve(name)
@@ -65,7 +65,7 @@ class ToolRegistry:
         return known
 
     def filled(self, name: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-        """Returns the arguments of a call with missing ones and nulls replaced by their defaults."""
+        """Return the arguments of a call with missing ones and nulls replaced by their defaults."""
         defaults = self.defaults(name)
         if not defaults:
             return arguments
@@ -86,9 +86,10 @@ def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 class Critic(NamedTuple):
-    """One argument of an expected call. `equals_null` is replaced by `Equals(equals=None)`, or the schema's default.
-    `judged` is false for a weight of zero, which is only recorded. `weight` is the resolved weight. The run fails when
-    a `required` critic does not hold."""
+    """One argument of an expected call.
+
+    `equals_null` is replaced by `Equals(equals=None)`, or the schema's default. `judged` is false for a weight of zero,
+    which is only recorded. `weight` is the resolved weight. The run fails when a `required` critic does not hold."""
 
     argument: str
     check: Check
@@ -99,8 +100,10 @@ class Critic(NamedTuple):
 
 
 class CallCritics(NamedTuple):
-    """The critics of an expected call. `weight` is their sum; `speaking` are the arguments that influence the pairing;
-    `always_all` means that none expects null and none may be left out."""
+    """The critics of an expected call.
+
+    `weight` is their sum; `speaking` are the arguments that influence the pairing; `always_all` means that none expects
+    null and none may be left out."""
 
     critics: tuple[Critic, ...]
     weight: float
@@ -109,7 +112,7 @@ class CallCritics(NamedTuple):
     always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
-        """Returns the critics that judge a call with these arguments: without optional ones that were left out."""
+        """Return the critics that judge a call with these arguments: without optional ones that were left out."""
         if not self.some_optional:
             return self
         return _weighted([c for c in self.critics if c.argument in arguments or not c.check.optional])
@@ -125,7 +128,8 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
-    """Returns the critics of each expected call; none for a call whose arguments do not matter (`args` absent).
+    """Return the critics of each expected call; none for a call whose arguments do not matter (`args` absent).
+
     Arguments that the tool's schema fills in are recorded without judging.
 
     Raises GradingError when, with `arcade_compatible`, one argument name has different checks or weights within the
@@ -185,8 +189,9 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
 
 
 def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
-    """Returns the critic of a written check. Where it expects null, it expects the schema's default instead, if there
-    is one."""
+    """Return the critic of a written check.
+
+    Where it expects null, it expects the schema's default instead, if there is one."""
     required = is_required(check, without_weight=not arcade_compatible)
     if check.expects_null:
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
@@ -198,7 +203,7 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 
 
 def bound_to(check: Check, value: JsonValue) -> Check:
-    """Returns the same check for another expected value, which may be one that a suite cannot write there (such as
+    """Return the same check for another expected value, which may be one that a suite cannot write there (such as
     null). Checks that Arcade does not know become a comparison."""
     if check.is_critic:
         return check.bound_to(value)
@@ -209,7 +214,7 @@ def bound_to(check: Check, value: JsonValue) -> Check:
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:
-    """The rule without `arcade_compatible`: casts without surprises.
+    """Return the rule without `arcade_compatible`: casts without surprises.
 
     A boolean equals the texts true and false in any case; an integer its JSON text and 5.0, but not 5.9; a number its
     JSON text; a text what Python writes for a number or a boolean. Everything else is compared as JSON: null equals
@@ -227,7 +232,9 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
-    """Arcade's binary critic. Raises OverflowError where Arcade's fails with an error.
+    """Arcade's binary critic.
+
+    Raises OverflowError where Arcade's fails with an error.
 
     The expected value itself is never cast, so the text `None` matches nothing, while null matches `None`.
     """
@@ -241,7 +248,9 @@ def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
-    """Returns `type(expected)(value)`, or the value itself where Python cannot cast it. Raises OverflowError."""
+    """Return `type(expected)(value)`, or the value itself where Python cannot cast it.
+
+    Raises OverflowError."""
     try:
         if isinstance(expected, bool):
             return bool(value)
@@ -266,7 +275,9 @@ def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
 def judge(
     check: Check, value: JsonValue, given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
 ) -> CheckVerdict:
-    """Evaluate one critic on one value. Arcade's own critics see an argument that was left out as null.
+    """Evaluate one critic on one value.
+
+    Arcade's own critics see an argument that was left out as null.
 
     The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
@@ -291,8 +302,9 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 # Large cases cannot be compared pair by pair. Perfect pairs are found by buckets, and the rest is paired tool by tool
 # in turn; `surely_best` says whether that is known to be the best.
 class CriticPairing:
-    """Evaluates expected calls (rows) on actual calls (columns) of one case, and finds the best pairing. Raises
-    GradingError when the weights of the case cannot be added up."""
+    """Evaluates expected calls (rows) on actual calls (columns) of one case, and finds the best pairing.
+
+    Raises GradingError when the weights of the case cannot be added up."""
 
     def __init__(
         self,
@@ -321,8 +333,7 @@ class CriticPairing:
             raise GradingError("weight: the weights of the case are too large to add up")
 
     def lines(self) -> tuple[CallPairing, ...]:
-        """Returns the best pairing: pairs and missing calls in the order of the expected calls, then the extra
-        calls."""
+        """Return the best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
         partner = {row: row for row in rows} if self._is_perfect_in_order() else self._best()
         taken = set(partner.values())
@@ -332,7 +343,7 @@ class CriticPairing:
         )
 
     def _is_perfect_in_order(self) -> bool:
-        """Returns whether each expected call has everything it can in the call of the same place, so that no pairing is
+        """Return whether each expected call has everything it can in the call of the same place, so that no pairing is
         better."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
@@ -359,7 +370,7 @@ class CriticPairing:
         return found.pairs
 
     def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Returns the best pairing of some rows and columns."""
+        """Return the best pairing of some rows and columns."""
         gains = [[self._gain(row, column) for column in columns] for row in rows]
         pairs = clear_pairing(gains, _CLEARLY)
         if pairs is None:
@@ -375,7 +386,7 @@ class CriticPairing:
         return {rows[row]: columns[column] for row, column in pairs}
 
     def _perfect(self) -> dict[int, int]:
-        """Returns as many pairs as possible in which everything is correct."""
+        """Return as many pairs as possible in which everything is correct."""
         among = Candidates(
             [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)],
             list(zip(self._called_names, self._filled, strict=True)),
@@ -385,11 +396,11 @@ class CriticPairing:
         return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
 
     def _most_of_row(self, row: int) -> float:
-        """Returns an upper bound for the gain of a row."""
+        """Return an upper bound for the gain of a row."""
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pairs tool by tool, then the rest in order."""
+        """Pair tool by tool, then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
@@ -409,7 +420,7 @@ class CriticPairing:
         return paired | dict(zip(rest, (each for each in columns if each not in taken), strict=False))
 
     def _gain(self, row: int, column: int) -> float:
-        """Returns what the pairing optimises: what the pair earns, leaving out arguments that are or should be null."""
+        """Return what the pairing optimises: what the pair earns, leaving out arguments that are or should be null."""
         if self._broken[column]:
             return 0.0
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -444,7 +455,9 @@ class CriticPairing:
     def _exact_gains(
         self, gains: Sequence[Sequence[float]], rows: Sequence[int], columns: Sequence[int]
     ) -> list[list[int]]:
-        """Returns the value of each pair of some rows and columns for the pairing, as one integer. `gains` are theirs.
+        """Return the value of each pair of some rows and columns for the pairing, as one integer.
+
+        `gains` are theirs.
 
         The pairing total decides (to 1e-9), as in Arcade. Ties are resolved so that the score does not depend on the
         order of the calls: by the higher score, then the lower weight, then the right tool, then the order.
@@ -470,7 +483,7 @@ class CriticPairing:
         ]
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """Returns what the pair earns, and its weight beyond that of the expected call without a partner."""
+        """Return what the pair earns, and its weight beyond that of the expected call without a partner."""
         if self._broken[column]:
             return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -567,7 +580,9 @@ def _in_units(amount: float) -> int:
 def grade_critics(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by critics. `Grade.pairings` are filled even where a rule decides before anything is scored.
+    """Grade a run by critics.
+
+    `Grade.pairings` are filled even where a rule decides before anything is scored.
 
     Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
@@ -594,8 +609,7 @@ def _decide(
     pairings: Sequence[CallPairing],
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
-    """Returns score, verdict, reason and the sums behind the score, by the first rule that applies
-    (docs/graders.md)."""
+    """Return score, verdict, reason and the sums behind the score, by the first rule that applies (docs/graders.md)."""
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
         return 0.0, Status.FAILED, f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
@@ -628,7 +642,7 @@ def _calls(number: int) -> str:
 def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
-    """Returns the first names that differ when both lists are sorted, up to the length of the shorter one."""
+    """Return the first names that differ when both lists are sorted, up to the length of the shorter one."""
     called = [record.tool for record in calls]
     if [call.tool for call in expected] == called:
         return None
@@ -644,7 +658,7 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """Returns the first of the named tools that was not called although more calls are left than those of any tool may
+    """Return the first of the named tools that was not called although more calls are left than those of any tool may
     take."""
     left = list(made)
     missing: list[str] = []
@@ -658,8 +672,9 @@ def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
 
 
 def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[float, float]:
-    """Returns what was earned and what could be earned. A missing call counts towards the latter, except as
-    published."""
+    """Return what was earned and what could be earned.
+
+    A missing call counts towards the latter, except as published."""
     earned: list[float] = []
     possible: list[float] = []
     for line in pairings:
@@ -676,7 +691,7 @@ def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[flo
 
 
 def _added_in_turn(amounts: Sequence[float]) -> float:
-    """Returns the sum as a loop computes it, which is less exact than Python's own sums."""
+    """Return the sum as a loop computes it, which is less exact than Python's own sums."""
     return reduce(operator.add, amounts, 0.0)
 
 

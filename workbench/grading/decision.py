@@ -49,7 +49,9 @@ def grade_decision(
 
 
 def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
-    """Returns the mean of each part over all decisions. In a chain, whether to call is not a part."""
+    """Return the mean of each part over all decisions.
+
+    In a chain, whether to call is not a part."""
     return {part: math.fsum([item.parts[part] for item in items]) / len(items) for part in items[0].parts}
 
 
@@ -76,6 +78,7 @@ def judge_decision(
     broken: bool = False,
 ) -> Decision:
     """Grade one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
+
     The arguments are graded even when nothing was called; `broken` ones, which are no JSON object, earn nothing. Raises
     CheckError when a check cannot be evaluated."""
     if expected is None:
@@ -94,7 +97,7 @@ def judge_expected_arguments(
     same_tool: bool = True,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
-    """Returns the share of expected arguments that are correct, minus half a share for each one too many, at least 0.
+    """Return the share of expected arguments that are correct, minus half a share for each one too many, at least 0.
 
     It is 1 where arguments do not matter (`None`); where none are expected, 1 or 0. The verdicts' scores add up to it
     before it is clamped; where none are expected, they add up to what is lost of the 1.

@@ -55,7 +55,9 @@ def grade_dimensions(
     *,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> Grade:
-    """Grade a run by dimensions. Every case can be graded: one that expects no calls is graded by its keywords alone.
+    """Grade a run by dimensions.
+
+    Every case can be graded: one that expects no calls is graded by its keywords alone.
 
     A check that is `optional` corresponds to one of the published system's validators; its Python function counts as
     failed when it raises. Keywords and limits are not issues of this grade, because they are among the requirements of
@@ -106,14 +108,15 @@ def grade_dimensions(
 
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
-    """Returns the run's latency in milliseconds as the options ask for it."""
+    """Return the run's latency in milliseconds as the options ask for it."""
     return trajectory.model_latency_ms if options.latency == "model" else trajectory.loop_ms
 
 
 @dataclass(slots=True)
 class _Compared:
-    """An expected call compared with an actual one: its parameter score as `halves` of `entries`. `found` has each
-    argument with its verdict and the halves it earned, `None` where it makes no entry."""
+    """An expected call compared with an actual one: its parameter score as `halves` of `entries`.
+
+    `found` has each argument with its verdict and the halves it earned, `None` where it makes no entry."""
 
     halves: int
     entries: int
@@ -128,8 +131,9 @@ def _recall(
     wanted: set[str],
     as_published: bool,
 ) -> float:
-    """Returns the share of the expected calls that were made. As published, every call of an expected tool counts, so
-    it may exceed 1."""
+    """Return the share of the expected calls that were made.
+
+    As published, every call of an expected tool counts, so it may exceed 1."""
     if as_published:
         return sum([record.tool in wanted for record in calls]) / len(expected)
     return (len(expected) - len(missing)) / len(expected)
@@ -142,7 +146,7 @@ def _paired(
     *,
     first_call_for_all: bool = False,
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
-    """Returns a line for each expected call and each call that is left, the tools that were called too few times, and
+    """Return a line for each expected call and each call that is left, the tools that were called too few times, and
     whether no other pairing can have better parameters.
 
     With `first_call_for_all`, all expected calls of a tool are compared with its first call, as published.
@@ -213,7 +217,7 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
-    """Returns as many pairs of expected calls and calls of one tool as possible in which all parameters are correct."""
+    """Return as many pairs of expected calls and calls of one tool as possible in which all parameters are correct."""
     among = Candidates(
         [("", expected[row].args) for row in rows],
         [("", calls[column].arguments) for column in columns],
@@ -244,8 +248,10 @@ def _together(row: int, column: int, judged: _Compared, arguments: Mapping[str, 
 
 
 def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
-    """Returns the pairs of rows (expected calls) and columns (calls) with the largest sum of scores. Among equal sums
-    the one that pairs the first row wins, else the second one and so on, each with the earliest column."""
+    """Return the pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
+
+    Among equal sums the one that pairs the first row wins, else the second one and so on, each with the earliest
+    column."""
     rows, columns = len(table), len(table[0])
     # Scores as whole numbers, so that equal sums are equal; lower digits break ties row by row.
     scale = math.lcm(*(2 * (judged.entries or 1) for row in table for judged in row))
@@ -270,7 +276,7 @@ _RIGHT, _WRONG, _NOTHING = 2, 1, 0
 
 
 def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
-    """Returns the parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further
+    """Return the parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further
     zeros."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
@@ -309,7 +315,8 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 
 def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
-    """A validator whose function raised counts as failed; any other check that cannot be evaluated is an error."""
+    """Return a validator whose function raised counts as failed; any other check that cannot be evaluated is an
+    error."""
     if check.optional and isinstance(error, FunctionRaisedError):
         return CheckVerdict(0.0, False, str(error))
     raise CheckError(f"{place}: {error}") from error

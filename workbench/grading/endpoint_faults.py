@@ -412,7 +412,9 @@ def _expression(statement: ast.stmt) -> ast.expr:
 
 
 def _calls_of(node: ast.expr, *, printed: bool) -> Iterator[_Python]:
-    """Yield the calls of an expression. Raises ValueError where it is something else."""
+    """Yield the calls of an expression.
+
+    Raises ValueError where it is something else."""
     if isinstance(node, ast.List | ast.Tuple):
         for each in node.elts:
             yield from _calls_of(each, printed=printed)
@@ -578,6 +580,7 @@ def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
 
 def _objects_in(raw: str) -> str:
     """Return how often arguments were sent, in words: several whole objects, or the beginning of one before all of it.
+
     Returns nothing for any other text."""
     decoder, at, objects = json.JSONDecoder(), 0, list[JsonValue]()
     try:

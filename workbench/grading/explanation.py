@@ -25,7 +25,9 @@ from workbench.suite.settings import Grading
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number. Without a name it is a constant, shown alike in words and in numbers."""
+    """A number.
+
+    Without a name it is a constant, shown alike in words and in numbers."""
 
     value: float
     name: str = ""
@@ -74,7 +76,9 @@ Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
 
 
 def evaluate(term: Term) -> float:
-    """Returns the value of a term. Raises ZeroDivisionError."""
+    """Return the value of a term.
+
+    Raises ZeroDivisionError."""
     match term:
         case Amount(value=value):
             return value
@@ -93,7 +97,7 @@ def evaluate(term: Term) -> float:
 
 
 def in_words(term: Term) -> str:
-    """Returns the formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
+    """Return the formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
     match term:
         case Clamped(term=inner):
             return f"{in_words(inner)}, kept within 0..1"
@@ -103,7 +107,7 @@ def in_words(term: Term) -> str:
 
 
 def in_numbers(term: Term) -> str:
-    """Returns the formula filled in and computed: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number unchanged."""
+    """Return the formula filled in and computed: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number unchanged."""
     match term:
         case Amount(value=value):
             return figure(value)
@@ -146,8 +150,10 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The value of one line of a grade's pairing. `formula` shows how its credit was computed, `share` is its
-    contribution to the score, `most` what it could have contributed.
+    """The value of one line of a grade's pairing.
+
+    `formula` shows how its credit was computed, `share` is its contribution to the score, `most` what it could have
+    contributed.
 
     An extra call has a `share` and a `most` of 0 where it neither adds nor costs anything. Both are `None` under
     `dimensions`, which does not add up lines: there the credit is the line's parameter score. `arguments` shows the
@@ -162,8 +168,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One grader's part of an `Explanation`. `formula` is present whatever decided; `shortcut` is empty where the
-    formula did. `rule` is empty where the words of the formula suffice."""
+    """One grader's part of an `Explanation`.
+
+    `formula` is present whatever decided; `shortcut` is empty where the formula did. `rule` is empty where the words of
+    the formula suffice."""
 
     formula: Term
     shortcut: str
@@ -298,7 +306,7 @@ def _decision_account(line: CallPairing, items: float) -> Account | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Returns the part of the arguments, where some are too many."""
+    """Return the part of the arguments, where some are too many."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -459,8 +467,10 @@ READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explains a grade. `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where
-    there is no score or a rule decided before scoring, which `shortcut` describes.
+    """Explains a grade.
+
+    `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where there is no score or a
+    rule decided before scoring, which `shortcut` describes.
 
     `verdict` compares the score with its thresholds, `beside` holds the issues that fail the run whatever the score is,
     `more` describes the system point by point. `accounts` has one entry for each of the grade's pairings, or `None`
@@ -478,7 +488,7 @@ class Explanation:
 
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
-    """Returns the explanation of a grade that was made under `grading`, with or without a score."""
+    """Return the explanation of a grade that was made under `grading`, with or without a score."""
     reading = READINGS[grade.grader](grade, grading)
     scored = grade.score is not None
     more = reading.more
@@ -498,7 +508,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """Returns the graders by the status that each gives the run, the worst first; empty when they agree."""
+    """Return the graders by the status that each gives the run, the worst first; empty when they agree."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()
@@ -522,8 +532,9 @@ class Facet(NamedTuple):
 
 
 def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
-    """Returns the dimensions that contribute to the score; `keywords` is how many the case asks for. Empty for other
-    graders, and for a run that called where nothing may be called."""
+    """Return the dimensions that contribute to the score; `keywords` is how many the case asks for.
+
+    Empty for other graders, and for a run that called where nothing may be called."""
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge's finding on one value. `model` is the judge's name in the suite or as chosen by the person, `value` is
-    the value as `judged_value` writes it, `rationale` is one line. Where the judge rated the value, `number` is what it
-    gave on the `scale` (low, high), and `holds` says whether that is enough."""
+    """A judge's finding on one value.
+
+    `model` is the judge's name in the suite or as chosen by the person, `value` is the value as `judged_value` writes
+    it, `rationale` is one line. Where the judge rated the value, `number` is what it gave on the `scale` (low, high),
+    and `holds` says whether that is enough."""
 
     model: str
     criteria: str
@@ -45,8 +47,9 @@ class Judgement:
 
     @property
     def verdict(self) -> CheckVerdict:
-        """The judgement as the verdict of a check. A rating scores 0 at the low end of its scale and 1 at the high
-        one."""
+        """The judgement as the verdict of a check.
+
+        A rating scores 0 at the low end of its scale and 1 at the high one."""
         # Imported here: `evaluate` imports what compares texts and dates, which code that only reads results does not
         # need.
         from workbench.checks.check import CheckVerdict
@@ -59,7 +62,7 @@ class Judgement:
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Returns the judgement with whether the number is enough for a check."""
+        """Return the judgement with whether the number is enough for a check."""
         if self.number is None or check.at_least is None:
             return self
         return replace(self, holds=self.number >= check.at_least)
@@ -85,7 +88,9 @@ NOBODY_ASKED = JudgeUse()
 
 
 def judged_value(value: JsonValue) -> str:
-    """Returns a value as judges see it: JSON on one line, keys sorted, texts in NFC. Equal values have one text.
+    """Return a value as judges see it: JSON on one line, keys sorted, texts in NFC.
+
+    Equal values have one text.
 
     Raises ValueError or RecursionError for what JSON cannot express.
     """
@@ -103,7 +108,7 @@ class KnownJudgements:
             self._by_value.setdefault(asked, {}).setdefault(judgement.model, judgement)
 
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
-        """Returns the judgement of a value as `judged_value` writes it: by the model that the check names, else by the
+        """Return the judgement of a value as `judged_value` writes it: by the model that the check names, else by the
         one called `chosen`, else by any model."""
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
@@ -112,13 +117,14 @@ class KnownJudgements:
 
 
 def unjudged(check: Judged, why: str) -> CheckError:
-    """Returns the error of a check that has no judgement."""
+    """Return the error of a check that has no judgement."""
     return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
 
 
 class JudgementNeededError(Exception):
-    """A judge must be asked about a value before the run can be graded. Raised by a `CheckContext.judge` that can be
-    asked later.
+    """A judge must be asked about a value before the run can be graded.
+
+    Raised by a `CheckContext.judge` that can be asked later.
 
     It is no CheckError, so that handlers that add context to one do not catch it.
     """
@@ -233,8 +239,9 @@ class CallPairing(NamedTuple):
 
 
 class PublishedGrade(NamedTuple):
-    """A grade by the published rule alone, where the suite's `extra_calls` frees calls that count there. The fields are
-    the first ones of `Grade`."""
+    """A grade by the published rule alone, where the suite's `extra_calls` frees calls that count there.
+
+    The fields are the first ones of `Grade`."""
 
     grader: str
     score: float | None
@@ -283,7 +290,9 @@ _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidd
 
 
 class StepGrade(NamedTuple):
-    """One step of a chain, graded on its own by the deciding grader. Steps count from 1.
+    """One step of a chain, graded on its own by the deciding grader.
+
+    Steps count from 1.
 
     `status` is `None` for a step that was never reached. `call` is the index in `Trajectory.calls` of the first call of
     its answer, the one that is graded; its issues use indices of the run too. `expected_call` is the index in
@@ -300,8 +309,10 @@ class StepGrade(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """The value of one named check of the final answer, 0..1, and whether it holds. `number` is what the judge gave on
-    its `scale` (low, high), if the check has one. `expected` and `why` are short texts for a person.
+    """The value of one named check of the final answer, 0..1, and whether it holds.
+
+    `number` is what the judge gave on its `scale` (low, high), if the check has one. `expected` and `why` are short
+    texts for a person.
 
     Also the own score of the system that made an imported run: `about` then names what it scored.
     """
@@ -333,12 +344,16 @@ class RedactedPlace(NamedTuple):
 
 
 class GradingError(Exception):
-    """A case cannot be graded as its suite asks. The message names the key and what to write instead."""
+    """A case cannot be graded as its suite asks.
+
+    The message names the key and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run and its grades. `repeat` counts from 0.
+    """One run and its grades.
+
+    `repeat` counts from 0.
 
     `grades` is empty for a run that was not graded; the first one decides the status. `error` names the fault of the
     infrastructure, why the case was skipped, or why the run is not graded. `cost_usd` is the cost of the model's
@@ -495,7 +510,7 @@ class RunResult:
         return replace(self, trajectory=replace(self.trajectory, rounds=()))
 
     def with_status(self, status: Status) -> RunResult:
-        """Returns the run with another status."""
+        """Return the run with another status."""
         return replace(self, status=status)
 
 
@@ -507,7 +522,7 @@ def _reason(issue: Issue) -> str:
 
 
 def reason_of(grade: Grade) -> str:
-    """Returns in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
+    """Return in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
     it whatever the score is."""
     deciding = [issue for issue in grade.issues if issue.decides]
     leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)

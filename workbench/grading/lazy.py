@@ -16,7 +16,7 @@ class Lazy(Sequence[_Item]):
     """A sequence whose items are made when they are asked for; equal to any with equal items."""
 
     def at(self, index: int) -> _Item:
-        """Returns the item at an index from 0."""
+        """Return the item at an index from 0."""
         raise NotImplementedError
 
     @overload
@@ -68,7 +68,9 @@ class Chosen(Lazy[_Item]):
 
 
 class Codes(Generic[_Value]):
-    """A column of values of which there are few: each is kept once. `codes` has a number for each place."""
+    """A column of values of which there are few: each is kept once.
+
+    `codes` has a number for each place."""
 
     def __init__(self) -> None:
         self._values: list[_Value] = []
@@ -92,6 +94,6 @@ class Codes(Generic[_Value]):
         return self._values[self.codes[index]]
 
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
-        """Yields the places of the values that fit; each different value is asked about once."""
+        """Yield the places of the values that fit; each different value is asked about once."""
         fitting = {code for code, value in enumerate(self._values) if fits(value)}
         return (place for place, code in enumerate(self.codes) if code in fitting) if fitting else iter(())

@@ -67,8 +67,9 @@ _kept_of = attrgetter(*KEPT)
 
 
 class LazyResult(RunResult):
-    """A `RunResult` whose fields in `PACKED` are those of `whole`, to which it is equal. Making one from fields makes a
-    whole one."""
+    """A `RunResult` whose fields in `PACKED` are those of `whole`, to which it is equal.
+
+    Making one from fields makes a whole one."""
 
     __slots__ = ()
 
@@ -109,7 +110,9 @@ class PackedResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The result as it was before. The last few stay whole for a while."""
+        """The result as it was before.
+
+        The last few stay whole for a while."""
         for packed, whole in tuple(_LOOKED_AT):
             if packed is self:
                 return whole
@@ -124,7 +127,7 @@ class PackedResult(LazyResult):
         return len(self._data)
 
     def with_status(self, status: Status) -> RunResult:
-        """Returns the run with another status, packed too."""
+        """Return the run with another status, packed too."""
         changed = replace(self.whole, status=status)
         return _made(changed, _Facts(*_facts_of(changed)), self._data, self._in_common)
 
@@ -199,8 +202,8 @@ class InCommon:
         _ALL_IN_COMMON[self.key] = self
 
     def packed(self, result: RunResult) -> RunResult:
-        """Returns a result packed; one that cannot be, because a model of the caller's own made it of other things
-        than a run consists of, as it is."""
+        """Return a result packed; one that cannot be, because a model of the caller's own made it of other things than
+        a run consists of, as it is."""
         if isinstance(result, PackedResult):
             return result
         try:
@@ -213,7 +216,7 @@ class InCommon:
         return _made(result, facts, packing.compress(content) + packing.flush(), self)
 
     def news(self) -> News | None:
-        """Returns what another process has to know before what was packed since the last time."""
+        """Return what another process has to know before what was packed since the last time."""
         if not self.sample or self._told == len(self.tools) + 1:
             return None
         tools, sample = tuple(self.tools[max(self._told - 1, 0) :]), b"" if self._told else self.sample
@@ -226,7 +229,9 @@ class InCommon:
         self.tools += news.tools
 
     def arrived(self, parcel: Parcel, planned: RunResult) -> RunResult:
-        """Returns a result that another process packed. `planned` is a result of the same run."""
+        """Return a result that another process packed.
+
+        `planned` is a result of the same run."""
         status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
         result = replace(
             planned,
@@ -240,7 +245,9 @@ class InCommon:
         return _made(result, _Facts(*facts), data, self)
 
     def unpacked(self, data: bytes) -> tuple[Any, ...]:
-        """Returns the values of the packed fields. Pickle is safe here: this program packed them."""
+        """Return the values of the packed fields.
+
+        Pickle is safe here: this program packed them."""
         content: tuple[Any, ...] = pickle.loads(zlib.decompressobj(zdict=self.sample).decompress(data))
         return content
 
@@ -259,7 +266,7 @@ _ALL_IN_COMMON: WeakValueDictionary[str, InCommon] = WeakValueDictionary()
 
 
 def pickled(value: object) -> bytes:
-    """Returns a value as `pickle` reads it, made in half of its time where it consists of records."""
+    """Return a value as `pickle` reads it, made in half of its time where it consists of records."""
     return _pickled(value, _REDUCERS)
 
 
@@ -280,8 +287,10 @@ def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 
 class _Reducers(dict[type, Callable[[Any], Any]]):
-    """How `pickle` takes objects apart, by their types. Records are made again by a call with the values of their
-    fields, which takes half of the time that setting each of them does."""
+    """How `pickle` takes objects apart, by their types.
+
+    Records are made again by a call with the values of their fields, which takes half of the time that setting each of
+    them does."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         reducer: Callable[[Any], Any]

@@ -83,7 +83,7 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Returns whether each row, or each column where those are fewer, gains as much as it can; `False` if that is
+    """Return whether each row, or each column where those are fewer, gains as much as it can; `False` if that is
     unknown."""
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
@@ -102,7 +102,9 @@ def _each_has_its_best(
 
 
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Pair rows with columns so that the sum of the gains is as large as possible. All of the shorter side are paired.
+    """Pair rows with columns so that the sum of the gains is as large as possible.
+
+    All of the shorter side are paired.
 
     Gains are integers, so that equal sums are recognised as equal; they may be negative. Returns the pairs in the order
     of their rows. Implements the Hungarian method with potentials, O(rows² · columns).
@@ -117,8 +119,10 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
-    """Returns the best pairing where it is obvious, else `None`. It is obvious when every line of the shorter side
-    gains most with a partner of its own, by more than `margin` over any other."""
+    """Return the best pairing where it is obvious, else `None`.
+
+    It is obvious when every line of the shorter side gains most with a partner of its own, by more than `margin` over
+    any other."""
     if not gains or not gains[0]:
         return []
     if len(gains) > len(gains[0]):
@@ -134,7 +138,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 
 
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
-    """Returns the pairs that every best pairing contains: a row with the only column in which it gains anything, which
+    """Return the pairs that every best pairing contains: a row with the only column in which it gains anything, which
     also gains most with that row, by more than `margin` over any other column. Returns none when a gain is negative."""
     if any(min(row) < 0 for row in gains):
         return {}
@@ -149,7 +153,7 @@ def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int
 
 
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
-    """Returns the pairing in which every row has its largest gain, which is the best possible one, if it exists."""
+    """Return the pairing in which every row has its largest gain, which is the best possible one, if it exists."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]
     return pairs if len({column for _, column in pairs}) == len(pairs) else None
 
@@ -161,7 +165,9 @@ def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] 
 # which the search goes on with the row that holds it. The search ends at a free column; the potentials of all that was
 # visited move by the distance, which keeps both conditions, and the rows on the path each take the next column.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Add one row after another along a cheapest augmenting path. Index 0 stands for "none" on both sides."""
+    """Add one row after another along a cheapest augmenting path.
+
+    Index 0 stands for "none" on both sides."""
     rows, columns = len(gains), len(gains[0])
     unreached = 1 + 4 * rows * (1 + max(abs(gain) for row in gains for gain in row))
     row_potential = [0] * (rows + 1)
@@ -225,7 +231,7 @@ class Among(Protocol):
 def paired_in_turn(
     members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: Among | None = None
 ) -> dict[int, int]:
-    """Returns the call of each paired member in a largest pairing, which prefers earlier calls.
+    """Return the call of each paired member in a largest pairing, which prefers earlier calls.
 
     The calls are tried in the order given. Each is taken if the pairing can be enlarged by it, for which earlier calls
     may move to other members. The search stops when every member has a call. `fits(member, call)` is asked only as far
@@ -256,7 +262,9 @@ class _All:
 
 
 class _Pairing:
-    """The pairs so far. A member that has a call always keeps one, though not always the same."""
+    """The pairs so far.
+
+    A member that has a call always keeps one, though not always the same."""
 
     def __init__(self, members: Sequence[int], fits: Callable[[int, int], bool], among: Among) -> None:
         self.call_of: dict[int, int] = {}
@@ -282,7 +290,7 @@ class _Pairing:
             self._enlarge(call)
 
     def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
-        """Returns the members of some lists that a call fits, in order; with `taken` only those that have a call."""
+        """Return the members of some lists that a call fits, in order; with `taken` only those that have a call."""
         buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
         if len(buckets) == 1:
             (bucket,) = buckets
@@ -375,8 +383,9 @@ _MAX_SHAPES = 20
 
 
 class Candidates:
-    """For each call the expected calls that may fit it, and vice versa; all other pairs certainly do not fit. Both are
-    counted from 0.
+    """For each call the expected calls that may fit it, and vice versa; all other pairs certainly do not fit.
+
+    Both are counted from 0.
 
     A bucket is a tool with the names and values of plain arguments, or a tool alone where no plain value is expected.
     An expected call may fit a call of its tool that has all its plain values. Values are compared loosely here (5, 5.0
@@ -409,18 +418,18 @@ class Candidates:
         self._kinds: dict[int, Hashable] = {}
 
     def bucket(self, expected: int) -> Bucket:
-        """Returns what calls must have in common to fit an expected call."""
+        """Return what calls must have in common to fit an expected call."""
         return self._bucket_of[expected]
 
     def buckets(self, call: int) -> list[Bucket]:
-        """Returns the buckets of all expected calls that the call may fit."""
+        """Return the buckets of all expected calls that the call may fit."""
         known = self._buckets.get(call)
         if known is None:
             known = self._buckets[call] = list(self._buckets_for(*self.made[call]))
         return known
 
     def calls(self, expected: int) -> Sequence[int]:
-        """Returns the calls that may fit an expected call, in order."""
+        """Return the calls that may fit an expected call, in order."""
         if self.compares_all:
             return range(len(self.made))
         if self._calls_in is None:
@@ -431,13 +440,13 @@ class Candidates:
         return self._calls_in.get(self._bucket_of[expected], ())
 
     def given_up(self, bucket: Bucket) -> bool:
-        """Returns whether no more calls are compared for a bucket."""
+        """Return whether no more calls are compared for a bucket."""
         given_up = self._left[len(bucket) == 1] <= 0 and not self.compares_all
         self.exhausted = self.exhausted or given_up
         return given_up
 
     def kind(self, call: int) -> Hashable:
-        """Returns a key that is equal for calls with equal tools and arguments."""
+        """Return a key that is equal for calls with equal tools and arguments."""
         known = self._kinds.get(call)
         if known is None:
             tool, arguments = self.made[call]
@@ -449,7 +458,7 @@ class Candidates:
         return known
 
     def may_compare(self, bucket: Bucket) -> bool:
-        """Returns whether another comparison is within the limits."""
+        """Return whether another comparison is within the limits."""
         if self.compares_all:
             return True
         alone = len(bucket) == 1
@@ -504,8 +513,9 @@ def _counts(check: Check) -> bool:
 
 
 def _loosely(value: JsonValue) -> Hashable:
-    """Returns a key that is equal for values that some grader treats as equal. Raises RecursionError for deeply nested
-    values."""
+    """Return a key that is equal for values that some grader treats as equal.
+
+    Raises RecursionError for deeply nested values."""
     if isinstance(value, str):
         if value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -529,8 +539,9 @@ class StepRound(NamedTuple):
 
 
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
-    """Returns the round of each step of a chain, `None` for steps that were never reached. Rounds name their step; in a
-    run where none does, the k-th round is that of the k-th step."""
+    """Return the round of each step of a chain, `None` for steps that were never reached.
+
+    Rounds name their step; in a run where none does, the k-th round is that of the k-th step."""
     rounds = trajectory.rounds
     said = any(round_.step is not None for round_ in rounds)
     found: list[StepRound | None] = [None] * len(case.steps)
@@ -548,7 +559,7 @@ NO_CALL_OF_STEP = "the step expects no call"
 
 
 def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
-    """Returns the calls, by index, in the answers to steps that expect none."""
+    """Return the calls, by index, in the answers to steps that expect none."""
     return tuple(
         reached.first_call + number
         for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True)
@@ -568,7 +579,7 @@ def findings(
     extras_matter: bool = False,
     closed: bool = False,
 ) -> tuple[Issue, ...]:
-    """Returns the issues of a grade, each with the call, the expected call and the argument that it concerns.
+    """Return the issues of a grade, each with the call, the expected call and the argument that it concerns.
 
     With `extras_matter`, every extra call is an issue. With `closed`, so is every argument that its expected call does
     not list and that has no verdict.
@@ -617,7 +628,7 @@ def _findings(
 def _out_of_place(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
 ) -> tuple[set[str], set[str]]:
-    """Returns the tools that were expected and those that were called, in lines that do not contain both."""
+    """Return the tools that were expected and those that were called, in lines that do not contain both."""
     lines = [pairing for pairing in pairings if not pairing.same_tool and pairing.prohibition is None]
     if not lines:
         return set(), set()
@@ -628,7 +639,7 @@ def _out_of_place(
 
 
 def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
-    """Returns what is wrong with an argument that has not earned everything it could."""
+    """Return what is wrong with an argument that has not earned everything it could."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
     kind: IssueKind
@@ -675,7 +686,7 @@ def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing
 
 
 def missing_call(expected: ExpectedCall, index: int) -> Issue:
-    """Returns the issue of an expected call, by its index, that was not made."""
+    """Return the issue of an expected call, by its index, that was not made."""
     return Issue(
         "missing call",
         "no call matches it",
@@ -703,7 +714,7 @@ ALLOWED = "extra, allowed"
 
 
 def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
-    """Returns the issue of a call that no expectation accounts for."""
+    """Return the issue of a call that no expectation accounts for."""
     record = calls[index]
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 

@@ -68,7 +68,9 @@ class ArgumentStatistics:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of a case with one model. `runs` are all its runs in the order of the repeats.
+    """The result of a case with one model.
+
+    `runs` are all its runs in the order of the repeats.
 
     The rule and the numbers use the graded ones, whose mean is `score` and whose population standard deviation is
     `deviation`, both `None` without any score. `reason` says why the case did not pass: that of its last run under
@@ -112,13 +114,15 @@ class CaseResult:
 
 
 def path_of_suite(run: RunResult) -> str:
-    """Returns the key that identifies the suite of a run within a batch."""
+    """Return the key that identifies the suite of a run within a batch."""
     return run.suite
 
 
 def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> Cases:
-    """Returns the result of each case with each model, in the order of the first runs. `suite_of` identifies suites. A
-    second run with the same repeat number belongs to another batch, and so to another result."""
+    """Return the result of each case with each model, in the order of the first runs.
+
+    `suite_of` identifies suites. A second run with the same repeat number belongs to another batch, and so to another
+    result."""
     return Cases(results, suite_of)
 
 
@@ -138,11 +142,11 @@ class Cases(Lazy[CaseResult]):
         return case_result([self._results[run] for run in self._runs[first : self._ends[index]]])
 
     def number(self, *statuses: Status) -> int:
-        """Returns how many cases came to one of these."""
+        """Return how many cases came to one of these."""
         return sum(map(self._known.count, (status.urgency for status in statuses)))
 
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
-        """Yields the cases that came to one of these, those of the first one before the others."""
+        """Yield the cases that came to one of these, those of the first one before the others."""
         for code in (status.urgency for status in statuses):
             yield from (self.at(index) for index, known in enumerate(self._known) if known == code)
 
@@ -160,8 +164,9 @@ class Cases(Lazy[CaseResult]):
 
 
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
-    """Returns the indices of runs, those of one case behind each other, and where each case ends. The cases are in the
-    order of their first runs."""
+    """Return the indices of runs, those of one case behind each other, and where each case ends.
+
+    The cases are in the order of their first runs."""
     columns: Codes[tuple[str, str]] = Codes()
     rows: Codes[str] = Codes()
     for run in results:
@@ -201,7 +206,7 @@ _SPARSE = 8
 
 
 def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]]:
-    """Returns the runs of one case by the batches that they must be of: none has two of the same repeat."""
+    """Return the runs of one case by the batches that they must be of: none has two of the same repeat."""
     if len(members) == 1:
         return [members]
     seen: Counter[int] = Counter()
@@ -230,7 +235,7 @@ _Run = TypeVar("_Run", bound=RunOfCase)
 
 
 def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Iterable[list[_Run]]:
-    """Returns the runs of each case as `case_results` joins them."""
+    """Return the runs of each case as `case_results` joins them."""
     batches: Counter[tuple[str, str, str, int]] = Counter()
     groups: dict[tuple[str, str, str, int], list[_Run]] = {}
     for run in runs:
@@ -241,8 +246,9 @@ def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Itera
 
 
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
-    """Join the runs of one case with one model, at least one, by the rule of the case in its last repeat. Without a
-    graded run the status is the worst one that ended them."""
+    """Join the runs of one case with one model, at least one, by the rule of the case in its last repeat.
+
+    Without a graded run the status is the worst one that ended them."""
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
     come_to = joined(runs)
     return CaseResult(runs, come_to.rule, come_to.status, come_to.score, come_to.deviation, come_to.reason)
@@ -272,8 +278,9 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """Apply what passes a single run to the mean: the thresholds, or the grader's own rule where it has one. An issue
-    that fails a run besides its score fails the case."""
+    """Apply what passes a single run to the mean: the thresholds, or the grader's own rule where it has one.
+
+    An issue that fails a run besides its score fails the case."""
     if any(run.is_broken for run in runs):
         return Status.FAILED
     if score is None:
@@ -334,8 +341,9 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
 
 
 def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
-    """Returns score and weight of each argument in each pair. A grade without numbers was decided before anything was
-    scored."""
+    """Return score and weight of each argument in each pair.
+
+    A grade without numbers was decided before anything was scored."""
     earned: dict[str, list[tuple[float, float]]] = {}
     for pairing in grade.pairings if grade.numbers else ():
         if pairing.call is not None:
@@ -346,14 +354,14 @@ def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
 
 
 def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
-    """Returns score and weight; 1 of 1 for a check that holds under a grader without weights of arguments."""
+    """Return score and weight; 1 of 1 for a check that holds under a grader without weights of arguments."""
     if not verdict.weight and verdict.holds is not None:
         return float(verdict.holds), 1.0
     return verdict.score, verdict.weight
 
 
 def _deviation(values: Sequence[float]) -> float:
-    """Returns the population standard deviation; infinite where a value is."""
+    """Return the population standard deviation; infinite where a value is."""
     centre = mean(values)
     if not math.isfinite(centre):
         return math.inf

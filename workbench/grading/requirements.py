@@ -66,9 +66,11 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class ExtraCallRule:
-    """The rule of one case for one run. `written` is `None` where the grader's own rule counts; `read_only` are the
-    names of the tools that "allow_read_only" means, `corrected` are the calls, by index, that were refused for their
-    arguments and then corrected: they did nothing, so no list has to name their tools."""
+    """The rule of one case for one run.
+
+    `written` is `None` where the grader's own rule counts; `read_only` are the names of the tools that
+    "allow_read_only" means, `corrected` are the calls, by index, that were refused for their arguments and then
+    corrected: they did nothing, so no list has to name their tools."""
 
     written: ExtraCalls | None
     read_only: frozenset[str] = frozenset()
@@ -138,7 +140,9 @@ def graded_without_free_calls(
     equal: EqualsRule,
     context: CheckContext,
 ) -> Grade:
-    """Grade a run by `grade` as if its free surplus calls had not been made. Modes that compute as published free none.
+    """Grade a run by `grade` as if its free surplus calls had not been made.
+
+    Modes that compute as published free none.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -202,7 +206,9 @@ class _Surplus:
         self.all_compared = True
 
     def calls(self, *, in_order: bool) -> frozenset[int]:
-        """Return the surplus calls by their index. With `in_order`, the grader compares calls place by place."""
+        """Return the surplus calls by their index.
+
+        With `in_order`, the grader compares calls place by place."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if not any(self._expected[row].means(self._calls[call].tool) for row in rows for call in self._candidates):
             return self._candidates
@@ -223,8 +229,10 @@ class _Surplus:
         return frozenset(left)
 
     def _gain(self, row: int, column: int) -> int:
-        """Return how well a call serves as the expected one, 0 for another tool. Calls that fit count most, then calls
-        that are not free, because they would be wrong as surplus ones, then how nearly a call fits."""
+        """Return how well a call serves as the expected one, 0 for another tool.
+
+        Calls that fit count most, then calls that are not free, because they would be wrong as surplus ones, then how
+        nearly a call fits."""
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
@@ -295,8 +303,9 @@ def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
 
 
 def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return the issues of a grade. Where the grader's own rule counts a surplus call, its issue names the key that
-    frees it."""
+    """Return the issues of a grade.
+
+    Where the grader's own rule counts a surplus call, its issue names the key that frees it."""
     if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
         return grade.issues
     costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"
@@ -319,8 +328,9 @@ def _with_key(issue: Issue, costs: str, free: Collection[str]) -> Issue:
 
 
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield the calls of names that no offered tool has, where the case does not name them either. They decide nothing
-    by themselves: the score and the requirements say what such a call costs."""
+    """Yield the calls of names that no offered tool has, where the case does not name them either.
+
+    They decide nothing by themselves: the score and the requirements say what such a call costs."""
     tools = trajectory.start.tools if trajectory.start is not None else ()
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
@@ -348,8 +358,10 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 
 def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
-    """Returns a run as JSON. `request` is what the user said, for a chain what was said at its steps, one after the
-    other; `calls` are in their order, with results as far as there were any; `answer` is empty where there was none."""
+    """Return a run as JSON.
+
+    `request` is what the user said, for a chain what was said at its steps, one after the other; `calls` are in their
+    order, with results as far as there were any; `answer` is empty where there was none."""
     said = [case.user, *(step.user for step in case.steps)]
     return {
         "case": case.id,
@@ -428,7 +440,9 @@ def requirement_issues(
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
-    """Returns everything that is wrong apart from the score. Issues with `decides` make the status failed.
+    """Return everything that is wrong apart from the score.
+
+    Issues with `decides` make the status failed.
 
     `pairings` are those of the deciding grader and show which calls are accounted for; `equal` is its rule of equality
     for plain values in prohibitions. `scored` names keys of the case that are part of its score (`response_contains`,
@@ -485,8 +499,10 @@ def issues_of_any_grader(
     invalid_arguments: InvalidArguments = "fail",
     whole_numbers: WholeNumbers = "as JSON",
 ) -> tuple[Issue, ...]:
-    """Return the issues besides the score that are the same under every grader. `metrics` are those of the answer and
-    `checked` the calls checked against their schemas, where they are known. Raises CheckError."""
+    """Return the issues besides the score that are the same under every grader.
+
+    `metrics` are those of the answer and `checked` the calls checked against their schemas, where they are known.
+    Raises CheckError."""
     context = _seeing(trajectory, case, context)
     if metrics is None:
         metrics = metrics_of(case, trajectory, context)
@@ -517,7 +533,7 @@ def _forbidden_calls(
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Returns whether a call violates a prohibition: its tool, and all its checks on what the model really wrote."""
+    """Return whether a call violates a prohibition: its tool, and all its checks on what the model really wrote."""
     if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):
@@ -562,7 +578,7 @@ def _extra_calls(
     forbidden: Container[int | None],
     rule: ExtraCallRule,
 ) -> Iterator[Issue]:
-    """Returns the issues of calls that no expectation accounts for, where those are wrong; a forbidden call is not also
+    """Return the issues of calls that no expectation accounts for, where those are wrong; a forbidden call is not also
     an extra one.
 
     A call that is only out of place is accounted for by the expected call of its tool that has no other.
@@ -592,7 +608,9 @@ def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Ite
 
 
 def metrics_of(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> tuple[Metric, ...]:
-    """Returns the values of the named checks of the final answer. Raises CheckError."""
+    """Return the values of the named checks of the final answer.
+
+    Raises CheckError."""
     if not isinstance(case.response, dict):
         return ()
     answer, context = trajectory.final_answer, _seeing(trajectory, case, context)
@@ -607,7 +625,7 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
 
 
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
-    """Returns the context with the run, where a Python function wants to see it."""
+    """Return the context with the run, where a Python function wants to see it."""
     wants = context.run is None and any(asks_for_run(check) for _, check in case.answer_checks)
     return replace(context, run=seen_run(case, trajectory)) if wants else context
 
@@ -628,7 +646,9 @@ def _answer_issues(
 
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
-    """Returns why the final answer does not meet its check; `None` when it does. A plain text is compared trimmed."""
+    """Return why the final answer does not meet its check; `None` when it does.
+
+    A plain text is compared trimmed."""
     if isinstance(check.bare_value, str):
         return None if check.bare_value.strip() == answer.strip() else "not the expected text"
     verdict = _answer_verdict("response", check, answer, context)
@@ -636,7 +656,9 @@ def _answer_check(check: Check, answer: str, context: CheckContext) -> str | Non
 
 
 def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) -> CheckVerdict:
-    """Raises CheckError. A function that sees the run is asked about one without an answer too."""
+    """Raise CheckError.
+
+    A function that sees the run is asked about one without an answer too."""
     try:
         return evaluate(check, answer, bool(answer) or asks_for_run(check), context=context)
     except CheckError as error:
@@ -652,7 +674,7 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:
-    """Returns the issue of a run that took longer than `max_latency_ms`, by the grader's measure of time."""
+    """Return the issue of a run that took longer than `max_latency_ms`, by the grader's measure of time."""
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
@@ -693,7 +715,7 @@ _EVERY: frozenset[str] = frozenset()
 
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Returns the issues of a grade, where issues about a required argument that does not hold decide, and the pairings
+    """Return the issues of a grade, where issues about a required argument that does not hold decide, and the pairings
     with each verdict marked as required or not.
 
     A call that was not made fulfils none of its arguments. Where a rule of `critics` decided before anything was
@@ -706,7 +728,7 @@ def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
 
 
 def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
-    """Returns the required arguments that do not hold, by expected call; without names where the call was not made."""
+    """Return the required arguments that do not hold, by expected call; without names where the call was not made."""
     broken: dict[int, frozenset[str]] = {}
     for line in grade.pairings:
         if line.expected_call is None:

@@ -52,7 +52,7 @@ class Outcome:
 
 
 def outcome_of(result: RunResult) -> Outcome:
-    """Returns the outcome of a run."""
+    """Return the outcome of a run."""
     return Outcome(
         *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
         *(result.trajectory.model_latency_ms, result.trajectory.loop_ms, result.redacted, result.metrics),
@@ -62,7 +62,7 @@ def outcome_of(result: RunResult) -> Outcome:
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """Returns an outcome as JSON, with `redacted`, `metrics`, `valid_arguments` and `judging` only where there is
+    """Return an outcome as JSON, with `redacted`, `metrics`, `valid_arguments` and `judging` only where there is
     something, and judgements with a number only where they have one. Infinite scores become the largest number."""
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
@@ -73,7 +73,7 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """Returns the text of `outcome_to_json` in pieces, one grade at a time, because each repeats the arguments of the
+    """Return the text of `outcome_to_json` in pieces, one grade at a time, because each repeats the arguments of the
     calls."""
     for number, name in enumerate(_written(outcome)):
         value = getattr(outcome, name)
@@ -90,7 +90,7 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
 
 
 def _text_of(item: Any) -> str:
-    """Returns a part of an outcome as JSON text."""
+    """Return a part of an outcome as JSON text."""
     if type(item) in _NAMED:
         try:
             return compact_json(_by_names(item))
@@ -100,7 +100,7 @@ def _text_of(item: Any) -> str:
 
 
 def _by_names(item: Any) -> dict[str, Any]:
-    """Returns a named tuple as a dictionary, and those in its fields too: what every run has many of."""
+    """Return a named tuple as a dictionary, and those in its fields too: what every run has many of."""
     found: dict[str, Any] = item._asdict()
     for name in _HOLDERS[type(item)]:
         found[name] = list(map(_by_names, found[name]))
@@ -111,7 +111,9 @@ def _by_names(item: Any) -> dict[str, Any]:
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
-    """Read what `outcome_to_json` wrote, infinite scores included. Raises ValueError for anything else."""
+    """Read what `outcome_to_json` wrote, infinite scores included.
+
+    Raises ValueError for anything else."""
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
         if grade.grader not in GRADERS:
@@ -140,7 +142,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
 
 
 def _is_infinite(score: float | None) -> bool:
-    """Returns whether a score was infinite before it was written."""
+    """Return whether a score was infinite before it was written."""
     return score is not None and abs(score) >= _MAX_NUMBER
 
 

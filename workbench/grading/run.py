@@ -52,8 +52,9 @@ from workbench.trajectory.trajectory import Round, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """One published system's way to grade a run, and its rule of equality for plain values. `grade` raises CheckError
-    and GradingError as `grade_run` does."""
+    """One published system's way to grade a run, and its rule of equality for plain values.
+
+    `grade` raises CheckError and GradingError as `grade_run` does."""
 
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
@@ -92,8 +93,10 @@ def graded_whole(
     context: CheckContext,
     of_any_grader: Sequence[Issue] | None = None,
 ) -> Grade:
-    """Returns the grade of one grader, with the issues of the requirements and the status. For a chain it covers the
-    whole, not its steps. `of_any_grader` is that of `requirement_issues`. Raises as `grade_run` does."""
+    """Return the grade of one grader, with the issues of the requirements and the status.
+
+    For a chain it covers the whole, not its steps. `of_any_grader` is that of `requirement_issues`. Raises as
+    `grade_run` does."""
     grader = GRADER_OF[name]
     grade = graded_without_free_calls(
         *(name, case, settings.grading, trajectory),
@@ -131,8 +134,10 @@ def graded_whole(
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """Returns all issues. A call that a requirement already calls wrong is not called an extra one a second time; those
-    that explain others come first."""
+    """Return all issues.
+
+    A call that a requirement already calls wrong is not called an extra one a second time; those that explain others
+    come first."""
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     own = (issue for issue in found if issue.kind != "extra call" or issue.call not in wrong)
     return tuple(sorted((*own, *demands), key=lambda issue: issue.kind not in FIRST_KINDS))
@@ -147,8 +152,9 @@ def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
 def grade_steps(
     by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
-    """Grade every step of a chain by a grader. Returns nothing for a case that is no chain. Raises as `grade_run` does;
-    the error names the step."""
+    """Grade every step of a chain by a grader.
+
+    Returns nothing for a case that is no chain. Raises as `grade_run` does; the error names the step."""
     rounds = rounds_of_steps(case, trajectory) if case.steps else ()
     return tuple(
         _named(by, case, settings, number, reached, trajectory, context) for number, reached in enumerate(rounds, 1)
@@ -158,8 +164,9 @@ def grade_steps(
 def grade_step(
     suite: Suite, case: Case, trajectory: Trajectory, step: int, context: CheckContext = EMPTY_CONTEXT
 ) -> StepGrade:
-    """Grade one step, counted from 1, by the deciding grader; the run may still be going on. Raises as `grade_run`
-    does."""
+    """Grade one step, counted from 1, by the deciding grader; the run may still be going on.
+
+    Raises as `grade_run` does."""
     settings = settings_of(suite, case)
     reached = rounds_of_steps(case, trajectory)[step - 1]
     return _graded(settings.grading.by, case, settings, step, reached, trajectory, context)
@@ -245,7 +252,7 @@ def _how_good(grade: Grade) -> tuple[int, float]:
 
 
 def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
-    """Returns an issue of a step with its calls and expected calls counted in the whole run."""
+    """Return an issue of a step with its calls and expected calls counted in the whole run."""
     return issue._replace(
         call=None if issue.call is None else issue.call + first_call,
         expected_call=None if issue.expected_call is None else issue.expected_call + calls_before,
@@ -273,7 +280,7 @@ def _expectations(step: Step) -> dict[str, object]:
 def fault_of_call(
     suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
-    """Returns what is wrong with a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing is.
+    """Return what is wrong with a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing is.
 
     That is an argument that does not hold, an issue about the call that decides, or the step of a chain that fails by
     it. Raises as `grade_run` does.
@@ -315,7 +322,9 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
 def grade_run(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status]:
-    """Grade a run that ended without a fault of the infrastructure. Returns the grades; the first one decides.
+    """Grade a run that ended without a fault of the infrastructure.
+
+    Returns the grades; the first one decides.
 
     Each grade's issues include the requirements besides the score and the steps of a chain that fail under that grader.
     Issues that decide make the status failed, whatever the score, which stays the grader's own. A case to which the
@@ -380,7 +389,7 @@ def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:
-    """Returns the trajectory without the part that was read of an answer over the limits."""
+    """Return the trajectory without the part that was read of an answer over the limits."""
     finish = trajectory.finish
     if finish is None or finish.reason != "sent too much" or not trajectory.rounds:
         return trajectory
@@ -391,8 +400,9 @@ def _without_too_much(trajectory: Trajectory) -> Trajectory:
 def graded_by(
     name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> Grade:
-    """Returns the grade of one grader, with the issues that decide besides its score and the status. Raises as
-    `grade_run` does."""
+    """Return the grade of one grader, with the issues that decide besides its score and the status.
+
+    Raises as `grade_run` does."""
     of_any_grader = issues_of_any_grader(
         *(case, settings.limits, trajectory, context),
         invalid_arguments=settings.grading.invalid_arguments,

@@ -15,7 +15,9 @@ _DEFAULTS = Grading()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A finished run in numbers. `suite` identifies its suite; `repeat` counts from 0.
+    """A finished run in numbers.
+
+    `suite` identifies its suite; `repeat` counts from 0.
 
     Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers, `loop_ms`
     the whole agent loop by the wall clock (`None` in histories that lack it), `first_token_ms` that of the first
@@ -60,7 +62,7 @@ class RunSummary:
 def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:
-    """Returns the summary of a run; `suite` identifies its suite where that is not its path."""
+    """Return the summary of a run; `suite` identifies its suite where that is not its path."""
     usage = result.usage
     return RunSummary(
         suite=result.suite if suite is None else suite,
@@ -103,7 +105,7 @@ def is_cost_limited(run: RunSummary | RunResult) -> bool:
 
 
 def is_not_needed(run: RunSummary | RunResult) -> bool:
-    """Returns whether a run was planned, and not made because its outcome could decide nothing."""
+    """Return whether a run was planned, and not made because its outcome could decide nothing."""
     return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED)
 
 

@@ -28,7 +28,9 @@ from workbench.trajectory.events import JsonValue
 
 
 def mean(values: Sequence[float]) -> float:
-    """Returns the arithmetic mean, even where the sum overflows a float. Raises ZeroDivisionError without values."""
+    """Return the arithmetic mean, even where the sum overflows a float.
+
+    Raises ZeroDivisionError without values."""
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
@@ -36,13 +38,13 @@ def mean(values: Sequence[float]) -> float:
 
 
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
-    """Returns whether the run fails when the check does not hold: as written, else `without_weight` where it has no
+    """Return whether the run fails when the check does not hold: as written, else `without_weight` where it has no
     weight."""
     return without_weight and check.weight is None if check.required is None else check.required
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
-    """Returns the resolved weights in the same order.
+    """Return the resolved weights in the same order.
 
     Numbers stay as they are and need not sum to 1. Arguments without a weight share 1 equally. If any weight is named,
     all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`), as Arcade's fuzzy weights do.
@@ -67,7 +69,7 @@ binary."""
 
 
 def part_earned(score: float, weight: float) -> str:
-    """Returns which part of its weight an argument earned that is not fully right, such as `70%`: never 0% or 100%;
+    """Return which part of its weight an argument earned that is not fully right, such as `70%`: never 0% or 100%;
     empty where it earned nothing or everything."""
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
@@ -77,8 +79,9 @@ def part_earned(score: float, weight: float) -> str:
 def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
-    """Returns the verdict of a score: failed < fail threshold ≤ warned < warn threshold ≤ passed. The lower of the two
-    thresholds is the one that fails."""
+    """Return the verdict of a score: failed < fail threshold ≤ warned < warn threshold ≤ passed.
+
+    The lower of the two thresholds is the one that fails."""
     lower, upper = grading.fail_threshold, grading.warn_threshold
     if lower > upper:
         lower, upper = upper, lower
@@ -99,13 +102,13 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Returns whether a graded run counts 0 whatever its score is: it failed for a reason besides the score, or without
+    """Return whether a graded run counts 0 whatever its score is: it failed for a reason besides the score, or without
     one."""
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:
-    """Returns the score with which a graded run counts in gates, aggregates and baselines; `None` where it has none and
+    """Return the score with which a graded run counts in gates, aggregates and baselines; `None` where it has none and
     did not fail."""
     return 0.0 if counts_zero(run) else run.score
 
@@ -124,7 +127,7 @@ def judge_arguments(
     same_tool: bool = True,
     all_or_nothing: bool = False,
 ) -> tuple[ArgumentVerdict, ...]:
-    """Returns one verdict for each check, in order; an optional argument that was left out counts as not listed.
+    """Return one verdict for each check, in order; an optional argument that was left out counts as not listed.
 
     A check holds or not: graded ones earn all or nothing of their equal part of `shared`. A judge is asked only if
     `same_tool` is true and, with `all_or_nothing`, only if everything else holds and no argument is too many, or the
@@ -167,7 +170,7 @@ def judge_arguments(
 def unlisted_arguments(
     listed: Set[str], arguments: Mapping[str, JsonValue], cost: float = 0.0
 ) -> tuple[ArgumentVerdict, ...]:
-    """Returns one verdict for each argument that was given but is not listed; each costs `cost`."""
+    """Return one verdict for each argument that was given but is not listed; each costs `cost`."""
     if arguments.keys() <= listed:
         return ()
     return tuple(

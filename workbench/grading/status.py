@@ -28,8 +28,10 @@ class _Facts(NamedTuple):
 
 
 class Status(StrEnum):
-    """The status of a run. An error is a fault of the infrastructure, never of the model; a run that is not graded
-    ended well, and its case expects nothing yet."""
+    """The status of a run.
+
+    An error is a fault of the infrastructure, never of the model; a run that is not graded ended well, and its case
+    expects nothing yet."""
 
     PASSED = _Facts(
         "passed",
@@ -215,8 +217,9 @@ class _Count:
 
 
 class StatusCounts:
-    """What counts by status have in common. Every status is in `counts`, and its number an attribute called as in JSON
-    reports: `Status.total`."""
+    """What counts by status have in common.
+
+    Every status is in `counts`, and its number an attribute called as in JSON reports: `Status.total`."""
 
     counts: Mapping[Status, int]
     passed, warned, failed, errors, skipped, stopped, not_graded = map(_Count, Status)

@@ -1,5 +1,6 @@
-"""What surfaces show of each grader, and what other rooms ask of it: one object per grader, cheap to import. How a
-grader grades is `grading.run`."""
+"""What surfaces show of each grader, and what other rooms ask of it: one object per grader, cheap to import.
+
+How a grader grades is `grading.run`."""
 
 from __future__ import annotations
 

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 def grade_trajectory(
     case: Case, rule: ExtraCallRule, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its trajectory; `rule` says which extra calls are free. Prohibitions, forbidden arguments
-    and extra calls are judged here, by this system's rules, with their issues.
+    """Grade a run by its trajectory; `rule` says which extra calls are free.
+
+    Prohibitions, forbidden arguments and extra calls are judged here, by this system's rules, with their issues.
 
     The line of an unmet expectation shows the nearest call of its tool that is left, if any; the line of a violated
     prohibition shows the violating call, one line for each. Not applicable to a case that has no expectation of calls.
@@ -64,8 +65,9 @@ def grade_trajectory(
 
 
 class _Reading:
-    """Compares one case's expectations with the calls of one run. Expected calls count as in `Case.expected_calls()`;
-    whether a call fits one is evaluated on demand, once."""
+    """Compares one case's expectations with the calls of one run.
+
+    Expected calls count as in `Case.expected_calls()`; whether a call fits one is evaluated on demand, once."""
 
     def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
         calls = trajectory.calls
@@ -104,7 +106,7 @@ class _Reading:
             self._unexpected = {call: None for call in suspects if call not in accounted}
 
     def grade(self) -> Grade:
-        """Returns the result as a grade."""
+        """Return the result as a grade."""
         matched = len(self._call_of) + sum(not offenders for offenders in self._offenders)
         total = len(self._expected) + len(self._disallowed) + len(self._unexpected)
         passed = matched == total
@@ -126,9 +128,9 @@ class _Reading:
         )
 
     def _in_order(self, case: Case) -> dict[int, int]:
-        """Returns the calls of the ordered list: each position considers only calls after those of the positions before
-        it. A position without a call does not move the place where the search continues (A9). A single call is a group
-        of one."""
+        """Return the calls of the ordered list: each position considers only calls after those of the positions before
+        it. A position without a call does not move the place where the search continues (A9). A single call is a
+        group of one."""
         sizes = [1 for step in case.steps if step.tool is not None]
         sizes += [len(item.any_order) if type(item) is AnyOrder else 1 for item in case.ordered]
         call_of: dict[int, int] = {}
@@ -142,7 +144,7 @@ class _Reading:
         return call_of
 
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
-        """Returns the calls from a place on that the members of one position take."""
+        """Return the calls from a place on that the members of one position take."""
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].asks_outside:
             return paired_in_turn(members, self._calls_for(members, cursor), self._fits, among)
@@ -150,7 +152,7 @@ class _Reading:
         return {} if found is None else {first: found}
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
-        """Returns the calls from a place on that may fit some member, in order."""
+        """Return the calls from a place on that may fit some member, in order."""
         lists = {self._among.bucket(member): self._among.calls(member) for member in members}
         later = [
             islice(calls, bisect_left(calls, cursor), None)
@@ -160,7 +162,7 @@ class _Reading:
         return (call for call, _ in groupby(heapq.merge(*later)))
 
     def _in_any_order(self) -> dict[int, int]:
-        """Returns the calls of the unordered list; those that the ordered list took come last (A11, A12)."""
+        """Return the calls of the unordered list; those that the ordered list took come last (A11, A12)."""
         members = range(self._number_ordered, len(self._expected))
         if not members:
             return {}
@@ -169,7 +171,7 @@ class _Reading:
         return paired_in_turn(members, calls, self._fits, self._among)
 
     def _fits(self, expected: int, call: int) -> bool:
-        """Returns whether the call meets the expectation."""
+        """Return whether the call meets the expectation."""
         if not self._same_tool(expected, call):
             return False
         fits = self._fitting.get((expected, call))
@@ -264,8 +266,8 @@ class _Reading:
         return tuple(shown)
 
     def _said(self, expected: int, call: int) -> _Said:
-        """Returns the verdict of every check of a call; `None` for one that needs a judge or function and was not
-        needed for the score."""
+        """Return the verdict of every check of a call; `None` for one that needs a judge or function and was not needed
+        for the score."""
         said = self._verdicts.setdefault((expected, call), {})
         for asked in self._wanted[expected].checks:
             if asked.argument not in said:
@@ -283,7 +285,7 @@ class _Reading:
                 yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
 
     def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
-        """Returns the lines of unexpected calls, and of those that are in no line yet."""
+        """Return the lines of unexpected calls, and of those that are in no line yet."""
         shown = {line.call for line in lines}
         for call in range(len(self._calls)):
             if call in self._unexpected:
@@ -376,14 +378,15 @@ _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
 def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
-    """Returns whether tool and arguments are as expected."""
+    """Return whether tool and arguments are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
     # A prohibition without `args` is about the call, whatever its arguments are.
     return same and ((record.is_broken and expected.args is None) or _all_hold(expected, record, {}, context))
 
 
 def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
-    """Returns whether the arguments are as expected; `said` collects the verdicts up to the first check that fails.
+    """Return whether the arguments are as expected; `said` collects the verdicts up to the first check that fails.
+
     Functions and judges are asked last, when everything else holds (A8)."""
     arguments = record.arguments
     if expected.unwanted(arguments):

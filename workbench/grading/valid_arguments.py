@@ -65,7 +65,9 @@ def refusal_of(record: CallRecord) -> str | None:
 
 
 def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield that the last answer was cut off or refused. That decides nothing by itself."""
+    """Yield that the last answer was cut off or refused.
+
+    That decides nothing by itself."""
     how = _how_it_ended(trajectory)
     if how == "truncated":
         yield Issue("cut off", trajectory.rounds[-1].cut_off)
@@ -162,7 +164,7 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
 
 
 def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
-    """Returns the tools whose calls no schema could check, each with the reason."""
+    """Return the tools whose calls no schema could check, each with the reason."""
     checked = zip(trajectory.calls, check_calls(trajectory), strict=True)
     return {record.tool: _why_unchecked(check) for record, check in checked if check.valid is None}
 
@@ -176,8 +178,10 @@ def _why_unchecked(check: CheckedCall) -> str:
 def argument_issues(
     trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
 ) -> Iterator[Issue]:
-    """Yield the issues of invalid calls. Those that were not corrected decide if the suite says "fail"; one that is no
-    JSON object decides whatever the suite says, because it cannot meet any expectation."""
+    """Yield the issues of invalid calls.
+
+    Those that were not corrected decide if the suite says "fail"; one that is no JSON object decides whatever the suite
+    says, because it cannot meet any expectation."""
     cut_off = {each.number: each.cut_off for each in trajectory.rounds if each.stop_reason == "truncated"}
     for index, (record, check) in enumerate(zip(trajectory.calls, checked, strict=True)):
         if record.is_broken:

@@ -1,5 +1,7 @@
-"""Claims on batches: which batches of a history are going on, in any program. Each claim is a lock on one byte of a
-file next to the history. The system drops the locks of a program that ends, in any way.
+"""Claims on batches: which batches of a history are going on, in any program.
+
+Each claim is a lock on one byte of a file next to the history. The system drops the locks of a program that ends, in
+any way.
 
 They are POSIX record locks, which belong to a whole program and are all lost when it closes the file once: so each file
 is opened only once, and its locks are counted here. They hold between the programs of one machine, and of several where
@@ -43,7 +45,9 @@ _guard = threading.Lock()
 
 
 class Claim:
-    """A batch that is going on in this program, until it is released. It may be released more than once."""
+    """A batch that is going on in this program, until it is released.
+
+    It may be released more than once."""
 
     def __init__(self, key: tuple[int, int], number: int) -> None:
         self._key = key
@@ -61,8 +65,9 @@ class Claim:
 
 
 def claim(file: Path, number: int) -> Claim:
-    """Claim a batch of the history `file`, so that no other program resumes or removes it. To be sure that it was not
-    finished in between, claim it first and then read what is missing.
+    """Claim a batch of the history `file`, so that no other program resumes or removes it.
+
+    To be sure that it was not finished in between, claim it first and then read what is missing.
 
     Raises HistoryError when it is going on, in this program or in another one.
     """
@@ -76,13 +81,16 @@ def claim(file: Path, number: int) -> Claim:
 
 
 def claim_if_free(file: Path, number: int) -> Claim | None:
-    """Claim a batch. Returns `None` when it is already going on. Raises OSError."""
+    """Claim a batch.
+
+    Returns `None` when it is already going on. Raises OSError."""
     return _taken(file, number, _LOOKED_AT_S)
 
 
 def claimed(file: Path, number: int) -> bool:
-    """Returns whether a batch of the history `file` is going on, in this program or in another one. One that has not
-    ended and is not going on was cut off. Fast enough for any thread; never raises."""
+    """Return whether a batch of the history `file` is going on, in this program or in another one.
+
+    One that has not ended and is not going on was cut off. Fast enough for any thread; never raises."""
     path = _lock_file(file)
     with _guard:
         try:
@@ -101,8 +109,9 @@ def claimed(file: Path, number: int) -> bool:
 
 @contextmanager
 def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold the exclusive right to make a history or rename it as damaged. Raises HistoryError when another program
-    holds it for too long, and OSError."""
+    """Hold the exclusive right to make a history or rename it as damaged.
+
+    Raises HistoryError when another program holds it for too long, and OSError."""
     taken = _taken(file, _OPENING, timeout_s)
     if taken is None:
         raise HistoryError(f"the history {file} is being opened by another program: end that, or wait and try again")

@@ -22,7 +22,7 @@ _LAST_MS = 250_000_000_000_000
 
 
 def text(value: Any) -> str:
-    """Returns a text; one with lone surrogates is stored as its bytes."""
+    """Return a text; one with lone surrogates is stored as its bytes."""
     if type(value) is bytes:
         with suppress(UnicodeDecodeError):
             return value.decode("utf-8", "surrogatepass")
@@ -32,7 +32,7 @@ def text(value: Any) -> str:
 
 
 def stored(text: str | None) -> str | bytes | None:
-    """Returns a text as SQLite can hold it: one with lone surrogates, which UTF-8 lacks, as its bytes."""
+    """Return a text as SQLite can hold it: one with lone surrogates, which UTF-8 lacks, as its bytes."""
     if text is None or text.isascii():
         return text
     try:
@@ -43,7 +43,7 @@ def stored(text: str | None) -> str | bytes | None:
 
 
 def path(value: Any) -> str:
-    """Returns a text that can be the name of a file."""
+    """Return a text that can be the name of a file."""
     name = text(value)
     if "\0" in name:
         raise ValueError("must be a valid path")
@@ -51,28 +51,28 @@ def path(value: Any) -> str:
 
 
 def whole(value: Any) -> int:
-    """Returns a whole number."""
+    """Return a whole number."""
     if type(value) is not int:
         raise ValueError("must be a whole number")
     return value
 
 
 def count(value: Any) -> int:
-    """Returns a whole number, 0 or more."""
+    """Return a whole number, 0 or more."""
     if whole(value) < 0:
         raise ValueError("must not be negative")
     return int(value)
 
 
 def number(value: Any) -> float:
-    """Returns a finite number of moderate size."""
+    """Return a finite number of moderate size."""
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MAX_NUMBER:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
 
 
 def metrics(value: Any) -> tuple[tuple[str, float], ...]:
-    """Returns the names and values of metrics, each 0..1."""
+    """Return the names and values of metrics, each 0..1."""
     found = parsed_json(text(value))
     if not isinstance(found, dict) or not all(type(each) in (int, float) and 0 <= each <= 1 for each in found.values()):
         raise ValueError("must be values of metrics")
@@ -80,7 +80,7 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def kinds(value: Any) -> tuple[str, ...]:
-    """Returns kinds of deviations."""
+    """Return kinds of deviations."""
     found = parsed_json(text(value))
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")
@@ -88,7 +88,7 @@ def kinds(value: Any) -> tuple[str, ...]:
 
 
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
-    """Returns how many calls of each tool have valid arguments."""
+    """Return how many calls of each tool have valid arguments."""
     found = parsed_json(text(value))
     if not isinstance(found, dict) or not all(isinstance(each, list) and len(each) == 3 for each in found.values()):
         raise ValueError("must be counts of calls by tool")
@@ -96,7 +96,7 @@ def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
 
 
 def score(value: Any) -> float:
-    """Returns a score: mostly from 0 to 1, but with `arcade_compatible` arbitrarily far below, even negative
+    """Return a score: mostly from 0 to 1, but with `arcade_compatible` arbitrarily far below, even negative
     infinity."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
@@ -104,14 +104,14 @@ def score(value: Any) -> float:
 
 
 def moment_ms(value: Any) -> float:
-    """Returns a time in milliseconds since 1970."""
+    """Return a time in milliseconds since 1970."""
     if not 0 <= number(value) <= _LAST_MS:
         raise ValueError("must be a time")
     return value  # type: ignore[no-any-return]
 
 
 def json_object(value: Any) -> dict[str, Any]:
-    """Returns a text that is a JSON object."""
+    """Return a text that is a JSON object."""
     found = parsed_json(text(value))
     if type(found) is not dict:
         raise ValueError("must be an object")
@@ -119,7 +119,7 @@ def json_object(value: Any) -> dict[str, Any]:
 
 
 def one_of(*words: str) -> Reader:
-    """Returns a validator for one of these texts."""
+    """Return a validator for one of these texts."""
 
     def read(value: Any) -> str:
         if (found := text(value)) not in words:
@@ -130,12 +130,14 @@ def one_of(*words: str) -> Reader:
 
 
 def optional(inner: Reader) -> Reader:
-    """Returns a validator that also accepts NULL."""
+    """Return a validator that also accepts NULL."""
     return lambda value: None if value is None else inner(value)
 
 
 def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
-    """Returns the values of a row. Raises ValueError, which names the column."""
+    """Return the values of a row.
+
+    Raises ValueError, which names the column."""
     try:
         return [column(value) for column, value in zip(columns.values(), row, strict=True)]
     except ValueError:
@@ -148,7 +150,7 @@ def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
 
 
 def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any]:
-    """Returns the valid values of a row, by the names of its columns."""
+    """Return the valid values of a row, by the names of its columns."""
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), row, strict=True):
         with suppress(ValueError):
@@ -187,7 +189,7 @@ PART: Mapping[str, Reader] = {
 
 
 def ended(value: Any) -> Status:
-    """Returns how a run ended."""
+    """Return how a run ended."""
     try:
         return Status(text(value))
     except ValueError:

@@ -219,8 +219,10 @@ _Result = TypeVar("_Result")
 
 
 def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
-    """Open a history, making it and its folder if necessary. A damaged one is renamed, which `say` is told. With
-    `suspect`, all of it is checked, however large it is. Raises HistoryError."""
+    """Open a history, making it and its folder if necessary.
+
+    A damaged one is renamed, which `say` is told. With `suspect`, all of it is checked, however large it is. Raises
+    HistoryError."""
     with as_history_errors(file):
         refuse_if_read_only(f"{file} was to be written")
         _refuse_links(file)
@@ -238,8 +240,9 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection | None:
-    """Open an existing history. Returns `None` when there is none yet. Whatever is wrong with one, it stays where it
-    is.
+    """Open an existing history.
+
+    Returns `None` when there is none yet. Whatever is wrong with one, it stays where it is.
 
     It is not opened read-only where it can be written: another program may be writing, and the last one to close it
     tidies up. Raises HistoryError, a DamagedError for a damaged one.
@@ -411,7 +414,9 @@ def _for_its_owner_only(file: Path) -> None:
 
 
 def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
-    """Returns the opened file if SQLite finds nothing wrong, `None` if it does. Raises errors that are no damage."""
+    """Return the opened file if SQLite finds nothing wrong, `None` if it does.
+
+    Raises errors that are no damage."""
     connection = None
     sound = False
     try:
@@ -467,8 +472,9 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
 
 
 def bytes_on_disk(file: Path) -> int:
-    """Returns the size of a history in bytes: its file, and what was written last and is still next to it. Raises
-    OSError."""
+    """Return the size of a history in bytes: its file, and what was written last and is still next to it.
+
+    Raises OSError."""
     written_last = Path(f"{file}{_WRITTEN_LAST}")
     try:
         beside = written_last.stat().st_size
@@ -482,7 +488,7 @@ def _is_there(file: Path) -> bool:
 
 
 def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
-    """Returns the connection, migrated to the present schema unless it is read-only."""
+    """Return the connection, migrated to the present schema unless it is read-only."""
     try:
         if (version := _version(connection, file)) < len(MIGRATIONS):
             if is_read_only():

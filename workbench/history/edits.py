@@ -1,4 +1,6 @@
-"""Changes to an existing history: names of batches, regrades, removed batches. Each raises HistoryError."""
+"""Changes to an existing history: names of batches, regrades, removed batches.
+
+Each raises HistoryError."""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def check_name(name: str) -> None:
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
-    """Give a batch a name, which any other batch loses, or none. Its settings keep from which one it took the name."""
+    """Give a batch a name, which any other batch loses, or none.
+
+    Its settings keep from which one it took the name."""
     if name is not None:
         check_name(name)
     with _changing(file, say) as connection:
@@ -64,9 +68,10 @@ def add_grading(
     regraded: Iterable[tuple[int, RunSummary, RunResult]],
     say: Say,
 ) -> None:
-    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones. They are taken one
-    by one and written in small steps; nothing shows them until the last one is there. Raises HistoryError also when the
-    batch is going on."""
+    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones.
+
+    They are taken one by one and written in small steps; nothing shows them until the last one is there. Raises
+    HistoryError also when the batch is going on."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         claims.callback(claim(file, batch).release)
         connection.execute("PRAGMA foreign_keys = OFF")  # the regrade itself is written last
@@ -133,9 +138,11 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
 
 
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
-    """Remove batches with all their runs, and suites that no other batch needs. None is removed while one of them is
-    going on. They are gone at once; their runs follow in small steps, between which other programs write. The file
-    shrinks, but for a large one of an earlier version, or `say` is told why it does not.
+    """Remove batches with all their runs, and suites that no other batch needs.
+
+    None is removed while one of them is going on. They are gone at once; their runs follow in small steps, between
+    which other programs write. The file shrinks, but for a large one of an earlier version, or `say` is told why it
+    does not.
 
     Returns how many bytes of the file are free for what is written next.
     """
@@ -153,8 +160,9 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
 
 
 def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Remove batches without their runs, in one step. A program that is killed then leaves runs that nothing shows, and
-    that the next removal clears."""
+    """Remove batches without their runs, in one step.
+
+    A program that is killed then leaves runs that nothing shows, and that the next removal clears."""
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):

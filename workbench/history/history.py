@@ -85,11 +85,11 @@ class StoredBatches(StoredRows):
     """What a `History` tells of its batches."""
 
     def batches(self) -> list[BatchRow]:
-        """All batches that are not damaged, the newest first."""
+        """Return all batches that are not damaged, the newest first."""
         return [batch for batch in self.each_batch() if batch.damage is None]
 
     def all_batches(self) -> list[BatchRow]:
-        """All batches, damaged ones included, the newest first."""
+        """Return all batches, damaged ones included, the newest first."""
         return list(self.each_batch())
 
     def each_batch(
@@ -100,9 +100,9 @@ class StoredBatches(StoredRows):
         lacking: bool = False,
         unended: bool = False,
     ) -> Iterator[BatchRow]:
-        """Yields batches, damaged ones included, the newest first, of which a page at a time is read; with `forks`,
-        only forks and reruns, which count for no case, or only others; with `suites`, only those that have one with
-        such an id; with `lacking`, only those with runs that never finished; with `unended`, only those that have not
+        """Yield batches, damaged ones included, the newest first, of which a page at a time is read; with `forks`, only
+        forks and reruns, which count for no case, or only others; with `suites`, only those that have one with such
+        an id; with `lacking`, only those with runs that never finished; with `unended`, only those that have not
         ended."""
         wanted = ["id < ?"]
         if forks is not None:
@@ -122,7 +122,7 @@ class StoredBatches(StoredRows):
             before = page[-1].number if page else 0
 
     def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Returns how many batches there are, and how many of them are forks or reruns; with `suites`, as
+        """Return how many batches there are, and how many of them are forks or reruns; with `suites`, as
         `each_batch`."""
         statement = f"SELECT count(*), coalesce(sum({_ASIDE}), 0) FROM batches"
         values: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class StoredBatches(StoredRows):
         return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
-        """Returns a batch by its name or its number, with or without a # before it; a damaged one only with
+        """Return a batch by its name or its number, with or without a # before it; a damaged one only with
         `damaged`."""
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
@@ -148,17 +148,17 @@ class StoredBatches(StoredRows):
         return batch
 
     def batches_of(self, numbers: Collection[int]) -> dict[int, BatchRow]:
-        """Returns batches, damaged ones included, by their numbers."""
+        """Return batches, damaged ones included, by their numbers."""
         return {batch.number: batch for batch in self._batches(f"WHERE id {_AMONG}", (compact_json(list(numbers)),))}
 
     def names(self) -> dict[int, str]:
-        """Returns the names of batches, by their numbers, without those that have none or an unreadable one."""
+        """Return the names of batches, by their numbers, without those that have none or an unreadable one."""
         rows = self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ())
         found = (columns.readable(_NAMED, row) for row in rows)
         return {named["id"]: named["name"] for named in found if len(named) == len(_NAMED)}
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Returns the parts of a batch, counted by a regrade."""
+        """Return the parts of a batch, counted by a regrade."""
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {(suite, model, status): count for suite, model, status, count in rows}
@@ -174,7 +174,7 @@ class StoredBatches(StoredRows):
         return tuple(map(counted_again, batch.parts))
 
     def gradings(self, batch: int) -> list[Regrade]:
-        """Returns the regrades of a batch, the oldest first."""
+        """Return the regrades of a batch, the oldest first."""
         rows = self._rows(
             f"batch {batch}",
             columns.GRADING,
@@ -184,12 +184,12 @@ class StoredBatches(StoredRows):
         return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
 
     def regraded(self) -> dict[int, int]:
-        """Returns how often batches were regraded, by their numbers, without those that never were."""
+        """Return how often batches were regraded, by their numbers, without those that never were."""
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yields how the runs of a suite with a model ended in each batch up to one, the newest first, without forks
-        and shards; `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
+        """Yield how the runs of a suite with a model ended in each batch up to one, the newest first, without forks and
+        shards; `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
         with self._at_one_moment(), as_history_errors(self.file):
             # Written into the statement, so that SQLite reads those of a single one in the order of the index.
             versions = ", ".join(map(str, self._versions(suite)))
@@ -202,7 +202,7 @@ class StoredBatches(StoredRows):
                         yield DatedPart(row[0], self._part(row), "until" in read)
 
     def bytes_of(self, batches: Iterable[BatchRow]) -> int:
-        """Returns about how many bytes batches take: their runs, of which a few hundred of each are looked at."""
+        """Return about how many bytes batches take: their runs, of which a few hundred of each are looked at."""
         return sum(map(self._bytes_of, batches)) if self._connection is not None else 0
 
     def _bytes_of(self, batch: BatchRow) -> int:
@@ -238,7 +238,7 @@ class StoredBatches(StoredRows):
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 
     def _damaged_batch(self, row: Sequence[Any], error: Exception) -> BatchRow:
-        """Returns a damaged batch with what can be read of its row."""
+        """Return a damaged batch with what can be read of its row."""
         known = columns.readable(columns.BATCH, row)
         if "id" not in known:
             raise self._damaged("the number of a batch", error) from error
@@ -304,7 +304,7 @@ the others of its batch are behind the batch's first run."""
 
 
 def _gate_in(text: str) -> Gate:
-    """Returns the gate in a suite's text; none where redacting the text has changed it."""
+    """Return the gate in a suite's text; none where redacting the text has changed it."""
     try:
         return Gate.model_validate(tomllib.loads(text).get("gate", {})) if "gate" in text else Gate()
     except ValueError:
@@ -312,7 +312,7 @@ def _gate_in(text: str) -> Gate:
 
 
 def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> tuple[str, tuple[int, ...]]:
-    """Returns a statement that reads runs of a batch, and its values."""
+    """Return a statement that reads runs of a batch, and its values."""
     if grading is None:
         return f"{_RUN} WHERE batch = ? {rest}", (batch, *values)
     joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
@@ -324,28 +324,31 @@ PAGE = 1_000
 
 
 class History(StoredBatches):
-    """An existing history. Use it on one thread; every method raises HistoryError. One that was never written is
-    empty."""
+    """An existing history.
+
+    Use it on one thread; every method raises HistoryError. One that was never written is empty."""
 
     def suites_called(self, name: str) -> list[int]:
-        """Returns the ids of a suite as it was at any time, by its name, its path in its project, or its file."""
+        """Return the ids of a suite as it was at any time, by its name, its path in its project, or its file."""
         with self._at_one_moment():
             found = self._stored("SELECT id FROM suites WHERE name = ? OR path = ?", (name, name))
             return list({*(id_ for (id_,) in found), *self._versions(str(Path(name).resolve()))})
 
     def suite_paths(self) -> list[str]:
-        """Returns the paths of all suites in their projects."""
+        """Return the paths of all suites in their projects."""
         return [path for (path,) in self._rows("a suite", {"path": columns.path}, values_in("suites", "path"), ())]
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
-        """Returns the runs of a batch in the order of its plan; with `grading`, as that regrade graded them. The
-        figures of all of them are in memory: `each_run` yields rows without that."""
+        """Return the runs of a batch in the order of its plan; with `grading`, as that regrade graded them.
+
+        The figures of all of them are in memory: `each_run` yields rows without that."""
         return RunTable(self._each_run(*_of_batch(batch, grading, "ORDER BY place")))
 
     def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
-        """Yields the runs of a batch, as `runs`, of which a page at a time is read. Other programs may write meanwhile:
-        of a batch that is going on, later pages are as of a later moment. Raises HistoryError when the batch is removed
-        meanwhile."""
+        """Yield the runs of a batch, as `runs`, of which a page at a time is read.
+
+        Other programs may write meanwhile: of a batch that is going on, later pages are as of a later moment. Raises
+        HistoryError when the batch is removed meanwhile."""
         rows = self.runs_from(batch, 0, PAGE, grading)
         yield from rows
         while len(rows) == PAGE:
@@ -355,17 +358,19 @@ class History(StoredBatches):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
     def readable_runs(self, batch: int, damaged: Say) -> Iterator[RunRow]:
-        """Yields the runs of a batch that is not going on, in the order of its plan. Damaged ones are left out and
-        reported to `damaged`."""
+        """Yield the runs of a batch that is not going on, in the order of its plan.
+
+        Damaged ones are left out and reported to `damaged`."""
         return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
 
     def runs_from(self, batch: int, place: int, limit: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Returns so many runs of a batch, from a place in its plan on; fewer at the end of the plan."""
+        """Return so many runs of a batch, from a place in its plan on; fewer at the end of the plan."""
         return self._runs(*_of_batch(batch, grading, "AND place >= ? ORDER BY place LIMIT ?", place, limit))
 
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
-        """Yields the cases of a batch in the order of its plan, without its forks: far quicker than its runs. Close
-        what is not read to the end."""
+        """Yield the cases of a batch in the order of its plan, without its forks: far quicker than its runs.
+
+        Close what is not read to the end."""
         joined, status = "", "runs.status"
         values: tuple[int, ...] = (batch,)
         if grading is not None:
@@ -385,25 +390,25 @@ class History(StoredBatches):
                 yield outline
 
     def runs_between(self, batch: int, first: int, last: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Returns the runs from one place of a batch's plan to another one, both included."""
+        """Return the runs from one place of a batch's plan to another one, both included."""
         return self._runs(*_of_batch(batch, grading, "AND place BETWEEN ? AND ? ORDER BY place", first, last))
 
     def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
-        """Returns the run at a place of a batch's plan, `None` where it has none."""
+        """Return the run at a place of a batch's plan, `None` where it has none."""
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:
-        """Returns the runs of a batch that resuming it makes, in the order of its plan, forks excepted."""
+        """Return the runs of a batch that resuming it makes, in the order of its plan, forks excepted."""
         missing = f"{_RUN} WHERE batch = ? AND (status IS NULL OR status = 'stopped') AND NOT is_fork ORDER BY place"
         return self._runs(missing, (batch,))
 
     def planned_in(self, batch: int) -> int:
-        """Returns how many runs of the plan of a batch are written."""
+        """Return how many runs of the plan of a batch are written."""
         rows = self._stored("SELECT count(*) FROM runs WHERE batch = ?", (batch,))
         return int(rows[0][0]) if rows else 0
 
     def models_of(self, batch: int) -> list[ModelUse]:
-        """Returns the models of the suites of a batch, in the order in which its plan first has them."""
+        """Return the models of the suites of a batch, in the order in which its plan first has them."""
         statement = (
             "SELECT suite, model, model_of_suite FROM runs WHERE batch = ? "
             "GROUP BY suite, model, model_of_suite ORDER BY min(place)"
@@ -414,7 +419,7 @@ class History(StoredBatches):
             return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]
 
     def tallies(self, batch: int) -> list[Tally]:
-        """Returns how the runs of a batch ended that are over, by model and status, and what they cost together; those
+        """Return how the runs of a batch ended that are over, by model and status, and what they cost together; those
         of unknown cost apart."""
         statement = (
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
@@ -425,13 +430,13 @@ class History(StoredBatches):
         return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """Returns the ids of a batch's runs in their events: runs that are added need different ones."""
+        """Return the ids of a batch's runs in their events: runs that are added need different ones."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
 
     def suites_with(self, case_id: str, batch: int | None = None) -> list[SuiteRef]:
-        """Returns the suites that have had a case, the newest first, or those of a batch in which it has one."""
+        """Return the suites that have had a case, the newest first, or those of a batch in which it has one."""
         statement = "SELECT DISTINCT suite FROM runs WHERE case_id = ?"
         values: tuple[str | int, ...] = (case_id,)
         if batch is not None:
@@ -446,7 +451,7 @@ class History(StoredBatches):
         return found
 
     def case_ids(self, batch: int | None = None) -> list[str]:
-        """Returns the ids of all cases, or of those of a batch, that are not damaged."""
+        """Return the ids of all cases, or of those of a batch, that are not damaged."""
         if batch is not None:
             rows = self._stored("SELECT DISTINCT case_id FROM runs WHERE batch = ?", (batch,))
         else:
@@ -455,30 +460,31 @@ class History(StoredBatches):
         return [each["id"] for each in found if each]
 
     def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
-        """Returns the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Damaged ones are left out
-        and reported to `damaged`."""
+        """Return the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`.
+
+        Damaged ones are left out and reported to `damaged`."""
         with self._at_one_moment():
             ids = ", ".join(map(str, self._versions(suite)))
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) AND {_OF_A_BATCH} ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
 
     def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
-        """Returns the finished runs of each case in the last batch in which it has any, with their latest grades, the
-        oldest first; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged ones are left out and reported to
-        `damaged`."""
+        """Return the finished runs of each case in the last batch in which it has any, with their latest grades, the
+        oldest first; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged ones are left out and reported
+        to `damaged`."""
         with self._at_one_moment():
             asked = [[versions, list(ids)] for suite, ids in cases.items() if (versions := self._versions(suite))]
             return self._runs(_LAST, (compact_json(asked),), damaged)
 
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
-        """Returns the mean latency of the finished runs of each case with each model, in milliseconds, by path of the
+        """Return the mean latency of the finished runs of each case with each model, in milliseconds, by path of the
         suite in its project, case and model. Shards do not count, damaged ones neither: others may be made now."""
         is_shard = "iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1)"
         no_shards = f"batch NOT IN (SELECT batch FROM plans JOIN batches ON batches.id = batch WHERE {is_shard})"
         return self._means("latency_ms", f"{_COUNTS} AND {no_shards}")
 
     def mean_costs(self) -> dict[tuple[str, str, str], float]:
-        """Returns the mean cost of the graded runs of each case with each model, in US dollars, as `mean_latencies`
+        """Return the mean cost of the graded runs of each case with each model, in US dollars, as `mean_latencies`
         does. Runs of unknown cost do not count."""
         return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
 
@@ -492,7 +498,7 @@ class History(StoredBatches):
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
-        """Returns the text of each case of a suite as it was, redacted, by its id; none where cases do not stand in
+        """Return the text of each case of a suite as it was, redacted, by its id; none where cases do not stand in
         blocks of their own."""
         rows = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite.id,))
         with self._damage_of(f"the suite {suite.path}"):
@@ -501,7 +507,7 @@ class History(StoredBatches):
             return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)} if blocks else {}
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
-        """Returns a run with its events, as if it had been recorded next to its suite; with `grading`, with the result
+        """Return a run with its events, as if it had been recorded next to its suite; with `grading`, with the result
         of that regrade. Raises for a run that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
@@ -545,7 +551,9 @@ class History(StoredBatches):
     def recordings(
         self, runs: Iterable[RunRow], grading: Regrade | None, damaged: Say
     ) -> Iterator[tuple[RunRow, Recording]]:
-        """Yields the recordings of finished runs. Damaged ones are left out and reported to `damaged`."""
+        """Yield the recordings of finished runs.
+
+        Damaged ones are left out and reported to `damaged`."""
         for run in runs:
             try:
                 recording = self.recording(run, grading)
@@ -555,7 +563,7 @@ class History(StoredBatches):
                 yield run, recording
 
     def suite_text(self, suite: SuiteRef) -> str:
-        """Returns the text of a suite as it was, redacted."""
+        """Return the text of a suite as it was, redacted."""
         rows = self._stored("SELECT text FROM suites WHERE id = ?", (suite.id,))
         if not rows:
             raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
@@ -563,8 +571,9 @@ class History(StoredBatches):
             return unpacked(rows[0][0])
 
     def gates(self, batch: BatchRow, damaged: Say) -> dict[str, Gate]:
-        """Returns the gate of each suite of a batch when it ran, by its key. Suites whose text cannot be read are left
-        out and reported to `damaged`."""
+        """Return the gate of each suite of a batch when it ran, by its key.
+
+        Suites whose text cannot be read are left out and reported to `damaged`."""
         found: dict[str, Gate] = {}
         for suite in batch.suites:
             try:

@@ -38,6 +38,7 @@ _SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = 
 @dataclass(frozen=True)
 class StoredShard:
     """A batch of a history that has some runs of a plan: one shard, or several that were merged, where `ref` is `None`.
+
     `shards` says which: each which one of how many."""
 
     file: Path
@@ -54,8 +55,9 @@ class StoredShard:
 
 
 def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
-    """Return the batches of a history that have runs of a plan, the oldest first, or the `only` one of a number. Raises
-    HistoryError."""
+    """Return the batches of a history that have runs of a plan, the oldest first, or the `only` one of a number.
+
+    Raises HistoryError."""
     with as_history_errors(file):
         if not file.exists():
             raise HistoryError(f"there is no history {file}")
@@ -81,7 +83,9 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
 
 
 def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
-    """Return what makes two shards those of different plans. Raises HistoryError."""
+    """Return what makes two shards those of different plans.
+
+    Raises HistoryError."""
     (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
     found = [f"ids {one.plan_id} and {other.plan_id}"] if one.plan_id != other.plan_id else []
     paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
@@ -145,11 +149,13 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 
 @dataclass
 class Merged:
-    """What merging came to. `number` is the batch in the history, `taken` how many results are new in it; `second`
-    counts runs of which there was another result already, and some of them are `named`. `unfinished` says which shards
-    have not made all of their runs, `kept` which stay in the history beside it, and `damaged` what was left out.
-    `goes_on` tells that some shard is still running. Where all shards were merged at once, `of_several` counts runs
-    that more than one of them was to make, and `of_none` those that none was."""
+    """What merging came to.
+
+    `number` is the batch in the history, `taken` how many results are new in it; `second` counts runs of which there
+    was another result already, and some of them are `named`. `unfinished` says which shards have not made all of their
+    runs, `kept` which stay in the history beside it, and `damaged` what was left out. `goes_on` tells that some shard
+    is still running. Where all shards were merged at once, `of_several` counts runs that more than one of them was to
+    make, and `of_none` those that none was."""
 
     number: int = 0
     taken: int = 0
@@ -177,8 +183,10 @@ class Merged:
 
 
 def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
-    """Merge shards of one plan into one batch of a history. Shards of that very history are taken out of it once all
-    that they have is in the batch. Suites are those of the project `here` where they are not where the shard had them.
+    """Merge shards of one plan into one batch of a history.
+
+    Shards of that very history are taken out of it once all that they have is in the batch. Suites are those of the
+    project `here` where they are not where the shard had them.
 
     Raises HistoryError. What is damaged is left out.
     """
@@ -266,7 +274,9 @@ class _Merging:
         return merged
 
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
-        """Rows of the shard's history. Raises ValueError for a file that is damaged."""
+        """Rows of the shard's history.
+
+        Raises ValueError for a file that is damaged."""
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)
@@ -292,7 +302,7 @@ class _Merging:
     def _batch(
         self, started_at: str, program: str, settings: dict[str, Any], outline: str, of_source: Sequence[int]
     ) -> tuple[int, list[int]]:
-        """The batch of the plan, which is made where there is none, and the ids of its suites."""
+        """Return the batch of the plan, which is made where there is none, and the ids of its suites."""
         shards = self._shard.shards
         for number, has_settings, suites, has_outline in self._target.execute(
             f"SELECT id, settings, suites, outline {PLANNED} AND uid = ?", (self._shard.uid,)
@@ -343,7 +353,7 @@ class _Merging:
         return number, suites
 
     def _suite(self, id_: int, path: str, hash_: str) -> int:
-        """The id in the target of a suite of the shard."""
+        """Return the id in the target of a suite of the shard."""
         wanted = "id, project, path, hash, name, cases, text, blocks"
         row = next(self._read(f"SELECT {wanted} FROM suites WHERE id = ?", id_), None)
         if row is None:

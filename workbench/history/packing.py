@@ -32,8 +32,9 @@ _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 
 
 class Packing:
-    """Compresses a text that comes in pieces, which are never in memory all at once. `sample` is what such texts have
-    in common; to read the text again, it is needed too."""
+    """Compresses a text that comes in pieces, which are never in memory all at once.
+
+    `sample` is what such texts have in common; to read the text again, it is needed too."""
 
     def __init__(self, sample: bytes = b"") -> None:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
@@ -43,7 +44,9 @@ class Packing:
         """The first bytes of the text."""
 
     def add(self, piece: str) -> None:
-        """Add a piece, which may hold lone surrogates. Raises ValueError when the text gets too long."""
+        """Add a piece, which may hold lone surrogates.
+
+        Raises ValueError when the text gets too long."""
         data = piece.encode("utf-8", "surrogatepass")
         self._length += len(data)
         if self._length > MAX_STORED_TEXT_BYTES:
@@ -52,25 +55,30 @@ class Packing:
         self.beginning = self.beginning or data[:_BEGINNING]
 
     def end(self) -> bytes:
-        """Returns the compressed text."""
+        """Return the compressed text."""
         return bytes(self._done + self._zlib.flush())
 
 
 def packed(text: str) -> bytes:
-    """Returns a compressed text; lone surrogates are allowed. Raises ValueError when it is too long."""
+    """Return a compressed text; lone surrogates are allowed.
+
+    Raises ValueError when it is too long."""
     packing = Packing()
     packing.add(text)
     return packing.end()
 
 
 def unpacked(data: bytes, sample: bytes = b"") -> str:
-    """Returns the text that was packed, with `sample` where it was packed with one. Raises ValueError when the bytes
-    are not one."""
+    """Return the text that was packed, with `sample` where it was packed with one.
+
+    Raises ValueError when the bytes are not one."""
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
 def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
-    """Returns the bytes that were packed. Raises ValueError as `unpacked`."""
+    """Return the bytes that were packed.
+
+    Raises ValueError as `unpacked`."""
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
         content = unpacking.decompress(data, MAX_STORED_TEXT_BYTES + 1)
@@ -82,8 +90,9 @@ def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
 
 
 def packed_outcome(result: RunResult) -> bytes:
-    """Returns a compressed outcome. Raises TypeError, ValueError or RecursionError when it holds what JSON cannot
-    express."""
+    """Return a compressed outcome.
+
+    Raises TypeError, ValueError or RecursionError when it holds what JSON cannot express."""
     packing = Packing()
     for piece in outcome_pieces(outcome_of(result)):
         packing.add(piece)
@@ -91,7 +100,9 @@ def packed_outcome(result: RunResult) -> bytes:
 
 
 def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
-    """Returns the JSON of an outcome. Raises ValueError."""
+    """Return the JSON of an outcome.
+
+    Raises ValueError."""
     outcome = parsed_json(unpacked(data, sample))
     if not isinstance(outcome, dict):
         raise ValueError("must be an object")
@@ -99,8 +110,9 @@ def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
 
 
 def unpacked_events(data: bytes, tools: str | None = None, sample: bytes = b"") -> list[Event]:
-    """Returns the events of a run; `tools` are those of its first event, as JSON, where they are stored apart. Raises
-    ValueError."""
+    """Return the events of a run; `tools` are those of its first event, as JSON, where they are stored apart.
+
+    Raises ValueError."""
     text = unpacked(data, sample)
     lines = list(map(parsed_json, text.split("\n"))) if text else []
     if tools is not None:
@@ -109,12 +121,14 @@ def unpacked_events(data: bytes, tools: str | None = None, sample: bytes = b"") 
 
 
 def packed_blocks(blocks: Blocks) -> bytes:
-    """Returns the compressed places of a suite's cases."""
+    """Return the compressed places of a suite's cases."""
     return packed(compact_json(blocks))
 
 
 def unpacked_blocks(data: bytes) -> Blocks:
-    """Returns the places of a suite's cases. Raises ValueError."""
+    """Return the places of a suite's cases.
+
+    Raises ValueError."""
     return tuple((case, first, end) for case, first, end in parsed_json(unpacked(data)))
 
 
@@ -127,7 +141,9 @@ def grading_text(grading: Grading) -> str | None:
 
 
 def grading_from(text: str | None) -> Grading:
-    """Return the options of a run's grading. Raises ValueError."""
+    """Return the options of a run's grading.
+
+    Raises ValueError."""
     if text is None:
         return _ABSENT
     written = parsed_json(text)
@@ -166,22 +182,22 @@ class RunDoor(Protocol):
     """What the runs of a batch pass before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
-        """Returns a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
+        """Return a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
         is. Returns `None` for a run that has to be redacted in any case."""
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Returns the run as it may be stored."""
+        """Return the run as it may be stored."""
 
 
 class OpenDoor:
     """Lets every run pass as it is."""
 
     def search(self, run: DoneRun) -> Search | None:
-        """Returns a search that finds nothing."""
+        """Return a search that finds nothing."""
         return lambda _text: False
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Returns the run."""
+        """Return the run."""
         return run
 
 
@@ -195,8 +211,10 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A finished run, compressed as it will be in the file. `values` are its figures by the names of their columns,
-    `tools` the tools that its first event offers, `sample` what its events and its outcome were compressed with."""
+    """A finished run, compressed as it will be in the file.
+
+    `values` are its figures by the names of their columns, `tools` the tools that its first event offers, `sample` what
+    its events and its outcome were compressed with."""
 
     run_id: str
     status: Status
@@ -207,12 +225,12 @@ class PackedRun:
     sample: SharedText | None = None
 
     def unpacked_events(self) -> tuple[Event, ...]:
-        """Returns the events as they would be read from the file."""
+        """Return the events as they would be read from the file."""
         sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
         return tuple(unpacked_events(self.events, unpacked(self.tools.packed) if self.tools else None, sample))
 
     def unpacked_texts(self) -> tuple[str, str]:
-        """Returns the JSON texts of its events, without tools, and of its outcome."""
+        """Return the JSON texts of its events, without tools, and of its outcome."""
         sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
         return unpacked(self.events, sample), unpacked(self.outcome, sample)
 
@@ -222,7 +240,9 @@ class _SecretFoundError(Exception):
 
 
 class RunPacker:
-    """Packs the runs of one batch. To be used on one thread."""
+    """Packs the runs of one batch.
+
+    To be used on one thread."""
 
     def __init__(self, door: RunDoor | None = None) -> None:
         self._door = door if door is not None else OpenDoor()
@@ -231,8 +251,9 @@ class RunPacker:
         self._sample: SharedText | None = None
 
     def packed(self, run: DoneRun) -> PackedRun | None:
-        """Compress a run as it may be stored. Returns `None` for one that was stopped before its first event without a
-        reason, which counts as never begun.
+        """Compress a run as it may be stored.
+
+        Returns `None` for one that was stopped before its first event without a reason, which counts as never begun.
 
         Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
         """
@@ -261,7 +282,7 @@ class RunPacker:
         return PackedRun(run.run_id, run.result.status, values, texts[0][0], texts[1][0], tools, self._sample)
 
     def _packed_text(self, pieces: Iterable[str], search: Search | None) -> tuple[bytes, bytes]:
-        """Returns a compressed text, and its beginning."""
+        """Return a compressed text, and its beginning."""
         packing = Packing(self._sample_text if self._sample is not None else b"")
         for chunk in _chunks(pieces):
             if search is not None and search(chunk):
@@ -271,7 +292,7 @@ class RunPacker:
         return packing.end(), packing.beginning
 
     def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
-        """Returns events without the tools of the first one, and these."""
+        """Return events without the tools of the first one, and these."""
         started = events[0].payload if events else None
         if not isinstance(started, RunStarted) or not started.tools:
             return events, None
@@ -286,7 +307,7 @@ class RunPacker:
 
 
 def figure_values(figures: RunSummary) -> Mapping[str, object]:
-    """Returns the figures of a run by the names of their columns."""
+    """Return the figures of a run by the names of their columns."""
     return {
         "status": figures.status,
         "score": figures.score,
@@ -309,18 +330,18 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
 
 
 def metrics_text(figures: RunSummary) -> str | None:
-    """Returns the metrics of a run as they are stored."""
+    """Return the metrics of a run as they are stored."""
     return compact_json(dict(figures.metrics)) if figures.metrics else None
 
 
 def arguments_text(figures: RunSummary) -> str | None:
-    """Returns the counts of calls with valid arguments as they are stored."""
+    """Return the counts of calls with valid arguments as they are stored."""
     counts = {tool: numbers for tool, *numbers in figures.tool_arguments}
     return compact_json(counts) if counts else None
 
 
 def _whole(number: int | None) -> int | None:
-    """Returns a count that SQLite can hold; a provider's counts may be nonsense."""
+    """Return a count that SQLite can hold; a provider's counts may be nonsense."""
     return None if number is None else max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 

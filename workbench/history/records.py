@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class HistoryError(Exception):
-    """A history cannot be used as asked. The message names the file and the way out."""
+    """A history cannot be used as asked.
+
+    The message names the file and the way out."""
 
 
 class OtherFileError(HistoryError):
@@ -47,8 +49,9 @@ CONFIRMS = "confirms"
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A planned run. `run_id` is its id in the events; `by` the deciding grader where it differs from that of the
-    case."""
+    """A planned run.
+
+    `run_id` is its id in the events; `by` the deciding grader where it differs from that of the case."""
 
     run_id: str
     file: SuiteFile
@@ -65,7 +68,7 @@ ResumedBy = Literal["run", "compare"]
 
 
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
-    """Returns the command that resumes a batch with these settings."""
+    """Return the command that resumes a batch with these settings."""
     return "compare" if settings.get("compares") is True else "run"
 
 
@@ -74,7 +77,7 @@ REACHED_BY = ("provider", "model", "base_url", "params")
 
 
 def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns what of the settings of a batch decides what is asked, the same on all machines."""
+    """Return what of the settings of a batch decides what is asked, the same on all machines."""
     reached: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
         each = settings.get(kind)
@@ -214,9 +217,10 @@ class NewShard:
 
 @dataclass(frozen=True)
 class NewBatch:
-    """A new batch. `started_at` is ISO 8601; `settings` are those it was started with, without secrets. `projects`
-    gives the folder of the project that each suite's file belongs to. `uid` identifies the plan of which it is `shard`,
-    or the whole."""
+    """A new batch.
+
+    `started_at` is ISO 8601; `settings` are those it was started with, without secrets. `projects` gives the folder of
+    the project that each suite's file belongs to. `uid` identifies the plan of which it is `shard`, or the whole."""
 
     kind: Kind
     started_at: str
@@ -235,7 +239,9 @@ class NewBatch:
 
 @dataclass(frozen=True)
 class DoneRun:
-    """A finished run. Times are milliseconds since 1970."""
+    """A finished run.
+
+    Times are milliseconds since 1970."""
 
     run_id: str
     result: RunResult
@@ -246,7 +252,9 @@ class DoneRun:
 
 @dataclass(frozen=True, slots=True)
 class SuiteRef:
-    """A suite as it was. `path` is that of its file below `project`, with slashes; `cases` is how many it had."""
+    """A suite as it was.
+
+    `path` is that of its file below `project`, with slashes; `cases` is how many it had."""
 
     id: int
     project: str
@@ -257,8 +265,9 @@ class SuiteRef:
 
     @property
     def key(self) -> str:
-        """Identifies a suite of a history, as in `RunSummary`: two projects may each have one at the same path. It is
-        the resolved path of the file, and not to be shown."""
+        """Identifies a suite of a history, as in `RunSummary`: two projects may each have one at the same path.
+
+        It is the resolved path of the file, and not to be shown."""
         return posixpath.join(self.project, self.path)
 
     @property
@@ -269,8 +278,9 @@ class SuiteRef:
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The runs of one suite with one model in a batch; `cases` is how many of the suite's cases were planned. Planned
-    runs that are not counted never finished."""
+    """The runs of one suite with one model in a batch; `cases` is how many of the suite's cases were planned.
+
+    Planned runs that are not counted never finished."""
 
     suite: SuiteRef
     model: str
@@ -293,9 +303,11 @@ NAMED_AFTER = "named_after"
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """A batch in the list of batches. `number` identifies it, and so does `name` if a person has given one. `ended_at`
-    is `None` while it is going on, and for one that was cut off. `damage` says what of it cannot be read; the batch
-    then has no parts, and can only be listed and removed."""
+    """A batch in the list of batches.
+
+    `number` identifies it, and so does `name` if a person has given one. `ended_at` is `None` while it is going on, and
+    for one that was cut off. `damage` says what of it cannot be read; the batch then has no parts, and can only be
+    listed and removed."""
 
     number: int
     name: str | None
@@ -350,7 +362,7 @@ class BatchRow:
         return tuple(dict.fromkeys(part.suite for part in self.parts))
 
     def count(self, *statuses: Status) -> int:
-        """Returns how many runs ended in one of these ways."""
+        """Return how many runs ended in one of these ways."""
         return sum(part.counts[status] for part in self.parts for status in statuses)
 
     @property
@@ -376,8 +388,9 @@ class BatchRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of a batch; `place` is its place in the plan, from 0. `figures` are those of the requested grading, `None`
-    for a run that never finished."""
+    """A run of a batch; `place` is its place in the plan, from 0.
+
+    `figures` are those of the requested grading, `None` for a run that never finished."""
 
     id: int
     batch: int
@@ -454,15 +467,16 @@ key."""
 
 
 def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameSuites:
-    """Returns the suites that are the same in both batches. They are the same where project and path are. In another
-    checkout, or on another machine, the project differs: then the path alone decides, if each batch has exactly one
-    suite at that path."""
+    """Return the suites that are the same in both batches.
+
+    They are the same where project and path are. In another checkout, or on another machine, the project differs: then
+    the path alone decides, if each batch has exactly one suite at that path."""
     before, after = _alone(earlier), _alone(later)
     return {key: after[path] for path, key in before.items() if path in after}
 
 
 def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
-    """Returns the keys of suites by their paths, except paths that several have."""
+    """Return the keys of suites by their paths, except paths that several have."""
     keys: dict[str, set[str]] = {}
     for suite in suites:
         keys.setdefault(suite.path, set()).add(suite.key)
@@ -491,8 +505,10 @@ class OutlinedRun:
 
 @dataclass(frozen=True)
 class Outline:
-    """The runs of a plan in their order. `suites` are paths in their projects, with slashes, and hashes; `shapes` are
-    the ways in which cases are run; `blocks` are cases that follow one another: suite, shape, ids and names."""
+    """The runs of a plan in their order.
+
+    `suites` are paths in their projects, with slashes, and hashes; `shapes` are the ways in which cases are run;
+    `blocks` are cases that follow one another: suite, shape, ids and names."""
 
     suites: tuple[tuple[str, str], ...]
     shapes: tuple[Shape, ...]
@@ -516,7 +532,9 @@ class Outline:
 
     @classmethod
     def read(cls, text: str) -> Outline:
-        """Return the outline in a text. Raises ValueError."""
+        """Return the outline in a text.
+
+        Raises ValueError."""
         try:
             content = parsed_json(text)
             if content["version"] != VERSION:
@@ -570,7 +588,7 @@ class Outline:
         return {part: len(ids) for part, ids in found.items()}
 
     def runs(self) -> Iterator[OutlinedRun]:
-        """All runs, in the order of their places."""
+        """Yield all runs, in the order of their places."""
         for suite, shape, cases in self.blocks:
             for case_id, name in cases:
                 for model, of_suite, by, first, count in self.shapes[shape]:
@@ -578,8 +596,9 @@ class Outline:
                         yield OutlinedRun(suite, case_id, name, model, of_suite, by, repeat)
 
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
-        """Return what identifies a batch of this plan wherever parts of it are run. `settings` are what decides what
-        is asked; `plan_id` tells one batch of the same plan from the next."""
+        """Return what identifies a batch of this plan wherever parts of it are run.
+
+        `settings` are what decides what is asked; `plan_id` tells one batch of the same plan from the next."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -1,5 +1,6 @@
-"""Writes single entries of a history as rows of its tables. Each function is called within a transaction of its
-caller."""
+"""Writes single entries of a history as rows of its tables.
+
+Each function is called within a transaction of its caller."""
 
 from __future__ import annotations
 
@@ -57,11 +58,11 @@ class NewSuite:
         )
 
     def known(self, connection: sqlite3.Connection) -> int | None:
-        """Returns its id, `None` where it is not there yet."""
+        """Return its id, `None` where it is not there yet."""
         return _known_suite(connection, self.folder, self.path, self._file.hash)
 
     def id(self, connection: sqlite3.Connection) -> int:
-        """Returns its id, after writing it where it is not there yet."""
+        """Return its id, after writing it where it is not there yet."""
         known = self.known(connection)
         return known if known is not None else insert_suite(connection, self.folder, self.row)
 
@@ -90,7 +91,9 @@ class NewPlan:
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
-    """Write a batch with its whole plan into the file `history`. Returns the batch's number."""
+    """Write a batch with its whole plan into the file `history`.
+
+    Returns the batch's number."""
     plan = NewPlan(connection, history, batch)
     number = start_batch(connection, plan)
     plan_runs(connection, number, plan, 0, len(batch.runs))
@@ -98,7 +101,9 @@ def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) 
 
 
 def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
-    """Write a batch, of whose plan `plan_runs` writes the runs. Returns the batch's number."""
+    """Write a batch, of whose plan `plan_runs` writes the runs.
+
+    Returns the batch's number."""
     batch = plan.batch
     number = connection.execute(
         "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES (?, ?, ?, ?, ?, ?)",
@@ -116,7 +121,7 @@ def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
 
 
 def planned_runs(connection: sqlite3.Connection, number: int) -> int:
-    """Returns how many runs of the plan of a batch are written."""
+    """Return how many runs of the plan of a batch are written."""
     return int(connection.execute("SELECT count(*) FROM runs WHERE batch = ?", (number,)).fetchone()[0])
 
 
@@ -146,7 +151,9 @@ def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int]
 
 
 def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
-    """Mark a batch as going on again. Returns when it began. Raises LookupError when there is none."""
+    """Mark a batch as going on again.
+
+    Returns when it began. Raises LookupError when there is none."""
     row = connection.execute("SELECT started_at FROM batches WHERE id = ?", (number,)).fetchone()
     if row is None:
         raise LookupError(f"batch {number} is not in it")
@@ -155,7 +162,7 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
 
 
 def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bool:
-    """Returns whether there is a batch of that number that began at that time."""
+    """Return whether there is a batch of that number that began at that time."""
     found = connection.execute("SELECT 1 FROM batches WHERE id = ? AND started_at = ?", (number, started_at)).fetchone()
     return found is not None
 
@@ -166,8 +173,10 @@ def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> Non
 
 
 def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
-    """Write the outcome of a planned run. A row that has one already is left unchanged, because another program was
-    first. Raises LookupError when its batch no longer exists."""
+    """Write the outcome of a planned run.
+
+    A row that has one already is left unchanged, because another program was first. Raises LookupError when its batch
+    no longer exists."""
     row = connection.execute(
         "SELECT id, suite, model, status FROM runs WHERE batch = ? AND place = ?", (batch, place)
     ).fetchone()
@@ -201,8 +210,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
 
 
 def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments: object) -> None:
-    """Add the checked calls of a run to those of its part: batch, suite and model. `arguments` is the column of its
-    row."""
+    """Add the checked calls of a run to those of its part: batch, suite and model.
+
+    `arguments` is the column of its row."""
     if arguments is None:
         return
     counts = columns.tool_arguments(arguments)
@@ -215,7 +225,7 @@ def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Returns the id of a text that runs of a batch have in common; it is written with the first of them."""
+    """Return the id of a text that runs of a batch have in common; it is written with the first of them."""
     if text is None:
         return None
     known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()
@@ -263,7 +273,7 @@ _Text = TypeVar("_Text")
 
 
 def values_in(table: str, column: str) -> str:
-    """Returns a statement that finds the values of a column that begins an index: by one step of the index for each,
+    """Return a statement that finds the values of a column that begins an index: by one step of the index for each,
     however many rows there are."""
     return f"""
     WITH RECURSIVE each({column}) AS (
@@ -302,11 +312,13 @@ class StoredRows:
     # Runs
 
     def _runs(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> list[RunRow]:
-        """Returns runs. Damaged ones are reported to `damaged`; without it, raises DamagedError."""
+        """Return runs.
+
+        Damaged ones are reported to `damaged`; without it, raises DamagedError."""
         return list(self._each_run(statement, values, damaged))
 
     def _each_run(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> Iterator[RunRow]:
-        """Yields runs, as of one moment."""
+        """Yield runs, as of one moment."""
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
@@ -349,7 +361,7 @@ class StoredRows:
         return self._suites[id_]
 
     def _versions(self, key: str) -> list[int]:
-        """Returns the ids of a suite as it was at any time; `key` is a `SuiteRef.key`."""
+        """Return the ids of a suite as it was at any time; `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
         for (written,) in self._stored(values_in("suites", "project"), ()):
             try:
@@ -371,7 +383,9 @@ class StoredRows:
                 self._suites[id_] = SuiteRef(id_, folder_of_stored(self.file, project), *others)
 
     def _cut_text(self, suite: int) -> CutText:
-        """Returns the text of a suite, to cut cases out of it. Raises ValueError when it cannot be read."""
+        """Return the text of a suite, to cut cases out of it.
+
+        Raises ValueError when it cannot be read."""
         if suite not in self._cut_texts:
             text, blocks = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite,))[0]
             cut = CutText(unpacked(text), unpacked_blocks(blocks) if blocks is not None else ())
@@ -379,8 +393,9 @@ class StoredRows:
         return self._cut_texts[suite]
 
     def _shared_text(self, id_: int | None) -> bytes | None:
-        """Returns a text that several runs share; `id_` is how a run refers to it. Raises ValueError when it is missing
-        or cannot be read."""
+        """Return a text that several runs share; `id_` is how a run refers to it.
+
+        Raises ValueError when it is missing or cannot be read."""
         if id_ is None:
             return None
         if id_ not in self._shared_texts:
@@ -395,7 +410,7 @@ class StoredRows:
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
     ) -> list[list[Any]]:
-        """Returns rows whose every column has a valid value; `what` describes them in errors."""
+        """Return rows whose every column has a valid value; `what` describes them in errors."""
         found = self._stored(statement, values)
         with self._damage_of(what):
             return [columns.read(wanted, row) for row in found]
@@ -412,7 +427,7 @@ class StoredRows:
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """Reads within it are consistent, although another program may begin and remove batches meanwhile."""
+        """Read within it are consistent, although another program may begin and remove batches meanwhile."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield
@@ -438,7 +453,7 @@ class StoredRows:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raises DamagedError for what SQLite does not detect, because it does not know what its values mean."""
+        """Raise DamagedError for what SQLite does not detect, because it does not know what its values mean."""
         try:
             yield
         except DAMAGE as error:
@@ -446,7 +461,7 @@ class StoredRows:
 
     @contextmanager
     def _told_of(self, what: str) -> Iterator[None]:
-        """Raises the damage that SQLite found with a description of what was being read."""
+        """Raise the damage that SQLite found with a description of what was being read."""
         try:
             yield
         except DamagedError as error:

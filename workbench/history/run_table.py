@@ -68,7 +68,7 @@ class RunTable(Lazy[RunRow]):
         return RunRow(id_, batch, place, suite, *self._cases[index], model, of_suite, repeat, by, is_fork, figures)
 
     def figures_at(self, index: int) -> RunSummary | None:
-        """Returns the figures of the run at an index from 0, `None` where it never finished."""
+        """Return the figures of the run at an index from 0, `None` where it never finished."""
         _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
         if kind is None:
             return None
@@ -88,7 +88,7 @@ class RunTable(Lazy[RunRow]):
         return _Figures(self, self._finished)
 
     def over(self) -> Iterator[int]:
-        """Yields the indices of the runs that are over."""
+        """Yield the indices of the runs that are over."""
         return self._kinds.where(lambda kind: kind[-1] is not None)
 
     @property
@@ -98,7 +98,7 @@ class RunTable(Lazy[RunRow]):
         return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
 
     def of_cases(self, ids: Collection[str]) -> Iterator[RunRow]:
-        """Yields the runs of cases with such ids."""
+        """Yield the runs of cases with such ids."""
         return map(self.at, self._cases.where(lambda case: case[0] in ids))
 
 

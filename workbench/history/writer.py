@@ -1,5 +1,6 @@
-"""Writes batches into a history while they go on, on a thread of its own, so that a slow disk delays no run. Runs that
-end shortly after one another are committed together."""
+"""Writes batches into a history while they go on, on a thread of its own, so that a slow disk delays no run.
+
+Runs that end shortly after one another are committed together."""
 
 from __future__ import annotations
 
@@ -43,10 +44,11 @@ PLANNED_AT_ONCE = 5_000
 
 @dataclass(eq=False)
 class BatchHandle:
-    """A batch being recorded. `number` identifies it in the history, `None` until it is written; `places` are the
-    places of its runs by their ids; `started_at` is the ISO 8601 time when it began, also where it is resumed. `claim`
-    keeps other programs from resuming it; a command that resumes a batch may have claimed it before. `resumed_by` is
-    that command."""
+    """A batch being recorded.
+
+    `number` identifies it in the history, `None` until it is written; `places` are the places of its runs by their ids;
+    `started_at` is the ISO 8601 time when it began, also where it is resumed. `claim` keeps other programs from
+    resuming it; a command that resumes a batch may have claimed it before. `resumed_by` is that command."""
 
     number: int | None = None
     places: dict[str, int] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class BatchHandle:
     """For each place, whether its run was written, as far as one was."""
 
     def has(self, run_id: str) -> bool:
-        """Returns whether a run is in the history for certain."""
+        """Return whether a run is in the history for certain."""
         place = self.places[run_id]
         return place < len(self._written) and bool(self._written[place])
 
@@ -113,7 +115,9 @@ Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 
 
 class OpenHistory:
-    """Use it on one thread. `say` is told when the file is renamed or made again."""
+    """Use it on one thread.
+
+    `say` is told when the file is renamed or made again."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self._file = file
@@ -129,8 +133,9 @@ class OpenHistory:
         """How many runs were written here and lost with a file that was removed."""
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Write an entry, or several runs, completely or not at all. Raises HistoryError when it may work later, and
-        any other exception when it never will."""
+        """Write an entry, or several runs, completely or not at all.
+
+        Raises HistoryError when it may work later, and any other exception when it never will."""
         try:
             self._write(entries)
         except DamagedError:
@@ -140,7 +145,9 @@ class OpenHistory:
             self._write(entries)
 
     def close(self) -> None:
-        """Close the file. It is opened again for the next entry."""
+        """Close the file.
+
+        It is opened again for the next entry."""
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -234,7 +241,7 @@ class OpenHistory:
 
 @contextmanager
 def _never_again() -> Iterator[None]:
-    """Raises for what SQLite can never store, which is no problem of the file."""
+    """Raise for what SQLite can never store, which is no problem of the file."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -319,7 +326,9 @@ class HistoryWriter:
         self._thread.start()
 
     def begin(self, batch: NewBatch, door: RunDoor | None = None) -> BatchHandle:
-        """Record a new batch: its plan is written at once. Its runs pass the `door`, on the writer's thread."""
+        """Record a new batch: its plan is written at once.
+
+        Its runs pass the `door`, on the writer's thread."""
         places = {run.run_id: place for place, run in zip(batch.places, batch.runs, strict=True)}
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
@@ -350,7 +359,9 @@ class HistoryWriter:
             raise
 
     def write_run(self, handle: BatchHandle, run: DoneRun | PackedRun) -> Future[None]:
-        """Record a finished run and return at once. Call it for all runs of one batch on one thread.
+        """Record a finished run and return at once.
+
+        Call it for all runs of one batch on one thread.
 
         The future is done when the run is written, or when waiting for that is of no use: what is not written is lost
         when the program is killed. It cannot be cancelled.
@@ -370,18 +381,21 @@ class HistoryWriter:
         self._give(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
-        """Returns how many of a batch's recorded runs are not in the history, as far as is known."""
+        """Return how many of a batch's recorded runs are not in the history, as far as is known."""
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def settle(self, timeout_s: float) -> bool:
-        """Wait until everything recorded so far is written. Returns whether it was. Blocks."""
+        """Wait until everything recorded so far is written.
+
+        Returns whether it was. Blocks."""
         written = threading.Event()
         self._give(written)
         return self._thread.is_alive() and written.wait(timeout_s)
 
     def close(self) -> bool:
-        """Write the rest. Returns whether all of it could be written. Blocks for some seconds at most; may be called
-        more than once."""
+        """Write the rest.
+
+        Returns whether all of it could be written. Blocks for some seconds at most; may be called more than once."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._give(None)
@@ -413,7 +427,9 @@ class HistoryWriter:
             handle.release()
 
     def _take(self) -> bool:
-        """Wait for entries and take all there are. Returns whether more may come."""
+        """Wait for entries and take all there are.
+
+        Returns whether more may come."""
         given = self._given.get()
         if isinstance(given, _Done):
             self._in_a_hurry.wait(GATHER_S)
@@ -483,7 +499,7 @@ class HistoryWriter:
             self._settling.pop().set()
 
     def _next_entries(self) -> list[Entry]:
-        """Returns the first entry that waits, or the runs that are committed together."""
+        """Return the first entry that waits, or the runs that are committed together."""
         runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
         return runs if len(runs) > 1 and not self._alone else [self._waiting[0]]
 

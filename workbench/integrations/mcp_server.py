@@ -69,7 +69,9 @@ class CaseLine(BaseModel):
 
 
 class SuiteLine(BaseModel):
-    """A suite. One with errors has no cases."""
+    """A suite.
+
+    One with errors has no cases."""
 
     path: str
     name: str | None
@@ -89,7 +91,9 @@ class ProblemLine(BaseModel):
 
 
 class ModelLine(BaseModel):
-    """What the runs of a model came to. Scores and rates are 0 to 1."""
+    """What the runs of a model came to.
+
+    Scores and rates are 0 to 1."""
 
     model: str
     passed: int
@@ -143,7 +147,9 @@ class NotStartedError(Exception):
 
 
 def server_for(allowed: Allowed) -> MCPServer:
-    """Return the server. Suites and models are approved as they are now. Raises NotStartedError for unknown models."""
+    """Return the server.
+
+    Suites and models are approved as they are now. Raises NotStartedError for unknown models."""
     try:
         desk = _Desk(allowed)
     except workbench.UsageError as error:
@@ -194,7 +200,9 @@ class _Desk:
         return lines
 
     def validate(self, suites: _Suites = ()) -> list[ProblemLine]:
-        """Say what is wrong in suite files, each with its line and a hint. Without suites, in all of them."""
+        """Say what is wrong in suite files, each with its line and a hint.
+
+        Without suites, in all of them."""
         return [
             ProblemLine(
                 file=str(each.file),
@@ -224,7 +232,9 @@ class _Desk:
             ),
         ] = None,
     ) -> RunAnswer:
-        """Run cases and grade the tool calls. Tools are answered by the mocks of the suites."""
+        """Run cases and grade the tool calls.
+
+        Tools are answered by the mocks of the suites."""
         if model not in ("offline", *self._allowed.models):
             may = ", ".join(("offline", *self._allowed.models))
             raise ToolError(f"{model} may not be asked, only {may}: start the server with --model {model} to allow it")
@@ -261,13 +271,13 @@ class _Desk:
         return report.failure_text() if report.exit_code else "Everything passed."
 
     def report(self, number: int) -> str:
-        """A report of this session as Markdown."""
+        """Return a report of this session as Markdown."""
         if number not in self._reports:
             raise ToolError(f"there is no report {number} in this session")
         return "".join(self._reports[number].pieces("markdown"))
 
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
-        """The files that are meant; none outside what is allowed."""
+        """Return the files that are meant; none outside what is allowed."""
         known = {path.resolve(): path for path in find_suites(self._allowed.paths)}
         if not known:
             raise ToolError(f"there is no suite in {', '.join(map(str, self._allowed.paths))}")
@@ -332,7 +342,9 @@ def _issue_text(issue: Issue) -> str:
 
 
 class _Progress:
-    """Tells the client which cases are over. Whoever does not listen costs nothing."""
+    """Tells the client which cases are over.
+
+    Whoever does not listen costs nothing."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

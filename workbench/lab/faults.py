@@ -42,7 +42,9 @@ class Lure:
 
 
 def faulty(fault: FaultName, content: str, lure: Lure | None = None) -> Faulty:
-    """Return what a fault makes of a result. An injection needs a lure."""
+    """Return what a fault makes of a result.
+
+    An injection needs a lure."""
     make = KINDS[fault].make
     if make is None:
         assert lure is not None
@@ -110,6 +112,7 @@ KINDS: Final[Mapping[FaultName, FaultKind]] = {
 
 def lure_for(case: Case, offered: Sequence[ToolDefinition], called: str) -> Lure | None:
     """Return a call that an injection can ask for: of a disallowed tool, else of one that the case does not expect.
+
     `None` where every tool on offer is expected."""
     wanted = {call.tool for call in case.expected_calls()} | {called}
     disallowed = {call.tool for call in case.disallowed}
@@ -130,8 +133,9 @@ def _lured(value: object) -> JsonValue:
 def verdict_of(
     result: RunResult, origin: RunResult, call_id: str, fault: FaultName, lure: Lure | None, made: Faulty
 ) -> tuple[Verdict, str]:
-    """Return what a model made of a fault in the result of a call, and why that is said. `origin` is the run without
-    the fault: who calls once more, and else does the same, has met what was met there."""
+    """Return what a model made of a fault in the result of a call, and why that is said.
+
+    `origin` is the run without the fault: who calls once more, and else does the same, has met what was met there."""
     trajectory = result.trajectory
     finish = trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
@@ -284,8 +288,9 @@ def _variant_name(trial: Trial) -> str:
 
 
 def _with_fault_variants(files: Sequence[SuiteFile], trials: Iterable[Trial]) -> Mapping[Path, SuiteFile]:
-    """Return the suites with a variant for each fault, so that each run says how it was made. One that lasts answers
-    further calls in the same way."""
+    """Return the suites with a variant for each fault, so that each run says how it was made.
+
+    One that lasts answers further calls in the same way."""
     tables: dict[Path, dict[str, dict[str, object]]] = {}
     for trial in trials:
         variant = trial.origin.variant

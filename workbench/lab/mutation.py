@@ -32,8 +32,9 @@ Table = dict[str, object]
 def mutants_of(
     tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, only: Iterable[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Return all mutants of some kinds; of these tools `only`, where some are named. What a definition does not have
-    cannot be dropped from it."""
+    """Return all mutants of some kinds; of these tools `only`, where some are named.
+
+    What a definition does not have cannot be dropped from it."""
     wanted = set(kinds)
     meant = set(only) or {tool.name for tool in tools}
     found = [mutant for tool in tools if tool.name in meant for mutant in _of_tool(tool)]
@@ -145,8 +146,9 @@ CaseOf = tuple[Path, str, str]
 
 @dataclass(frozen=True)
 class MutationOptions:
-    """Which kinds of mutants are made, and of which tools (all without any). With `all_cases`, a mutant that was
-    noticed is run on the other cases, too."""
+    """Which kinds of mutants are made, and of which tools (all without any).
+
+    With `all_cases`, a mutant that was noticed is run on the other cases, too."""
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
     tools: tuple[str, ...] = ()
@@ -155,7 +157,9 @@ class MutationOptions:
 
 @dataclass
 class Mutation:
-    """The mutants of a plan whose runs without them are over. `wave` gives runs to make, `take` what they came to."""
+    """The mutants of a plan whose runs without them are over.
+
+    `wave` gives runs to make, `take` what they came to."""
 
     plan: Plan
     options: MutationOptions
@@ -172,8 +176,9 @@ class Mutation:
 
     @classmethod
     def of(cls, plan: Plan, results: Iterable[RunResult], options: MutationOptions) -> Mutation:
-        """Return the mutants of the tools that were offered in the runs of a plan. Cases that do not pass without a
-        mutant can notice none, and are left out."""
+        """Return the mutants of the tools that were offered in the runs of a plan.
+
+        Cases that do not pass without a mutant can notice none, and are left out."""
         made = cls(plan, options)
         by_id = {result.run_id: result for result in results}
         offered: dict[Path, dict[str, ToolDefinition]] = {}
@@ -213,8 +218,9 @@ class Mutation:
         return expects(self._case(key), mutant.tools)
 
     def wave(self) -> Plan | None:
-        """Return the next runs, `None` when there are none left. Each wave has twice as many cases for a mutant as the
-        one before; decoys are run on all at once."""
+        """Return the next runs, `None` when there are none left.
+
+        Each wave has twice as many cases for a mutant as the one before; decoys are run on all at once."""
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
             path, name, _ = key

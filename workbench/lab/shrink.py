@@ -47,7 +47,9 @@ class Dropped:
 
 @dataclass
 class Shrunk:
-    """What is left, and what was left out. Without `complete`, more could perhaps be left out."""
+    """What is left, and what was left out.
+
+    Without `complete`, more could perhaps be left out."""
 
     document: Document
     dropped: list[Dropped] = field(default_factory=list)
@@ -69,8 +71,10 @@ def way_of(result: RunResult, case: Case) -> Way | None:
 
 
 def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable[[Document], bool]) -> Shrunk:
-    """Leave out of a document what its case fails without. `offered` are the names of the tools of its runs; `fails`
-    says whether a document still fails in this way, and may raise OutOfRunsError."""
+    """Leave out of a document what its case fails without.
+
+    `offered` are the names of the tools of its runs; `fails` says whether a document still fails in this way, and may
+    raise OutOfRunsError."""
     shrunk = Shrunk(document)
     for kind, pieces, put in _kinds(document, way, offered):
         # Of the kinds before, everything was left out that could be: each goes on from what is left.
@@ -167,8 +171,9 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 
 def _without_nothing(document: Document) -> Document:
-    """Leaves out the lists in which nothing is left, and an empty system prompt. An empty `offer` says something, and
-    so does an empty prompt of a case."""
+    """Leave out the lists in which nothing is left, and an empty system prompt.
+
+    An empty `offer` says something, and so does an empty prompt of a case."""
     if document.get("system") == "":
         del document["system"]
     for table in (document, _case(document)):

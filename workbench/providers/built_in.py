@@ -36,7 +36,7 @@ class ModelInfo:
 
 
 def built_in_models() -> tuple[ModelInfo, ...]:
-    """Returns all built-in models."""
+    """Return all built-in models."""
     return (
         ModelInfo(OFFLINE, "baseline, not a language model: matches words, needs no network and no key"),
         *(
@@ -48,20 +48,22 @@ def built_in_models() -> tuple[ModelInfo, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Returns whether a model of that name needs no endpoint."""
+    """Return whether a model of that name needs no endpoint."""
     return name == OFFLINE or name.startswith((f"{OFFLINE}:", REPLAY))
 
 
 class BuiltInModels:
-    """The built-in models of one batch. `pace_ms` is the pause between two pieces of the offline model's answers,
-    `own_pace` plays recordings at the pace at which they were made."""
+    """The built-in models of one batch.
+
+    `pace_ms` is the pause between two pieces of the offline model's answers, `own_pace` plays recordings at the pace at
+    which they were made."""
 
     def __init__(self, *, pace_ms: float = 0, own_pace: bool = False) -> None:
         self._pace_ms = pace_ms
         self._own_pace = own_pace
 
     def open(self, name: str, folder: Path, case_id: str) -> Model:
-        """Returns the model for a run of the case; the path of a recording is relative to `folder`.
+        """Return the model for a run of the case; the path of a recording is relative to `folder`.
 
         Raises ModelError when there is no recording of that case, it cannot be read, or its model is ambiguous.
         """
@@ -72,7 +74,7 @@ class BuiltInModels:
         return self._replays.open(name, *_recorded_at(name, folder), case_id)
 
     def check(self, name: str, folder: Path) -> None:
-        """Raises ModelError where `open` would do so for every case."""
+        """Raise ModelError where `open` would do so for every case."""
         if name != OFFLINE and name not in PLANTED:
             self._replays.check(name, *_recorded_at(name, folder))
 
@@ -95,7 +97,7 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Returns the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
+    """Return the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
     chosen. An existing path is meant as a whole: names of files, folders and models may contain a `#`."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 

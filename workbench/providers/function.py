@@ -67,7 +67,9 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """What an agent answers: text, calls, or both. With calls, the agent is asked again with their results.
+    """What an agent answers: text, calls, or both.
+
+    With calls, the agent is asked again with their results.
 
     A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens.
     """
@@ -97,7 +99,9 @@ class CallerLoop:
         self._running: set[asyncio.Task[AgentReply]] = set()
 
     async def run(self, agent: Callable[[], Coroutine[Any, Any, AgentReply]]) -> AgentReply:
-        """Run a coroutine on that loop, from another one. Cancelling this cancels it there."""
+        """Run a coroutine on that loop, from another one.
+
+        Cancelling this cancels it there."""
 
         async def tracked() -> AgentReply:
             task = asyncio.current_task()
@@ -118,7 +122,9 @@ class CallerLoop:
 
 
 class FunctionModel:
-    """Asks an async function on the loop of its caller. One of these serves one run.
+    """Asks an async function on the loop of its caller.
+
+    One of these serves one run.
 
     What the function raises ends the run with an error. A ModelError is passed on as it is, so that one which is
     retryable is tried again.
@@ -163,7 +169,9 @@ class FunctionModel:
 
 
 def answer_of(reply: object) -> AgentAnswer:
-    """Return the answer that a function's reply stands for. Raises TypeError where it is no reply."""
+    """Return the answer that a function's reply stands for.
+
+    Raises TypeError where it is no reply."""
     match reply:
         case AgentAnswer():
             answer = reply
@@ -181,8 +189,9 @@ def answer_of(reply: object) -> AgentAnswer:
 
 
 def checked_call(call: object) -> ToolCall:
-    """Return a copy of a call with plain JSON as arguments, in which tuples became lists. Raises TypeError for what is
-    no call, and for arguments that JSON does not have."""
+    """Return a copy of a call with plain JSON as arguments, in which tuples became lists.
+
+    Raises TypeError for what is no call, and for arguments that JSON does not have."""
     if not isinstance(call, ToolCall):
         raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
     arguments = {name: _json(value, f"the argument {name!r} of {call.tool}") for name, value in call.arguments.items()}

@@ -26,8 +26,10 @@ from workbench.trajectory.events import (
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request: the conversation and the tools offered. `round` counts from 1; `calls_before` is the number of calls
-    made in earlier rounds, so that call ids stay unique within the run."""
+    """One request: the conversation and the tools offered.
+
+    `round` counts from 1; `calls_before` is the number of calls made in earlier rounds, so that call ids stay unique
+    within the run."""
 
     round: int
     system: str | None
@@ -38,9 +40,11 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """The end of a model's answer, always its last event. `provider_state` is what the provider expects back with it,
-    `deviations` were repaired in it. `prompt_ms` is how long the endpoint says it took for the prompt, `waited_ms` how
-    long the request waited at the endpoint before that, as far as known."""
+    """The end of a model's answer, always its last event.
+
+    `provider_state` is what the provider expects back with it, `deviations` were repaired in it. `prompt_ms` is how
+    long the endpoint says it took for the prompt, `waited_ms` how long the request waited at the endpoint before that,
+    as far as known."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -70,7 +74,9 @@ FIRST_TOKENS = (TextDelta, ReasoningDelta, CallStarted)
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it is sent to an endpoint. `headers` have the names of secrets in place of their values."""
+    """A request as it is sent to an endpoint.
+
+    `headers` have the names of secrets in place of their values."""
 
     method: str
     url: str
@@ -116,8 +122,9 @@ class Model(Protocol):
         ...
 
     async def start(self) -> None:
-        """Do what takes time before the first request, such as imports, so that it is not part of a run. May
-        be called more than once. Raises ModelError."""
+        """Do what takes time before the first request, such as imports, so that it is not part of a run.
+
+        May be called more than once. Raises ModelError."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -125,7 +132,9 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece, ending with `AnswerFinished`. Raises ModelError when that is impossible.
+        """Answer a request piece by piece, ending with `AnswerFinished`.
+
+        Raises ModelError when that is impossible.
 
         Closing the generator early releases what the request holds.
         """
@@ -137,13 +146,16 @@ class OverHttp(Protocol):
     """A model that may be behind HTTP."""
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
-        """Return what `stream` would send for a request, `None` if that is not HTTP. Raises ModelError when the request
-        cannot be sent."""
+        """Return what `stream` would send for a request, `None` if that is not HTTP.
+
+        Raises ModelError when the request cannot be sent."""
         ...
 
 
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
-    """Return what a model would send for a request, `None` for a model without HTTP. Raises ModelError."""
+    """Return what a model would send for a request, `None` for a model without HTTP.
+
+    Raises ModelError."""
     return await model.http_request(request) if isinstance(model, OverHttp) else None
 
 
@@ -174,9 +186,11 @@ class ModelWithNotices:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exponential backoff. Waits double from `first_wait_s` up to `longest_wait_s`, each spread by up to a quarter so
-    that runs that failed together do not retry together. A wait that the endpoint asks for takes precedence, up to
-    `longest_asked_s`. `attempts` includes the first one. `sleep` waits seconds, `spread` returns a number in 0..1."""
+    """Exponential backoff.
+
+    Waits double from `first_wait_s` up to `longest_wait_s`, each spread by up to a quarter so that runs that failed
+    together do not retry together. A wait that the endpoint asks for takes precedence, up to `longest_asked_s`.
+    `attempts` includes the first one. `sleep` waits seconds, `spread` returns a number in 0..1."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -186,7 +200,7 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def wait_s(self, attempt: int, asked_s: float | None) -> float | None:
-        """Returns the seconds to wait after failed attempt number `attempt` (from 1); `None` when it was the last."""
+        """Return the seconds to wait after failed attempt number `attempt` (from 1); `None` when it was the last."""
         if attempt >= self.attempts:
             return None
         if asked_s is not None:

@@ -100,7 +100,7 @@ class ReplayModel:
             raise ModelError(self._why_it_ends(request.round))
 
     def _why_it_ends(self, number: int) -> str:
-        """Returns why there is no whole answer for the request of a round."""
+        """Return why there is no whole answer for the request of a round."""
         path, finish = self._recording.path.name, self._recording.trajectory.finish
         if finish is not None and finish.error is not None:
             return finish.error
@@ -127,7 +127,7 @@ class Replays:
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
-        """Returns the model that plays a recording of the case: the file `path`, or the newest of that case in the
+        """Return the model that plays a recording of the case: the file `path`, or the newest of that case in the
         folder, made on `of_model`; `None` is the only model there is.
 
         Raises ModelError when there is none, or it cannot be read, or the folder has recordings of several models.
@@ -147,7 +147,7 @@ class Replays:
         return model
 
     def check(self, name: str, path: Path, of_model: str | None) -> None:
-        """Raises ModelError where `open` would do so for every case."""
+        """Raise ModelError where `open` would do so for every case."""
         try:
             if path.is_dir():
                 self._newest_in(path, of_model, name)
@@ -163,7 +163,9 @@ class Replays:
 
 
 class _Folder:
-    """The recordings in a folder, by their header lines. Raises RecordingError when there are none."""
+    """The recordings in a folder, by their header lines.
+
+    Raises RecordingError when there are none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -188,8 +190,9 @@ class _Folder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _Newest:
-        """Returns the recordings of a model, or of the only one. Raises RecordingError when there are none of that
-        model, or several models under a `name` that chooses none."""
+        """Return the recordings of a model, or of the only one.
+
+        Raises RecordingError when there are none of that model, or several models under a `name` that chooses none."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(
@@ -218,14 +221,16 @@ class _Newest:
     added: str
 
     def of(self, case_id: str) -> Path:
-        """Returns the newest recording of a case. Raises RecordingError when there is none."""
+        """Return the newest recording of a case.
+
+        Raises RecordingError when there is none."""
         if case_id not in self.files:
             raise RecordingError(f"{self.folder} contains no recording of the case {case_id!r}{self.added}")
         return self.files[case_id]
 
 
 def _listed(models: Iterable[str]) -> str:
-    """Returns models in words: the first of very many."""
+    """Return models in words: the first of very many."""
     *most, last = models
     if len(most) >= MAX_MODELS_NAMED:
         return f"{', '.join(most[:MAX_MODELS_NAMED])} and {len(most) + 1 - MAX_MODELS_NAMED} more"
@@ -233,7 +238,7 @@ def _listed(models: Iterable[str]) -> str:
 
 
 def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
-    """Returns the last attempt of each round's request, by the number of the round."""
+    """Return the last attempt of each round's request, by the number of the round."""
     attempts: dict[int, _Attempt] = {}
     current = _Attempt(0.0)
     for event in events:

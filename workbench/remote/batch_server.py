@@ -1,5 +1,6 @@
-"""The socket of a batch: tells any number of viewers what happens. Its thread alone touches sockets; whoever tells
-something never waits for a viewer."""
+"""The socket of a batch: tells any number of viewers what happens.
+
+Its thread alone touches sockets; whoever tells something never waits for a viewer."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ _LOOK_S = 1.0
 
 @dataclass(eq=False)
 class Viewer:
-    """One connection. `most` is how many bytes may wait for it."""
+    """One connection.
+
+    `most` is how many bytes may wait for it."""
 
     connection: socket.socket
     heard_at: float
@@ -115,7 +118,9 @@ class Server:
             return any(viewer.watches for viewer in self._viewers)
 
     def tell(self, line: bytes) -> None:
-        """Tell all who watch. Returns at once; one that is too far behind is dropped."""
+        """Tell all who watch.
+
+        Returns at once; one that is too far behind is dropped."""
         with self.lock:
             for viewer in self._viewers:
                 if viewer.watches:
@@ -123,7 +128,9 @@ class Server:
         self._wake()
 
     def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENT_S) -> None:
-        """Send a report to one viewer as fast as it reads, and no faster. One that does not read is let go."""
+        """Send a report to one viewer as fast as it reads, and no faster.
+
+        One that does not read is let go."""
         viewer.asked = False
         for piece in pieces:
             with self._progress:
@@ -305,7 +312,7 @@ class Server:
 
 
 def _is_own(connection: socket.socket) -> bool:
-    """Whether the other end is a process of the same user, where the system tells."""
+    """Return whether the other end is a process of the same user, where the system tells."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     size = struct.calcsize("3i")
@@ -339,10 +346,12 @@ class _UnderWay:
 
 
 class Telling:
-    """A batch of this process while others look on. To be used on one thread."""
+    """A batch of this process while others look on.
+
+    To be used on one thread."""
 
     def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
-        """Raises OSError where the socket cannot be made, or what is known not be written down."""
+        """Raise OSError where the socket cannot be made, or what is known not be written down."""
         self.known = known
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
@@ -396,7 +405,9 @@ class Telling:
             self._server.tell(packed(said=line))
 
     def end(self, exit_code: int) -> None:
-        """Tell that the batch has ended, and write that down. What is told later is not kept."""
+        """Tell that the batch has ended, and write that down.
+
+        What is told later is not kept."""
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))
@@ -409,8 +420,9 @@ class Telling:
             self._server.tell(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Give everybody who has watched to the end the report, as each wants it; then let go. Takes no longer than the
-        slowest of them needs who goes on reading."""
+        """Give everybody who has watched to the end the report, as each wants it; then let go.
+
+        Takes no longer than the slowest of them needs who goes on reading."""
         server, until = self._server, time.monotonic() + SILENT_S
         while server.watched and time.monotonic() < until:
             try:

@@ -25,9 +25,10 @@ def _random() -> str:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a request must know and say. `names` are the names of this server beside those of the loopback device;
-    with `by_address`, any address is one, which no foreign page can make its own name. `public` is the address under
-    which a proxy offers it."""
+    """What a request must know and say.
+
+    `names` are the names of this server beside those of the loopback device; with `by_address`, any address is one,
+    which no foreign page can make its own name. `public` is the address under which a proxy offers it."""
 
     names: frozenset[str] = frozenset()
     by_address: bool = False
@@ -49,8 +50,10 @@ class Gate:
         return compare_digest(said.encode("utf-8", "replace"), self.key.encode())
 
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
-        """Return why a request is refused whatever it knows, `None` if it is not. Any page may link to the address
-        that is opened first, hence `entering`. Browsers always say where a `socket` is opened from."""
+        """Return why a request is refused whatever it knows, `None` if it is not.
+
+        Any page may link to the address that is opened first, hence `entering`. Browsers always say where a `socket` is
+        opened from."""
         host = headers.get("Host", "")
         if not self._is_own(host):
             return "this server has another name: open the address that it printed, or name yours with --public-url"
@@ -77,8 +80,9 @@ class Gate:
 
 
 def name_of(host: str) -> str | None:
-    """Return the name or address of a `Host`, without its port; `None` if it has none. Ports say nothing: a tunnel has
-    another one at its end."""
+    """Return the name or address of a `Host`, without its port; `None` if it has none.
+
+    Ports say nothing: a tunnel has another one at its end."""
     try:
         parts = urlsplit(f"//{host}")
         name, _ = parts.hostname, parts.port

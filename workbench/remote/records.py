@@ -37,12 +37,14 @@ class WireError(ValueError):
 
 
 def packed(**message: object) -> bytes:
-    """A message as a line."""
+    """Return a message as a line."""
     return f"{compact_json(message)}\n".encode()
 
 
 def unpacked(line: bytes) -> Mapping[str, Any]:
-    """The message of a line. Raises WireError."""
+    """Return the message of a line.
+
+    Raises WireError."""
     try:
         message = parsed_json(line.decode())
     except ValueError as error:
@@ -53,22 +55,22 @@ def unpacked(line: bytes) -> Mapping[str, Any]:
 
 
 def greeting(**more: object) -> bytes:
-    """How each side begins: which protocol it speaks, and its version."""
+    """Return how each side begins: which protocol it speaks, and its version."""
     return packed(protocol=PROTOCOL, version=__version__, **more)
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """The run at a place of the plan is under way, since so many milliseconds; its events follow."""
+    """Return the run at a place of the plan is under way, since so many milliseconds; its events follow."""
     return packed(place=place, begun_ago_ms=round(ago_ms))
 
 
 def event_line(place: int, line: str) -> bytes:
-    """An event of the run at a place of the plan, without secrets, given as a line of a recording."""
+    """Return an event of the run at a place of the plan, without secrets, given as a line of a recording."""
     return f'{{"place":{place},"event":{line}}}\n'.encode()
 
 
 def done_line(place: int, line: str, done: RunDone) -> bytes:
-    """The end of a run; `line` is the last line of its recording."""
+    """Return the end of a run; `line` is the last line of its recording."""
     result = done.result
     more = {"cost_usd": result.cost_usd, "grading": grading_text(result.grading)}
     more |= {"began_ms": done.began_ms, "ended_ms": done.ended_ms}
@@ -76,7 +78,9 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """What happens beside the events of runs; `None` for what no viewer shows. `redact` takes secrets out of values."""
+    """What happens beside the events of runs; `None` for what no viewer shows.
+
+    `redact` takes secrets out of values."""
     match event:
         case StartUp(number, what, took_ms):
             return packed(start_up={"number": number, "what": redact(what), "took_ms": took_ms})
@@ -89,7 +93,9 @@ def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None
 
 
 def news_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
-    """The event of such a line; `None` for a line that says something else. Raises ValueError or LookupError."""
+    """Return the event of such a line; `None` for a line that says something else.
+
+    Raises ValueError or LookupError."""
     if "start_up" in message:
         event: BatchEvent = reader_of(StartUp)(message["start_up"])
         return event
@@ -119,8 +125,10 @@ class AttachError(Exception):
 
 @dataclass(frozen=True)
 class Detached:
-    """A batch that went on without a terminal. `exit_code` is there once it has ended in good order; `said` is what its
-    process said last, without secrets. Times are ISO 8601, UTC."""
+    """A batch that went on without a terminal.
+
+    `exit_code` is there once it has ended in good order; `said` is what its process said last, without secrets. Times
+    are ISO 8601, UTC."""
 
     history: str
     batch: int
@@ -141,24 +149,30 @@ class Detached:
 
 
 def write_record(folders: Folders, detached: Detached) -> None:
-    """Write down what is known of a batch. Raises OSError."""
+    """Write down what is known of a batch.
+
+    Raises OSError."""
     own_folder(folders.detached)
     write_atomically(record_file(folders, detached.file, detached.batch), f"{compact_json(detached)}\n".encode())
 
 
 def claim_process(folders: Folders, history: Path, batch: int) -> None:
-    """Have others know that this process is the one of a batch, until it ends in any way. Raises OSError."""
+    """Have others know that this process is the one of a batch, until it ends in any way.
+
+    Raises OSError."""
     claim_if_free(own_folder(folders.detached) / _PROCESSES, int(_key(history, batch), 16))
 
 
 def is_running(folders: Folders, detached: Detached) -> bool:
-    """Whether the process of a batch is there: one that was killed has ended without a word."""
+    """Return whether the process of a batch is there: one that was killed has ended without a word."""
     key = _key(detached.file, detached.batch)
     return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
 
 
 def records(folders: Folders) -> list[Detached]:
-    """What is known of all batches, the one that began last first. What cannot be read is left out."""
+    """What is known of all batches, the one that began last first.
+
+    What cannot be read is left out."""
     found = [known for file in _files(folders) if (known := _read(file)) is not None]
     return sorted(found, key=lambda known: known.started_at, reverse=True)
 
@@ -169,7 +183,7 @@ def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
 
 
 def record_file(folders: Folders, history: Path, batch: int) -> Path:
-    """Where it is written down what is known of a batch."""
+    """Return where it is written down what is known of a batch."""
     return folders.detached / f"{_key(history, batch)}.json"
 
 
@@ -187,12 +201,14 @@ def tidy(folders: Folders) -> None:
 
 
 def address(folders: Folders, history: Path, batch: int) -> Path:
-    """Where the socket of a batch is, in a folder that is made and that nobody else can open. Raises AttachError."""
+    """Return where the socket of a batch is, in a folder that is made and that nobody else can open.
+
+    Raises AttachError."""
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
 def socket_places(folders: Folders) -> list[Path]:
-    """Where the folder of sockets may be, the first choice first."""
+    """Return where the folder of sockets may be, the first choice first."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     return [
         folders.detached,
@@ -203,8 +219,8 @@ def socket_places(folders: Folders) -> list[Path]:
 
 
 def socket_folder(folders: Folders) -> Path:
-    """The folder of sockets: beside the state, or where the system has one for such things if that path is too long.
-    Raises AttachError."""
+    """Return the folder of sockets: beside the state, or where the system has one for such things if that path is too
+    long. Raises AttachError."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
@@ -221,8 +237,9 @@ def socket_folder(folders: Folders) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """A folder that only its owner can open, made if need be. Raises OSError where it is no folder, is another user's,
-    or could be replaced by one."""
+    """Return a folder that only its owner can open, made if need be.
+
+    Raises OSError where it is no folder, is another user's, or could be replaced by one."""
     with suppress(FileExistsError):  # what it is instead is said below
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
@@ -267,8 +284,9 @@ def _key(history: Path, batch: int) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A batch, the history it is in, and what is known of it as one that went on without a terminal. `running` is
-    whether its process is there."""
+    """A batch, the history it is in, and what is known of it as one that went on without a terminal.
+
+    `running` is whether its process is there."""
 
     history: Path
     number: int
@@ -282,14 +300,14 @@ class Found:
 
 
 def running_ones(folders: Folders) -> list[Found]:
-    """The batches that go on without a terminal now, the one that began last first."""
+    """Return the batches that go on without a terminal now, the one that began last first."""
     return [Found(known.file, known.batch, known, True) for known in records(folders) if is_running(folders, known)]
 
 
 def found(folders: Folders, history: Path, which: str | None) -> Found:
-    """The batch that is meant: of the history, by its number or its name, else one of this number that goes on without
-    a terminal and is in another history. Without `which`, the only one that goes on. Raises AttachError, HistoryError.
-    """
+    """Return the batch that is meant: of the history, by its number or its name, else one of this number that goes on
+    without a terminal and is in another history. Without `which`, the only one that goes on. Raises AttachError,
+    HistoryError."""
     running = running_ones(folders)
     if which is None:
         return _only(running, folders)
@@ -339,7 +357,8 @@ def _only(running: list[Found], folders: Folders) -> Found:
 
 
 def going_in(history: Path) -> list[BatchRow]:
-    """The batches of a history that some program makes runs of now, the newest first; none where it cannot be read."""
+    """Return the batches of a history that some program makes runs of now, the newest first; none where it cannot be
+    read."""
     with suppress(HistoryError), History(history) as opened:
         unended = (batch for batch in opened.each_batch(unended=True) if batch.damage is None)
         return [batch for batch in unended if claimed(history, batch.number)]

@@ -57,10 +57,14 @@ class GoneError(AttachError):
 
 
 class Connection:
-    """A connection to the process of a batch. Messages are lines of JSON."""
+    """A connection to the process of a batch.
+
+    Messages are lines of JSON."""
 
     def __init__(self, known: Detached, do: str) -> None:
-        """Connect, and say what is wanted: to `watch`, or to `stop` the batch. Raises AttachError."""
+        """Connect, and say what is wanted: to `watch`, or to `stop` the batch.
+
+        Raises AttachError."""
         if do == "stop":
             refuse_if_read_only(f"batch {known.batch} was to be stopped")
         self._socket = socket.socket(socket.AF_UNIX)
@@ -88,7 +92,9 @@ class Connection:
         self._socket.settimeout(None)
 
     def receive(self) -> Mapping[str, Any]:
-        """The next message; waits for it. Raises GoneError at the end, AttachError where the process refuses."""
+        """Return the next message; waits for it.
+
+        Raises GoneError at the end, AttachError where the process refuses."""
         line = self._lines.readline(MAX_PIPED_BYTES)
         if len(line) == MAX_PIPED_BYTES:
             self.close()
@@ -106,14 +112,18 @@ class Connection:
         return message
 
     def send(self, **message: object) -> None:
-        """Say something. Raises GoneError."""
+        """Say something.
+
+        Raises GoneError."""
         try:
             self._socket.sendall(packed(**message))
         except OSError:
             raise GoneError("its process has closed the connection") from None
 
     def close(self) -> None:
-        """Go. May be called more than once, and on another thread than the one that receives."""
+        """Go.
+
+        May be called more than once, and on another thread than the one that receives."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -179,7 +189,9 @@ class Viewing:
         self.close()
 
     def close(self) -> None:
-        """Look on no longer. May be called on another thread."""
+        """Look on no longer.
+
+        May be called on another thread."""
         self._connection.close()
 
     def __iter__(self) -> Iterator[Seen]:
@@ -197,7 +209,9 @@ class Viewing:
                 return
 
     def report(self, **wanted: object) -> Iterator[str]:
-        """The report on the batch, once it has ended, in pieces. Raises AttachError where there is none like that."""
+        """Yield the report on the batch, once it has ended, in pieces.
+
+        Raises AttachError where there is none like that."""
         self._connection.send(report=wanted)
         while "reported" not in (message := self._connection.receive()):
             yield str(message.get("report", ""))
@@ -252,8 +266,9 @@ class Viewing:
 
 
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
-    """The runs of a batch by their places, planned as the history has them: without what was secret. Each has its place
-    as its id. For looking on; not to be run."""
+    """Return the runs of a batch by their places, planned as the history has them: without what was secret.
+
+    Each has its place as its id. For looking on; not to be run."""
     files: dict[SuiteRef, SuiteFile] = {}
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:
@@ -279,8 +294,8 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 
 
 def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
-    """The runs of a batch, once its plan is stored, which takes a while for a large one, and as many runs as are over,
-    if that does not take long."""
+    """Return the runs of a batch, once its plan is stored, which takes a while for a large one, and as many runs as are
+    over, if that does not take long."""
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began

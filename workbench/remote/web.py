@@ -104,7 +104,9 @@ def policy(socket: str) -> str:
 
 
 def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> str:
-    """Return the page with the app. `static` is the address of its files, `socket` that of its WebSocket."""
+    """Return the page with the app.
+
+    `static` is the address of its files, `socket` that of its WebSocket."""
     seen = " (read-only)" if read_only else ""
     left = "" if read_only else "Runs under way were stopped; what had finished is in the history."
     return _page(
@@ -125,8 +127,10 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 
 def entry_page(path: str) -> str:
-    """Return the page that goes on to the app, whose address has no token. The page itself goes on, and not an answer
-    of the server: a browser that came by a link of another page would keep the new cookie to itself."""
+    """Return the page that goes on to the app, whose address has no token.
+
+    The page itself goes on, and not an answer of the server: a browser that came by a link of another page would keep
+    the new cookie to itself."""
     return _page(
         "Workbench",
         f'<main><p><a href="{escape(path)}">Open Workbench</a></p></main>',
@@ -179,8 +183,9 @@ class App:
 
 
 def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
-    """Return the app with the words of a command line. One that only shows gets no variables but those that any program
-    needs: no keys of providers."""
+    """Return the app with the words of a command line.
+
+    One that only shows gets no variables but those that any program needs: no keys of providers."""
     kept = {name: value for name, value in environment.items() if name not in _OF_A_TERMINAL}
     if read_only:
         needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
@@ -287,8 +292,10 @@ IDLE_S = 75.0
 
 
 class Connections:
-    """Which are open. With `most` of them, a new one takes the place of the one that waits longest to be let in;
-    without such a one it is refused."""
+    """Which are open.
+
+    With `most` of them, a new one takes the place of the one that waits longest to be let in; without such a one it is
+    refused."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -297,7 +304,9 @@ class Connections:
         """Those that were not let in, the first one first, with what ends them."""
 
     def made(self, connection: Connection) -> bool:
-        """Take a new connection in. Returns whether there is a place for it."""
+        """Take a new connection in.
+
+        Returns whether there is a place for it."""
         if len(self._open) >= self._most:
             if not self._outside:
                 return False
@@ -365,8 +374,9 @@ HEARTBEAT_S = 15.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Where and for how many visitors an app is served. A visitor who types nothing for `idle_s` is sent away;
-    `None`: never."""
+    """Where and for how many visitors an app is served.
+
+    A visitor who types nothing for `idle_s` is sent away; `None`: never."""
 
     host: str
     port: int
@@ -407,8 +417,9 @@ class AppServer(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Let a request through that is the own page's and knows what it has to. What a page of another origin could
-        read, it learns nothing from: all refusals are alike."""
+        """Let a request through that is the own page's and knows what it has to.
+
+        What a page of another origin could read, it learns nothing from: all refusals are alike."""
         entering = request.path == "/"
         refusal = self._gate.refusal(
             request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
@@ -564,8 +575,10 @@ class AppServer(Server):
                     break
 
     async def run(self, ready: Callable[[str], object]) -> None:
-        """Serve until SIGINT or SIGTERM. `ready` is called with the address, without token, once it can be opened.
-        Raises OSError if the port cannot be had."""
+        """Serve until SIGINT or SIGTERM.
+
+        `ready` is called with the address, without token, once it can be opened. Raises OSError if the port cannot be
+        had."""
         _log.addFilter(_is_of_this_server)
         runner = web.AppRunner(
             await self._make_app(),
@@ -607,8 +620,10 @@ _NO_KEY = (
 
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
-    """Whether a line belongs in the log. What is no HTTP is answered and no more: anybody may send it, as often as they
-    like, and the line would quote it, the token too."""
+    """Return whether a line belongs in the log.
+
+    What is no HTTP is answered and no more: anybody may send it, as often as they like, and the line would quote it,
+    the token too."""
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
@@ -634,7 +649,7 @@ def _html(text: str, status: int = 200, socket: str = "") -> web.Response:
 
 
 def _refused(*lines: str) -> web.Response:
-    """The answer to who may not come in, who keeps no connection either."""
+    """Return the answer to who may not come in, who keeps no connection either."""
     response = _message(403, *lines)
     response.force_close()
     return response

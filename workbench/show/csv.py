@@ -33,7 +33,7 @@ def _raws(column: Column[Row], row: Row) -> Iterable[tuple[str, Any]]:
 
 
 def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the lines of a table, the names of the columns first; nothing without records."""
+    """Yield the lines of a table, the names of the columns first; nothing without records."""
     text = StringIO()
     writer = csv.writer(text)
     for number, record in enumerate(records):

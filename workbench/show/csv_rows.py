@@ -19,17 +19,17 @@ from workbench.suite.files import from_here
 
 
 def rows_of_runs(report: RunsReport) -> Iterator[str]:
-    """Yields a row for each run."""
+    """Yield a row for each run."""
     return csv_rows(_run(run.result, run.line) for run in report.shown_runs())
 
 
 def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:
-    """Yields a row for each case with each model."""
+    """Yield a row for each case with each model."""
     return csv_rows(cells_of(report))
 
 
 def rows_of_diff(report: DiffReport) -> Iterator[str]:
-    """Yields a row for each change, the results before and after in columns of their own."""
+    """Yield a row for each change, the results before and after in columns of their own."""
     return csv_rows(map(_change, (change.model_dump(mode="json") for change in report.changes)))
 
 

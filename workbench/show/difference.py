@@ -28,7 +28,9 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 
 @dataclass(frozen=True)
 class Difference:
-    """Removed lines (`-`), added lines (`+`) and context lines. Each group begins with its position (`@`)."""
+    """Removed lines (`-`), added lines (`+`) and context lines.
+
+    Each group begins with its position (`@`)."""
 
     lines: tuple[tuple[Sign, str], ...]
 

@@ -30,7 +30,9 @@ Row = TypeVar("Row")
 
 
 class Value(NamedTuple):
-    """A text of one or more roles, and what programs read in its place. A mapping stands for several named values."""
+    """A text of one or more roles, and what programs read in its place.
+
+    A mapping stands for several named values."""
 
     spans: Line
     raw: Raw | Mapping[str, Raw] = None
@@ -116,8 +118,10 @@ class Column(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """Rows of one kind. `note` is what there is to say of a row beside its cells: a line below it in a terminal, a last
-    column in documents, and nothing in the app, which shows the selected row in full beside the table."""
+    """Rows of one kind.
+
+    `note` is what there is to say of a row beside its cells: a line below it in a terminal, a last column in documents,
+    and nothing in the app, which shows the selected row in full beside the table."""
 
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
@@ -126,8 +130,10 @@ class Table(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Generic[Row]):
-    """Rows with a column for each of several models. As many columns stand beside each other as there is room for: a
-    terminal shows the others below, the app scrolls to them."""
+    """Rows with a column for each of several models.
+
+    As many columns stand beside each other as there is room for: a terminal shows the others below, the app scrolls to
+    them."""
 
     first: Column[Row]
     heads: Sequence[str]
@@ -153,7 +159,9 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list. A terminal shows the first `most`, and counts the others by their `noun`."""
+    """A list.
+
+    A terminal shows the first `most`, and counts the others by their `noun`."""
 
     lines: Sequence[Line]
     noun: str = "other"
@@ -181,7 +189,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The lines of a unified diff, as they are in the files. Of an empty one nothing is shown."""
+    """The lines of a unified diff, as they are in the files.
+
+    Of an empty one nothing is shown."""
 
     lines: Sequence[str]
 

@@ -156,12 +156,12 @@ def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str 
 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
-    """Returns the names of the forms that a command has; with `beside`, of those that `--report` writes."""
+    """Return the names of the forms that a command has; with `beside`, of those that `--report` writes."""
     return tuple(form.name for form in FORMS if command in form.writers and not (beside and form.only_alone))
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Returns which form of a command the name of a file means, the one with the longest ending: `asked`, if it can be
+    """Return which form of a command the name of a file means, the one with the longest ending: `asked`, if it can be
     that one. `None` for none."""
     known = forms_of(command, beside=beside)
     found = [(len(ending), form.name) for form in FORMS for ending in form.endings if _ends(file, ending)]
@@ -170,12 +170,12 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
 
 
 def any_form_of_file(file: Path) -> str | None:
-    """Returns which form the name of a file means, whatever command has it."""
+    """Return which form the name of a file means, whatever command has it."""
     return next((form.name for form in FORMS if any(_ends(file, ending) for ending in form.endings)), None)
 
 
 def is_json(name: str | None) -> bool:
-    """Returns whether the text of a form is JSON."""
+    """Return whether the text of a form is JSON."""
     return any(form.is_json for form in FORMS if form.name == name)
 
 
@@ -184,13 +184,13 @@ def _ends(file: Path, ending: str) -> bool:
 
 
 def endings_of(command: Command, *, beside: bool = False) -> str:
-    """Returns how files of a command's reports end, in one line: `.txt, .json`."""
+    """Return how files of a command's reports end, in one line: `.txt, .json`."""
     known = forms_of(command, beside=beside)
     return ", ".join(dict.fromkeys(form.endings[0] for form in FORMS if form.name in known and form.endings))
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
-    """Yields what a command reports on, in a form that has a writer."""
+    """Yield what a command reports on, in a form that has a writer."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
     # On use: few commands write more than one form.

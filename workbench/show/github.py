@@ -18,7 +18,7 @@ _MESSAGE_MAX = 1_000
 
 
 def annotation_lines(report: RunsReport) -> Iterator[str]:
-    """Yields an error at the line of each case that did not pass, up to nine, and one that counts the others."""
+    """Yield an error at the line of each case that did not pass, up to nine, and one that counts the others."""
     cases = report.quality.cases
     bad = (case for case in cases if case.status in (Status.FAILED, Status.ERROR))
     for case in islice(bad, ANNOTATIONS_MAX):

@@ -1,4 +1,6 @@
-"""Every sign that the screens draw. Each is one cell wide and needs no variation selector."""
+"""Every sign that the screens draw.
+
+Each is one cell wide and needs no variation selector."""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from workbench.grading.status import Status
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Signs by meaning. Each is recognisable without colour."""
+    """Signs by meaning.
+
+    Each is recognisable without colour."""
 
     passed: str = Status.PASSED.sign
     warned: str = Status.WARNED.sign

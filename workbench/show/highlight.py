@@ -1,5 +1,6 @@
-"""Highlights lines of TOML and JSON. Broken text is coloured as far as it can be read and never lost: the spans of a
-line always add up to the line.
+"""Highlights lines of TOML and JSON.
+
+Broken text is coloured as far as it can be read and never lost: the spans of a line always add up to the line.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ class JsonColours(PlainColours):
 
 
 class TomlColours:
-    """Colours TOML. Only lines after a change are parsed again, and only as far as they are shown."""
+    """Colours TOML.
+
+    Only lines after a change are parsed again, and only as far as they are shown."""
 
     def __init__(self) -> None:
         self._begins: list[tuple[str | None, int]] = [(None, 0)]
@@ -125,8 +128,9 @@ class TomlColours:
 
 @lru_cache(KEPT_LINES)
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
-    """Highlight one line. `delimiter` is that of the multi-line string that the line begins in, `depth` the number of
-    open brackets."""
+    """Highlight one line.
+
+    `delimiter` is that of the multi-line string that the line begins in, `depth` the number of open brackets."""
     if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
     spans: list[Span] = []
@@ -191,8 +195,9 @@ def cut_json(text: str, width: int) -> Line:
 
 
 def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
-    """Highlight the first `shown` rows of a valid JSON text that was wrapped. A string has its colour on all its
-    rows."""
+    """Highlight the first `shown` rows of a valid JSON text that was wrapped.
+
+    A string has its colour on all its rows."""
     ends = list(accumulate(map(len, rows[:shown])))
     # What follows tells a key that is cut from a string.
     ahead = "".join(rows[shown : shown + 200])[:_LOOKED_AHEAD]
@@ -204,8 +209,10 @@ def _joined(spans: list[Span]) -> Line:
 
 
 class ShownLine(NamedTuple):
-    """The text drawn for a line. `at` is where each character of the line begins in `text`, `cells` in which cell. Both
-    have one more item for the end."""
+    """The text drawn for a line.
+
+    `at` is where each character of the line begins in `text`, `cells` in which cell. Both have one more item for the
+    end."""
 
     text: str
     at: Sequence[int]

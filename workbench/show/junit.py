@@ -54,7 +54,7 @@ class _Group(NamedTuple):
 
 
 def junit_pieces(report: RunsReport) -> Iterator[str]:
-    """Yields the report, a test case in each piece."""
+    """Yield the report, a test case in each piece."""
     cases = report.quality.cases
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
@@ -78,7 +78,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
 
 
 def _missing(report: RunsReport) -> Iterator[str]:
-    """Yields the cases of which runs were never finished, as errors: without them the report would look whole."""
+    """Yield the cases of which runs were never finished, as errors: without them the report would look whole."""
     if not report.missing:
         return
     count = len(report.missing)
@@ -105,7 +105,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Returns the status as a test, which agrees with the exit code: there a failed case in quarantine decides nothing,
+    """Return the status as a test, which agrees with the exit code: there a failed case in quarantine decides nothing,
     and each run that ended in an error does, whatever the others came to."""
     is_failure = case.status == Status.FAILED and not case.runs[0].grading.quarantined
     if not is_failure and any(run.status == Status.ERROR for run in case.runs):
@@ -118,7 +118,7 @@ def _has_no_verdict(status: Status) -> bool:
 
 
 def _duration_ms(case: CaseResult) -> float:
-    """Returns how long the runs took, without queues and the time held."""
+    """Return how long the runs took, without queues and the time held."""
     return sum(run.loop_ms for run in case.runs)
 
 
@@ -141,7 +141,7 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
 
 
 def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
-    """Returns the name of a case, with its id where others have that name: GitLab counts a name once."""
+    """Return the name of a case, with its id where others have that name: GitLab counts a name once."""
     first = shown.result.runs[0]
     name = first.case_name if names[first.case_name] == 1 else f"{first.case_name} ({first.case_id})"
     unique, number = name, 1
@@ -192,8 +192,9 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
-    """Yields what a test case came to, and `since` the baseline. One that passed although some of its runs did not is
-    called flaky."""
+    """Yield what a test case came to, and `since` the baseline.
+
+    One that passed although some of its runs did not is called flaky."""
     shown = _shown_status(result)
     if shown == "error":
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
@@ -216,7 +217,7 @@ def _errors_counted(result: CaseResult) -> list[str]:
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
-    """Returns why a case came to what it did: of several runs, of each that did not pass."""
+    """Return why a case came to what it did: of several runs, of each that did not pass."""
     if len(result.runs) == 1:
         return _lines_of(result.runs[0])
     score = f", mean score {score_text(result.score)}" if result.score is not None else ""
@@ -228,7 +229,7 @@ def _lines_of_all(result: CaseResult) -> list[str]:
 
 
 def _lines_of(run: RunResult) -> list[str]:
-    """Returns what is wrong in a run, the reason first."""
+    """Return what is wrong in a run, the reason first."""
     lines = issue_lines(run)
     for step in run.steps:
         if step.status is not None and step.status != Status.PASSED:
@@ -239,7 +240,7 @@ def _lines_of(run: RunResult) -> list[str]:
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
-    """Returns an element with the first line as its message and, since GitLab shows no message, all of them as text."""
+    """Return an element with the first line as its message and, since GitLab shows no message, all of them as text."""
     message = _attribute(cut(lines[0], _MESSAGE_MAX)) if lines else ""
     text = _text(cut("\n".join(lines), _TEXT_MAX))
     inside = f"<{child}>{text}</{child}>" if child else text

@@ -28,7 +28,9 @@ _ROLES: dict[str, Role] = {
 
 
 class LazyLines(Sequence[Line]):
-    """Lines by index. `texts` yields them without colours."""
+    """Lines by index.
+
+    `texts` yields them without colours."""
 
     def line(self, index: int) -> Line:
         """Return the line at an index."""
@@ -70,8 +72,9 @@ class JoinedLines(LazyLines):
 
 
 class JsonLines(LazyLines):
-    """A value as indented JSON in rows of at most `width` cells, of which `indent` are blank. Only counting the rows
-    reads all of the value."""
+    """A value as indented JSON in rows of at most `width` cells, of which `indent` are blank.
+
+    Only counting the rows reads all of the value."""
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
         self._indent = " " * indent
@@ -162,7 +165,9 @@ def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
 
 
 class GrowingText:
-    """A text and its rows at the last requested width. Characters beyond `limit` have no rows."""
+    """A text and its rows at the last requested width.
+
+    Characters beyond `limit` have no rows."""
 
     def __init__(self, text: str = "", limit: int = DISPLAY_LIMIT) -> None:
         self._limit = limit
@@ -202,7 +207,9 @@ class GrowingText:
         self._logical.extend(others)
 
     def rows(self, width: int) -> list[str]:
-        """Return the rows at a width. Only the last logical line and new lines are wrapped again."""
+        """Return the rows at a width.
+
+        Only the last logical line and new lines are wrapped again."""
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
         del self._rows[self._tail_start :]
@@ -218,7 +225,9 @@ _BLOCK = 256
 
 
 class Heights:
-    """The heights of items in rows. A height may be 0."""
+    """The heights of items in rows.
+
+    A height may be 0."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -258,7 +267,9 @@ class Heights:
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
     def item_at(self, row: int) -> int:
-        """Return the item that a row belongs to. Raises IndexError if there is no such row."""
+        """Return the item that a row belongs to.
+
+        Raises IndexError if there is no such row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
         block = 0
@@ -328,7 +339,9 @@ class LaidOut:
         return self._heights.start_of(item)
 
     def settle(self, index: int, rows: int) -> int:
-        """Lay out everything within `rows` of a line, above and below. Returns the new index of the line."""
+        """Lay out everything within `rows` of a line, above and below.
+
+        Returns the new index of the line."""
         item = self.item_at(index)
         if item is None:
             return index
@@ -412,8 +425,9 @@ IN_APP = Ways("Enter", "; y copies all of them", ": =")
 def text_rows(
     text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: Ways = IN_APP
 ) -> Sequence[Line]:
-    """Return the wrapped rows of a text, indented, at most `limit` of them. The last one describes what is not
-    shown."""
+    """Return the wrapped rows of a text, indented, at most `limit` of them.
+
+    The last one describes what is not shown."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
     if limit == 1 and len(rows) > 1:

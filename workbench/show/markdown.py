@@ -1,4 +1,6 @@
-"""Blocks as GitHub Markdown. Foreign texts stand in it without any effect of their characters."""
+"""Blocks as GitHub Markdown.
+
+Foreign texts stand in it without any effect of their characters."""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _TICKS = late_pattern(r"`+")
 
 
 def text(plain: str) -> str:
-    """Returns any text as Markdown that shows exactly this text, on one line."""
+    """Return any text as Markdown that shows exactly this text, on one line."""
     return _WORDS.sub(lambda word: _word(word[0]), one_line(plain).strip())
 
 
@@ -30,7 +32,7 @@ def _word(word: str) -> str:
 
 
 def code(plain: str) -> str:
-    """Returns any text as code."""
+    """Return any text as code."""
     line = one_line(plain).strip()
     if not line:
         return ""
@@ -40,7 +42,7 @@ def code(plain: str) -> str:
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Returns lines as a block of code, whose fence no line can close."""
+    """Return lines as a block of code, whose fence no line can close."""
     shown = [one_line(line) for line in lines]
     longest = max((len(ticks) for line in shown for ticks in _TICKS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -48,7 +50,7 @@ def fenced(lines: Iterable[str]) -> str:
 
 
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yields the lines of a text of Markdown, as long as they are not more than `most` bytes, and how many are left
+    """Yield the lines of a text of Markdown, as long as they are not more than `most` bytes, and how many are left
     out."""
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
@@ -60,7 +62,9 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yields the lines of a table whose cells are Markdown. A bar would end a cell, even in code, and is escaped."""
+    """Yield the lines of a table whose cells are Markdown.
+
+    A bar would end a cell, even in code, and is escaped."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
@@ -98,7 +102,9 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
 
 
 def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
-    """Yield the lines of a matrix. The blanks that align the parts of cells in a terminal have no effect."""
+    """Yield the lines of a matrix.
+
+    The blanks that align the parts of cells in a terminal have no effect."""
     rows = []
     for row in matrix.rows:
         cells = (shown(matrix.cell(row, at).spans) for at in range(len(matrix.heads)))

@@ -14,8 +14,9 @@ from workbench.suite.files import resolved
 
 
 def write_report(file: Path, pieces: Iterable[str]) -> None:
-    """Write a report, whose pieces hold no secrets any more. A file is replaced as a whole, once all of it is written;
-    a link stays one. Raises OSError."""
+    """Write a report, whose pieces hold no secrets any more.
+
+    A file is replaced as a whole, once all of it is written; a link stays one. Raises OSError."""
     if _is_written_in_place(file):
         with file.open("w", encoding="utf-8", newline="") as opened:
             opened.writelines(pieces)
@@ -35,7 +36,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
 
 
 def why_not_writable(file: Path) -> str | None:
-    """Returns why no report could be written to a file; `None` where one can be."""
+    """Return why no report could be written to a file; `None` where one can be."""
     if file.is_dir():
         return "it is a folder"
     if not file.parent.is_dir():
@@ -53,5 +54,6 @@ def why_not_writable(file: Path) -> str | None:
 
 
 def _is_written_in_place(file: Path) -> bool:
-    """Whether a file cannot be replaced: a device or a pipe, or one in a folder in which nothing new can be written."""
+    """Return whether a file cannot be replaced: a device or a pipe, or one in a folder in which nothing new can be
+    written."""
     return file.exists() and (not file.is_file() or not os.access(resolved(file).parent, os.W_OK))

@@ -19,8 +19,9 @@ def _blank(width: int) -> Span:
 
 
 class Laid(Generic[Row]):
-    """The rows of a table as lines of a width. What is measured for a width is kept: the first rows, and the titles of
-    the columns where these are shown."""
+    """The rows of a table as lines of a width.
+
+    What is measured for a width is kept: the first rows, and the titles of the columns where these are shown."""
 
     def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
         self.table = table
@@ -60,8 +61,9 @@ class Laid(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns that are shown at a width, whether in short, and their widths. What does not fit is taken
-        from the widest column that may be cut, cell by cell."""
+        """Return the columns that are shown at a width, whether in short, and their widths.
+
+        What does not fit is taken from the widest column that may be cut, cell by cell."""
         if (known := self._laid.get(width)) is not None:
             return known
         shown = [(each, width < each.short_below) for each in self.table.columns if width >= each.from_cells]
@@ -154,7 +156,9 @@ _MIN_TEXT_CELLS = 10
 
 
 def is_apart(block: Block, before: Block | None) -> bool:
-    """Return whether an empty line stands before a block. A text after a text has none, nor what follows a title."""
+    """Return whether an empty line stands before a block.
+
+    A text after a text has none, nor what follows a title."""
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 

@@ -87,7 +87,9 @@ NO_QUERY = FuzzyMatch(0, frozenset())
 
 
 def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
-    """Match every word of a query in a title, in any order. Returns `None` if one of them is missing.
+    """Match every word of a query in a title, in any order.
+
+    Returns `None` if one of them is missing.
 
     A word may be in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word, or
     goes on in the word where the piece before it ended, so that letters from anywhere do not add up to a match.
@@ -119,8 +121,9 @@ _Known = dict[tuple[int, int | None], tuple[int, ...] | None]
 
 
 def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
-    """Place the letters of a word from the one at `done` on, each behind position `last`. The first place that fits is
-    taken."""
+    """Place the letters of a word from the one at `done` on, each behind position `last`.
+
+    The first place that fits is taken."""
     if done == len(word):
         return ()
     if (done, last) not in known:

@@ -12,7 +12,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
-    """Returns one block for each share, on a fixed scale: the lowest means 0, the highest 1 and nothing less, because
+    """Return one block for each share, on a fixed scale: the lowest means 0, the highest 1 and nothing less, because
     all and nearly all are not the same."""
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 

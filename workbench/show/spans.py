@@ -125,7 +125,9 @@ def padded(text: str, width: int) -> str:
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """Put two lines on one row, the second flush right. The first is cut if necessary."""
+    """Put two lines on one row, the second flush right.
+
+    The first is cut if necessary."""
     room = width - cells(right)
     if room <= 0:
         return cut_line(right, width)
@@ -134,16 +136,18 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def natural_cells(line: Line) -> int:
-    """Return the width that a row needs: without what only puts its right part flush right. Numbers of that part may
-    begin with blanks."""
+    """Return the width that a row needs: without what only puts its right part flush right.
+
+    Numbers of that part may begin with blanks."""
     text = plain(line).rstrip()
     gap = max((len(blanks) for blanks in re.findall(" {5,}", text.lstrip())), default=4)
     return cell_len(text) - gap + 4
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Wrap one logical line (without newlines) into rows of at most `width` cells, at blanks where possible. A path
-    that is too long is wrapped after a slash."""
+    """Wrap one logical line (without newlines) into rows of at most `width` cells, at blanks where possible.
+
+    A path that is too long is wrapped after a slash."""
     width = max(width, 1)
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [text]
@@ -169,7 +173,9 @@ def _rows(text: str, width: int) -> Iterator[str]:
 
 
 def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
-    """Wrap a line of spans, after a blank if one is near. Rows after the first are indented by `hang` cells."""
+    """Wrap a line of spans, after a blank if one is near.
+
+    Rows after the first are indented by `hang` cells."""
     width = max(width, hang + 1)
     if cells(line) <= width:
         return [line]
@@ -180,7 +186,9 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
 
 
 def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
-    """Return where the rows of a text end when it is wrapped as by `wrap_line`. The rows cover all of the text."""
+    """Return where the rows of a text end when it is wrapped as by `wrap_line`.
+
+    The rows cover all of the text."""
     ends: list[int] = []
     start = 0
     while start < len(text):
@@ -195,7 +203,9 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
-    """Split a line after the characters at `ends`, in rising order. What follows the last of them is left out."""
+    """Split a line after the characters at `ends`, in rising order.
+
+    What follows the last of them is left out."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -260,7 +270,9 @@ Message = tuple[tuple[str, Role], ...]
 
 
 class Note(NamedTuple):
-    """A sentence behind a sign. Both have its role."""
+    """A sentence behind a sign.
+
+    Both have its role."""
 
     sign: str
     text: str
@@ -305,7 +317,9 @@ def heading(text: str) -> Line:
 
 @lru_cache(maxsize=16)
 def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
-    """Return the paragraphs of an empty pane, with a margin. An empty text is a blank line."""
+    """Return the paragraphs of an empty pane, with a margin.
+
+    An empty text is a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
         rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))

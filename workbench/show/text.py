@@ -26,7 +26,9 @@ _CODES: Mapping[Role, str] = {
 
 @dataclass(frozen=True)
 class Paint:
-    """Colours a text by its meaning. Call it with a text that is already safe to show."""
+    """Colours a text by its meaning.
+
+    Call it with a text that is already safe to show."""
 
     enabled: bool
 

@@ -28,7 +28,8 @@ ACTED_ON = late_pattern(
 
 
 def visible(text: str) -> str:
-    """Returns text with control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`.
+    """Return text with control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`.
+
     Tabs and newlines stay."""
     return ACTED_ON.sub(_picture, text)
 
@@ -41,23 +42,25 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns `text` made visible on a single line: newlines as `⏎`, tabs as blanks."""
+    """Return `text` made visible on a single line: newlines as `⏎`, tabs as blanks."""
     return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
 
 
 def model_label(model: str) -> str:
-    """Return a model's name. The offline model is always shown with what it is."""
+    """Return a model's name.
+
+    The offline model is always shown with what it is."""
     return "offline (baseline)" if model == "offline" else one_line(model)
 
 
 def fit(text: str, width: int) -> str:
-    """Returns `text` (already one line) cut or padded to exactly `width` terminal cells."""
+    """Return `text` (already one line) cut or padded to exactly `width` terminal cells."""
     cut = shortened(text, width)
     return cut + " " * (width - cell_len(cut))
 
 
 def shortened(text: str, width: int) -> str:
-    """Returns `text` (already one line) cut to at most `width` terminal cells, with an ellipsis where something is
+    """Return `text` (already one line) cut to at most `width` terminal cells, with an ellipsis where something is
     missing."""
     if width <= 0:
         return ""

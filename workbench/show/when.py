@@ -25,8 +25,9 @@ def epoch_ms(at: str) -> float | None:
 
 
 def ago(at: str, now: datetime) -> str:
-    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`; empty beyond two weeks. `now`
-    has a time zone."""
+    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`; empty beyond two weeks.
+
+    `now` has a time zone."""
     at_ms = epoch_ms(at)
     age = age_text(at_ms, now) if at_ms is not None else "-"
     if age == "now":

@@ -19,19 +19,19 @@ _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 
 
 def inert(text: str) -> str:
-    """Returns a text that begins at the start of a line, with a blank in all that a runner takes for a command."""
+    """Return a text that begins at the start of a line, with a blank in all that a runner takes for a command."""
     if "::" in text:
         text = _COMMAND.sub(r"\1\2: ", text)
     return _OLD_COMMAND.sub("## ", text) if "##[" in text else text
 
 
 def inert_json(text: str) -> str:
-    """Returns a JSON text of the same values that holds nothing that a runner takes for a command."""
+    """Return a JSON text of the same values that holds nothing that a runner takes for a command."""
     return text.replace("##[", "##\\u005b")
 
 
 def command(level: str, message: str, *, title: str, file: str | None = None, line: int | None = None) -> str:
-    """Returns an annotation as a line: `level` is error, warning or notice; without a `line`, or for a file outside of
+    """Return an annotation as a line: `level` is error, warning or notice; without a `line`, or for a file outside of
     the repository, it is one of no file."""
     is_placed = file is not None and line is not None and not is_outside(file)
     place = {"file": one_line(file or ""), "line": line, "endLine": line} if is_placed else {}

@@ -21,7 +21,7 @@ _DEFAULT_GRADING = Grading()
 
 
 def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Returns findings on a well-formed suite; `case_indices` are its cases' places in the file."""
+    """Return findings on a well-formed suite; `case_indices` are its cases' places in the file."""
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
@@ -74,7 +74,7 @@ def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
 def _says_nothing(
     grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Finds expectations that the deciding grader ignores: an order of calls, arguments that all weigh nothing."""
+    """Find expectations that the deciding grader ignores: an order of calls, arguments that all weigh nothing."""
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
     if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
         grader = "`accuracy` in flexible mode" if flexible else f"`{grading.by}`"
@@ -89,7 +89,7 @@ def _says_nothing(
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    """Returns an option of `critics` as the case or else the suite writes it; `None` when neither does."""
+    """Return an option of `critics` as the case or else the suite writes it; `None` when neither does."""
     of_case: bool | None = getattr(case.grading.critics, option)
     of_suite: bool | None = getattr(suite.grading.critics, option)
     return of_suite if of_case is None else of_case
@@ -119,7 +119,7 @@ def _first(*values: float | None) -> float:
 def _contradictions(
     suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Finds settings that are both written out and work against each other."""
+    """Find settings that are both written out and work against each other."""
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
@@ -149,7 +149,7 @@ def _contradictions(
 
 
 def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
-    """Finds rules about surplus calls that are written and cannot hold."""
+    """Find rules about surplus calls that are written and cannot hold."""
     own, of_table = case.extra_calls, case.grading.extra_calls
     at: Place = (*place, "extra_calls") if own is not None else (*place, "grading", "extra_calls")
     rule = of_table if own is None else own
@@ -200,7 +200,7 @@ def _always_met(of: str, key: str, limit: float) -> bool:
 
 
 def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
-    """Finds the tags of aggregates that no case has, with their places."""
+    """Find the tags of aggregates that no case has, with their places."""
     wanted = [
         (("aggregates", index, "tags", number), tag)
         for index, aggregate in enumerate(suite.aggregates)
@@ -230,7 +230,7 @@ def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
 
 
 def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]:
-    """Finds a value that looks like a misspelt check `type`."""
+    """Find a value that looks like a misspelt check `type`."""
     name, others = value.get("type"), [key for key in value if key != "type"]
     if isinstance(name, str) and not others and name not in JSON_TYPES and (hint := did_you_mean(name, JSON_TYPES)):
         yield warning(

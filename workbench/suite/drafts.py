@@ -26,14 +26,14 @@ from workbench.suite.files import FileState, absolute, flush_folder, resolved, s
 
 
 def changed_part(old: str, new: str) -> tuple[int, int, int]:
-    """Returns where two texts begin to differ, and where the difference ends in the old and in the new one."""
+    """Return where two texts begin to differ, and where the difference ends in the old and in the new one."""
     start = _common(old, new, min(len(old), len(new)), from_end=False)
     same_at_end = _common(old, new, min(len(old), len(new)) - start, from_end=True)
     return start, len(old) - same_at_end, len(new) - same_at_end
 
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
-    """Returns how many characters two texts share at one end, at most `most`, by bisection, because comparing slices is
+    """Return how many characters two texts share at one end, at most `most`, by bisection, because comparing slices is
     fast."""
     low, high = 0, most
     while low < high:
@@ -47,7 +47,7 @@ def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
 
 
 def with_part(text: str, change: Mapping[str, object]) -> str:
-    """Returns a text with one part replaced: `cut` characters from `at` on by `put`.
+    """Return a text with one part replaced: `cut` characters from `at` on by `put`.
 
     Raises KeyError, TypeError or IndexError when the change does not fit this text.
     """
@@ -69,7 +69,9 @@ SYNC_INTERVAL_S = 0.5
 
 
 class DraftError(Exception):
-    """A change could not be written down; the next one tries again. The message says why, and the way out."""
+    """A change could not be written down; the next one tries again.
+
+    The message says why, and the way out."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,10 @@ class _Flushing:
 
 
 class Drafts:
-    """The journals in one folder. Every text given to `keep` can be recovered after the program was killed and, half a
-    second later, after a power failure.
+    """The journals in one folder.
+
+    Every text given to `keep` can be recovered after the program was killed and, half a second later, after a power
+    failure.
 
     Use it from one thread. Relative paths are relative to the folder that was the current one at the start, even when
     that no longer exists.
@@ -135,18 +139,21 @@ class Drafts:
         self._thread: threading.Thread | None = None
 
     def known_as(self, path: Path) -> Path:
-        """Returns the one name of a file for drafts, however its folder is reached. A link keeps its own name."""
+        """Return the one name of a file for drafts, however its folder is reached.
+
+        A link keeps its own name."""
         path = self._here / path
         return resolved(path) if path.name in ("", "..") else resolved(path.parent) / path.name
 
     def places(self, root: Path) -> tuple[Path, ...]:
-        """Returns the folders of suites at or below a path, with links to folders resolved."""
+        """Return the folders of suites at or below a path, with links to folders resolved."""
         known = self.known_as(root)
         return (known, resolved(known)) if known.is_dir() else (known,)
 
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
-        """Write down the current text of a suite; `base_text` and `base_state` are the file as it was read. Raises
-        DraftError when that cannot be written."""
+        """Write down the current text of a suite; `base_text` and `base_state` are the file as it was read.
+
+        Raises DraftError when that cannot be written."""
         path = self.known_as(path)
         journal = self._journals.get(path)
         try:
@@ -169,7 +176,7 @@ class Drafts:
             self._end(journal)
 
     def left_behind(self, roots: Iterable[Path]) -> LeftBehind:
-        """Returns the drafts of ended programs for suites at or below some paths, and reserves them for this program
+        """Return the drafts of ended programs for suites at or below some paths, and reserves them for this program
         until `close`. Those that equal the file on the disk are removed. Raises DraftError when the folder cannot be
         read."""
         places = tuple(place for root in roots for place in self.places(root))
@@ -203,7 +210,9 @@ class Drafts:
         os.close(descriptor)
 
     def close(self) -> None:
-        """Flush and release everything. Journals that were not forgotten are left behind."""
+        """Flush and release everything.
+
+        Journals that were not forgotten are left behind."""
         with self._flushing.changed:
             self._flushing.closed = True
             self._flushing.changed.notify()
@@ -295,7 +304,7 @@ class Drafts:
     # Reading
 
     def _found(self, file: Path, places: tuple[Path, ...]) -> LeftDraft | None:
-        """Returns the draft in a journal, locked; `None` when a program holds it, it is about another suite, or nothing
+        """Return the draft in a journal, locked; `None` when a program holds it, it is about another suite, or nothing
         would be lost without it."""
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
@@ -331,7 +340,9 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
-    """Write one line by one call, so that the program cannot end in the middle. On failure, nothing of it remains."""
+    """Write one line by one call, so that the program cannot end in the middle.
+
+    On failure, nothing of it remains."""
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:
         if os.write(journal.descriptor, content) < len(content):
@@ -354,8 +365,9 @@ def _end_of_lines(content: bytes) -> int:
 
 
 def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
-    """Returns the draft in a journal; text after the last whole line was cut off by the end of the program. `None`
-    where not even the first line is whole, or a later version wrote it. Raises _DamagedError."""
+    """Return the draft in a journal; text after the last whole line was cut off by the end of the program.
+
+    `None` where not even the first line is whole, or a later version wrote it. Raises _DamagedError."""
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:
         return None

@@ -20,7 +20,7 @@ from workbench.dataclasses import dataclass
 
 
 def absolute(path: Path) -> Path:
-    """Returns an absolute path; the path unchanged when the current folder no longer exists."""
+    """Return an absolute path; the path unchanged when the current folder no longer exists."""
     try:
         return path.absolute()
     except OSError:
@@ -28,7 +28,7 @@ def absolute(path: Path) -> Path:
 
 
 def resolved(path: Path) -> Path:
-    """Returns the resolved path; the path unchanged when links form a loop or the current folder no longer exists."""
+    """Return the resolved path; the path unchanged when links form a loop or the current folder no longer exists."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -36,7 +36,7 @@ def resolved(path: Path) -> Path:
 
 
 def from_here(path: str) -> str:
-    """Returns the resolved path relative to the current folder, with slashes; the path unchanged when no file can have
+    """Return the resolved path relative to the current folder, with slashes; the path unchanged when no file can have
     it or the current folder no longer exists."""
     try:
         return _from(path, Path.cwd())
@@ -50,30 +50,32 @@ def _from(path: str, folder: Path) -> str:
 
 
 def from_repository(path: str) -> str:
-    """Returns a path relative to the folder of the Git repository that it is in, as services that show a repository
-    know its files; relative to the current folder where there is none."""
+    """Return a path relative to the folder of the Git repository that it is in, as services that show a repository know
+    its files; relative to the current folder where there is none."""
     root = repository_of(resolved(Path(path)).parent)
     return from_here(path) if root is None else _from(path, root)
 
 
 def is_outside(path: str) -> bool:
-    """Returns whether a path of `from_repository` leads out of the folder that it is relative to."""
+    """Return whether a path of `from_repository` leads out of the folder that it is relative to."""
     return path.startswith(("../", "/")) or Path(path).is_absolute()
 
 
 @lru_cache(maxsize=1024)
 def repository_of(folder: Path) -> Path | None:
-    """Returns the root of the Git repository that an absolute folder is in, `None` where there is none."""
+    """Return the root of the Git repository that an absolute folder is in, `None` where there is none."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
 def shown_name(path: Path) -> str:
-    """Returns the name of a folder, also for the current one."""
+    """Return the name of a folder, also for the current one."""
     return resolved(path).name or str(path)
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush a folder's list of files to the disk. Raises OSError."""
+    """Flush a folder's list of files to the disk.
+
+    Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -90,8 +92,9 @@ _LOCK_AGAIN_S = 0.005
 
 @contextmanager
 def locked(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold a lock that one thread of one program can hold at a time, on a file that exists for this purpose alone. The
-    system releases it when the program ends in any way. Blocks.
+    """Hold a lock that one thread of one program can hold at a time, on a file that exists for this purpose alone.
+
+    The system releases it when the program ends in any way. Blocks.
 
     Raises LockedError when it stays held for too long, and OSError.
     """
@@ -111,7 +114,9 @@ def locked(file: Path, timeout_s: float) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open file. Returns `False` when it is locked elsewhere. Closing the file releases the lock."""
+    """Lock an open file.
+
+    Returns `False` when it is locked elsewhere. Closing the file releases the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -129,7 +134,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
-    """Returns why nothing could be written in a folder, and the way out: that of the reason, or else `way_out`."""
+    """Return why nothing could be written in a folder, and the way out: that of the reason, or else `way_out`."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full; make room, or {way_out}"
@@ -155,7 +160,9 @@ class FileState:
 
 
 class SavingError(Exception):
-    """A file was not saved and is unchanged. The message says why and what to do, in one sentence."""
+    """A file was not saved and is unchanged.
+
+    The message says why and what to do, in one sentence."""
 
 
 class ChangedOnDiskError(SavingError):
@@ -167,8 +174,9 @@ class ChangedOnDiskError(SavingError):
 
 
 def state_of(path: Path, known: FileState | None = None) -> FileState | None:
-    """Returns the present state of a file; `None` when there is none. It is not read when size and time are those of
-    `known`. Raises OSError when it cannot be read."""
+    """Return the present state of a file; `None` when there is none.
+
+    It is not read when size and time are those of `known`. Raises OSError when it cannot be read."""
     try:
         status = path.stat()
         if known is not None and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
@@ -248,8 +256,9 @@ def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
 
 
 def _take_over(temporary: Path, before: os.stat_result) -> None:
-    """Copy the owner, where that is allowed, and the mode. The mode comes last, because changing the owner may clear
-    bits."""
+    """Copy the owner, where that is allowed, and the mode.
+
+    The mode comes last, because changing the owner may clear bits."""
     status = temporary.stat()
     if (status.st_uid, status.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(PermissionError):

@@ -1,4 +1,6 @@
-"""The suite as a document, with its options: frozen models of suite format 1. A change makes a new document."""
+"""The suite as a document, with its options: frozen models of suite format 1.
+
+A change makes a new document."""
 
 from __future__ import annotations
 
@@ -62,8 +64,9 @@ class Frozen(BaseModel):
 
 
 def values_of(model: BaseModel) -> dict[str, Any]:
-    """Return the values that are not `None`, those of nested models too. Unlike `model_dump`, it builds no
-    serializer."""
+    """Return the values that are not `None`, those of nested models too.
+
+    Unlike `model_dump`, it builds no serializer."""
     values = {name: value for name, value in model if value is not None}
     return {name: values_of(value) if isinstance(value, BaseModel) else value for name, value in values.items()}
 
@@ -156,9 +159,10 @@ EndpointFaults = Literal["fail", "error"]
 
 
 class Gate(Frozen):
-    """What the suite's runs must reach: the mean score, and the share of runs that passed or were warned. Runs of cases
-    with a tag of `quarantine` are graded, and decide nothing. With `endpoint_faults` "error", a run that a fault of the
-    endpoint fails is not graded."""
+    """What the suite's runs must reach: the mean score, and the share of runs that passed or were warned.
+
+    Runs of cases with a tag of `quarantine` are graded, and decide nothing. With `endpoint_faults` "error", a run that
+    a fault of the endpoint fails is not graded."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
@@ -183,8 +187,8 @@ class StatisticsTable(Frozen):
 class Aggregate(Frozen):
     """One line of a named group: statistics over the suite's runs, and what some of them must reach.
 
-    `of` is one of `workbench.suite.rules.MEASURES`, or `response.NAME` for a named check of answers; with `tags` only
-    runs of cases that have one of them count.
+    `of` is a measure of runs, a grader, `GRADER.NUMBER`, or `response.NAME` for a named check of answers; with
+    `tags` only runs of cases that have one of them count.
     """
 
     name: NonEmpty
@@ -243,7 +247,9 @@ class Server(Frozen):
 
 
 class Subject(Frozen):
-    """A program that is evaluated in the place of a model. `timeout_s` limits a run instead of `limits.timeout_s`."""
+    """A program that is evaluated in the place of a model.
+
+    `timeout_s` limits a run instead of `limits.timeout_s`."""
 
     command: Annotated[Items[str], Field(min_length=1)]
     name: NonEmpty = "subject"
@@ -296,8 +302,9 @@ class Tool(Frozen):
 
 
 class Mock(Frozen):
-    """Answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`. With
-    `unlisted`, there may intentionally be no tool of that name."""
+    """Answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`.
+
+    With `unlisted`, there may intentionally be no tool of that name."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -332,7 +339,7 @@ ANY_TOOL: Final = "*"
 
 
 def tool_text(tool: str) -> str:
-    """Returns the tool of an expected call for a person."""
+    """Return the tool of an expected call for a person."""
     return "any tool" if tool == ANY_TOOL else tool
 
 
@@ -349,7 +356,9 @@ def same_tool(left: str, right: str) -> bool:
 
 
 class ExpectedCall(Frozen):
-    """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected.
+    """A call that must (or must not) happen.
+
+    `args` absent: arguments do not matter; empty: none are expected.
 
     With `only_args`, no arguments other than those in `args` may be given. With `unlisted`, there may intentionally be
     no tool of that name.
@@ -381,7 +390,7 @@ class ExpectedCall(Frozen):
         return self.only_args or bool(self.forbidden_args)
 
     def unwanted(self, given: Collection[str]) -> list[str]:
-        """Returns those of the given arguments that must not be given."""
+        """Return those of the given arguments that must not be given."""
         if not self.limits_args:
             return []
         others = [name for name in given if self.only_args and name not in (self.args or {})]
@@ -433,7 +442,7 @@ class Step(Frozen):
 
 
 def derived_id(name: str) -> str:
-    """Returns the id of a case that writes none: lower case, runs of characters that are not letters or digits become
+    """Return the id of a case that writes none: lower case, runs of characters that are not letters or digits become
     `-`, trimmed."""
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
 
@@ -481,12 +490,12 @@ class Case(Frozen):
         return raw
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """The expected calls in order, groups flattened in place: the ordered list, then the unordered one; for a
-        chain, those of its steps. The same case returns the same objects."""
+        """Return the expected calls in order, groups flattened in place: the ordered list, then the unordered one; for
+        a chain, those of its steps. The same case returns the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
-        """The expected calls outside steps, with their places in the case."""
+        """Yield the expected calls outside steps, with their places in the case."""
         for index, item in enumerate(self.ordered):
             if isinstance(item, AnyOrder):
                 yield from _placed(item.any_order, ("ordered", index, "any_order"))
@@ -502,7 +511,7 @@ class Case(Frozen):
         yield from _placed(self.steps, ("steps",))
 
     def written_checks(self) -> Iterator[Check]:
-        """Every check of the case: on arguments and on the answer, nested ones included."""
+        """Yield every check of the case: on arguments and on the answer, nested ones included."""
         for _, call in self.written_calls():
             for check in (call.args or {}).values():
                 yield from with_parts(check)
@@ -538,8 +547,9 @@ class Case(Frozen):
 
     @property
     def expects_nothing_yet(self) -> bool:
-        """Whether runs are not graded: the case says that it expects nothing yet, and expects nothing. In a chain that
-        says so, steps without a tool expect nothing either."""
+        """Whether runs are not graded: the case says that it expects nothing yet, and expects nothing.
+
+        In a chain that says so, steps without a tool expect nothing either."""
         return (
             self.expect_nothing_yet
             and not any(getattr(self, key) for key in EXPECTATIONS)
@@ -578,8 +588,10 @@ _expected_calls: ByIdentity[Case, tuple[ExpectedCall, ...]] = ByIdentity(_all_ex
 
 
 class ToolChange(Frozen):
-    """What a variant changes of one tool, whoever defines it. `name` and `arguments` (old names to new ones) rename;
-    expectations and mocks follow by themselves. `hidden` offers it no more."""
+    """What a variant changes of one tool, whoever defines it.
+
+    `name` and `arguments` (old names to new ones) rename; expectations and mocks follow by themselves. `hidden` offers
+    it no more."""
 
     tool: NonEmpty
     name: NonEmpty | None = None
@@ -632,13 +644,13 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Returns everything that a suite starts or reaches: its servers, those of its variants, and its subject in the
-    form of one."""
+    """Return everything that a suite starts or reaches: its servers, those of its variants, and its subject in the form
+    of one."""
     of_variants = tuple(server for variant in suite.variants for server in variant.servers)
     subject = () if suite.subject is None else (suite.subject.as_server,)
     return (*suite.servers, *subject, *of_variants)
 
 
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
-    """Returns the tools defined for a case: the suite's, and its own, which replace those of the same name."""
+    """Return the tools defined for a case: the suite's, and its own, which replace those of the same name."""
     return tuple({tool.name: tool for tool in (*suite.tools, *case.tools)}.values())

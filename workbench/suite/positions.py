@@ -20,8 +20,10 @@ from workbench.suite.problems import Place
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A table header. `first_line` is that of the comment lines directly above it, or its own; `last_line` is where the
-    last pair under it ends, before any other header."""
+    """A table header.
+
+    `first_line` is that of the comment lines directly above it, or its own; `last_line` is where the last pair under it
+    ends, before any other header."""
 
     place: Place
     line: int
@@ -31,8 +33,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Positions:
-    """Lines count from 1. `ends` has the last line of each element of a top-level array that is written inline;
-    `head_end` is the line where the last pair above all headers ends, 0 when there is none."""
+    """Lines count from 1.
+
+    `ends` has the last line of each element of a top-level array that is written inline; `head_end` is the line where
+    the last pair above all headers ends, 0 when there is none."""
 
     lines: Mapping[Place, int]
     ends: Mapping[Place, int]
@@ -43,7 +47,7 @@ class Positions:
     """Whether the scanner could follow the text; otherwise every place has line 1, and there are no headers."""
 
     def line(self, place: Place) -> int:
-        """Returns the line of a place, or of the nearest enclosing place that is written in the file."""
+        """Return the line of a place, or of the nearest enclosing place that is written in the file."""
         while place:
             if (line := self.lines.get(place)) is not None:
                 return line
@@ -51,7 +55,7 @@ class Positions:
         return 1
 
     def block(self, place: Place) -> tuple[int, int]:
-        """Returns the first and last line of an element of a top-level array of tables, such as `("cases", 3)`.
+        """Return the first and last line of an element of a top-level array of tables, such as `("cases", 3)`.
 
         The comment lines directly above a header belong to its element, which extends to the next header that is not
         below it. Raises KeyError when there is no such element.

@@ -41,7 +41,7 @@ _BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
 
 
 def written(place: Iterable[str | int]) -> str:
-    """Returns a place for a person: `cases[3].ordered[0].args.city`, unusual keys in quotes."""
+    """Return a place for a person: `cases[3].ordered[0].args.city`, unusual keys in quotes."""
     text = ""
     for part in place:
         if isinstance(part, int):
@@ -53,7 +53,7 @@ def written(place: Iterable[str | int]) -> str:
 
 
 def keys_of(place: Place) -> tuple[str, ...]:
-    """Returns a place without its indices, which tells the kind of element there."""
+    """Return a place without its indices, which tells the kind of element there."""
     return tuple(part for part in place if isinstance(part, str))
 
 
@@ -71,12 +71,12 @@ class Finding:
 
 
 def warning(place: Place, message: str, hint: str = "") -> Finding:
-    """Returns a finding that does not prevent the suite from running."""
+    """Return a finding that does not prevent the suite from running."""
     return Finding(place, message, hint, "warning")
 
 
 def described(value: object) -> str:
-    """Returns a TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
+    """Return a TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -95,24 +95,24 @@ def described(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns a text in quotes on one line, shortened when it is long."""
+    """Return a text in quotes on one line, shortened when it is long."""
     line = " ".join(text.split())
     return f'"{line}"' if len(line) <= _MAX_QUOTE_CHARS else f'"{line[: _MAX_QUOTE_CHARS - 1]}…"'
 
 
 def code(names: Iterable[str], joined: str = ", ") -> str:
-    """Returns names in backticks."""
+    """Return names in backticks."""
     return joined.join(f"`{name}`" for name in names)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns a question about the nearest known name; empty when none is near."""
+    """Return a question about the nearest known name; empty when none is near."""
     nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean `{nearest[0]}`?" if nearest else ""
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
-    """Returns the tables of an array, each with its index; nothing when the value is not an array."""
+    """Return the tables of an array, each with its index; nothing when the value is not an array."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):
@@ -120,13 +120,14 @@ def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def table(value: object) -> dict[str, object]:
-    """Returns a table unchanged; an empty one for anything else."""
+    """Return a table unchanged; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def at_line(problem: Problem, word: str) -> str:
-    """Describe a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`. `word` is the word for
-    line."""
+    """Describe a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`.
+
+    `word` is the word for line."""
     if not problem.line:
         return problem.message
     return f"{word} {problem.line}{'' if problem.message.startswith('is ') else ':'} {problem.message}"

@@ -32,7 +32,9 @@ _MAX_NAMED = 3
 
 
 class Search:
-    """A search for suites: where it is, and what it has found so far. Another thread may read it, and stop it."""
+    """A search for suites: where it is, and what it has found so far.
+
+    Another thread may read it, and stop it."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
@@ -64,8 +66,9 @@ class Search:
         return f"{counted(len(self.skipped), 'folder')} of installed packages not searched: {', '.join(names)}"
 
     def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files below a folder whose names end so. Hidden folders, links to folders and installed packages
-        are skipped, but not the folder itself."""
+        """Yield the files below a folder whose names end so.
+
+        Hidden folders, links to folders and installed packages are skipped, but not the folder itself."""
         top = os.fspath(root)
         for parent, folders, files in os.walk(top):
             if self.is_stopped:
@@ -96,7 +99,7 @@ def is_installed(name: str, files: Container[str]) -> bool:
 
 
 def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Path, ...]:
-    """Returns the suite files that paths name, in the order of the paths, each once.
+    """Return the suite files that paths name, in the order of the paths, each once.
 
     A folder is searched recursively and sorted, as `Search` does; other TOML files are skipped, and so are settings,
     which `*.toml` names too. Any other path is returned as it is, existing or not.
@@ -116,7 +119,7 @@ def is_settings(path: Path) -> bool:
 
 
 def is_suite(path: Path) -> bool:
-    """Whether a TOML file has a `format`; one that does not parse, whether a line begins with `format =`.
+    """Return whether a TOML file has a `format`; one that does not parse, whether a line begins with `format =`.
 
     A table of that name, as other tools' settings have it, is no format. A file that cannot be read counts, so that
     loading it says why.
@@ -131,8 +134,8 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Whether a file is a suite: it is one if its first key is `format`, and none if no line begins with `format =`.
-    Otherwise `None`. Most files need not be parsed twice then, and a big one is not held in memory."""
+    """Return whether a file is a suite: it is one if its first key is `format`, and none if no line begins with `format
+    =`. Otherwise `None`. Most files need not be parsed twice then, and a big one is not held in memory."""
     tail = b""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

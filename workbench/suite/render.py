@@ -36,30 +36,32 @@ _UNDER_HEADERS = frozenset(
 
 
 def suite_text(document: Mapping[str, object]) -> str:
-    """Returns a whole suite as text, ending with a line end. Raises ValueError for what TOML cannot express, such as
-    null."""
+    """Return a whole suite as text, ending with a line end.
+
+    Raises ValueError for what TOML cannot express, such as null."""
     return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
 
 
 def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> str:
-    """Returns a table under its header, `[keys]` or `[[keys]]`, with everything below it, without a final line end.
+    """Return a table under its header, `[keys]` or `[[keys]]`, with everything below it, without a final line end.
+
     Raises ValueError as `suite_text` does."""
     return "\n".join([header(keys, of_array=of_array), *_table_lines(keys, table)])
 
 
 def header(keys: Keys, *, of_array: bool) -> str:
-    """Returns the line that opens a table."""
+    """Return the line that opens a table."""
     name = ".".join(map(key_text, keys))
     return f"[[{name}]]" if of_array else f"[{name}]"
 
 
 def pair_text(keys: Keys, value: object) -> str:
-    """Returns one key, the last of `keys`, with its value, over several lines where that reads better."""
+    """Return one key, the last of `keys`, with its value, over several lines where that reads better."""
     return f"{key_text(keys[-1])} = {value_text(keys, value)}"
 
 
 def value_text(keys: Keys, value: object) -> str:
-    """Returns the text behind the equals sign of a pair."""
+    """Return the text behind the equals sign of a pair."""
     if isinstance(value, str) and "\n" in value:
         return _long_text(value)
     if isinstance(value, list | tuple) and value:
@@ -70,7 +72,9 @@ def value_text(keys: Keys, value: object) -> str:
 
 
 def one_line(value: object) -> str:
-    """Returns a value on one line, tables in braces. Raises ValueError for what TOML lacks."""
+    """Return a value on one line, tables in braces.
+
+    Raises ValueError for what TOML lacks."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -92,12 +96,12 @@ def one_line(value: object) -> str:
 
 
 def key_text(key: str) -> str:
-    """Returns a key, in quotes where it needs them."""
+    """Return a key, in quotes where it needs them."""
     return key if _BARE_KEY.fullmatch(key) else f'"{_escaped(key)}"'
 
 
 def stands_under_header(keys: Keys, value: object) -> bool:
-    """Returns whether a value is written as one or more tables with headers of their own rather than behind its key."""
+    """Return whether a value is written as one or more tables with headers of their own rather than behind its key."""
     if isinstance(value, list):
         return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
     if not isinstance(value, dict) or not value:
@@ -106,31 +110,31 @@ def stands_under_header(keys: Keys, value: object) -> bool:
 
 
 def fits_one_line(keys: Keys, value: object) -> bool:
-    """Returns whether a pair reads well on one line."""
+    """Return whether a pair reads well on one line."""
     return not _has_line_break(value) and len(key_text(keys[-1])) + 3 + len(one_line(value)) <= _WIDEST_LINE
 
 
 def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
-    """Returns whether a value can be written as blocks `[[…]]`."""
+    """Return whether a value can be written as blocks `[[…]]`."""
     return isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
 
 
 def elements_of(value: object) -> list[Table]:
-    """Returns the tables of a value under headers: those of a list, or itself."""
+    """Return the tables of a value under headers: those of a list, or itself."""
     if is_list_of_tables(value):
         return value
     return [value] if isinstance(value, dict) else []
 
 
 def stands_apart(keys: Keys) -> bool:
-    """Returns whether a blank line precedes a header: not between an expected call or a tool and the tables inside
+    """Return whether a blank line precedes a header: not between an expected call or a tool and the tables inside
     it."""
     inside = (keys[:length] for length in range(1, len(keys)))
     return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
 
 
 def rank(keys: Keys) -> int:
-    """Returns the rank of the last of `keys` among the keys of its table; keys that the format does not have are
+    """Return the rank of the last of `keys` among the keys of its table; keys that the format does not have are
     last."""
     known = TABLES.get(keys[:-1])
     names = list(known[1].model_fields) if known else []
@@ -176,8 +180,9 @@ def _long_text(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as it stands between double quotes. The escapes of JSON are escapes of TOML; invisible characters
-    are escaped too, so that a review shows them."""
+    """Return a text as it stands between double quotes.
+
+    The escapes of JSON are escapes of TOML; invisible characters are escaped too, so that a review shows them."""
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     return escaped if escaped.isprintable() else "".join(map(_visible_character, escaped))
 
@@ -201,8 +206,9 @@ _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "
 
 
 def to_toml_data(model: BaseModel) -> Table:
-    """Returns a suite, a case or any part of one as plain data; loading it gives an equal model. Raises ValueError for
-    a null inside a value, which TOML lacks."""
+    """Return a suite, a case or any part of one as plain data; loading it gives an equal model.
+
+    Raises ValueError for a null inside a value, which TOML lacks."""
     names = list(type(model).model_fields)
     if isinstance(model, CheckBase):
         names.sort(key=lambda name: name != model.kind)
@@ -235,7 +241,7 @@ def _plain(value: object) -> object:
 
 
 def _short(value: object) -> object:
-    """Returns numbers of the format without `.0`, as people write them."""
+    """Return numbers of the format without `.0`, as people write them."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     if isinstance(value, tuple):

@@ -55,8 +55,9 @@ _SHARES: Final = (
 
 
 def is_score(of: str) -> bool:
-    """Return whether a measure is a score, so that its lower limit says how many cases may fail. Any other demand is a
-    budget, which comes on top of the statuses."""
+    """Return whether a measure is a score, so that its lower limit says how many cases may fail.
+
+    Any other demand is a budget, which comes on top of the statuses."""
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 
@@ -70,7 +71,7 @@ def replaces_statuses(suite: Suite) -> bool:
 
 
 def measures_of(cases: object) -> tuple[str, ...]:
-    """Returns everything that `of` can name in a suite with these cases, as written."""
+    """Return everything that `of` can name in a suite with these cases, as written."""
     checks = (table(case.get("response")) for _, case in tables(cases))
     names = dict.fromkeys(name for each in checks if each and not check_names_in(each) for name in each)
     return (*MEASURES, *(f"{NAMED_MEASURE}{name}" for name in names))
@@ -84,7 +85,7 @@ _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "str
 
 
 def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Checks everything outside the cases."""
+    """Check everything outside the cases."""
     if "cases" not in raw or raw["cases"] == []:
         yield warning((), NO_CASES, "write [[cases]] with `name` and `user`")
     if raw.get("models") == []:
@@ -139,14 +140,14 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
 
 
 def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
-    """Checks the tools that a suite or a case defines."""
+    """Check the tools that a suite or a case defines."""
     yield from twice(tools, "name", place, "tools")
     for index, tool in tables(tools):
         yield from _tool_rules(tool, (*place, index))
 
 
 def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
-    """Finds elements of an array of tables that share a value that must be unique."""
+    """Find elements of an array of tables that share a value that must be unique."""
     first: dict[str, int] = {}
     for index, element in tables(elements):
         name = element.get(key)
@@ -159,7 +160,7 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
 
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, what: str) -> Iterator[Finding]:
-    """Checks keys of which a table must have exactly one; presence decides, whatever the value."""
+    """Check keys of which a table must have exactly one; presence decides, whatever the value."""
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{what} needs one of {code(names)}")
@@ -169,7 +170,7 @@ def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place
 
 
 def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
-    """Checks keys that have a meaning only together with another one."""
+    """Check keys that have a meaning only together with another one."""
     for option, needed in options.items():
         if option in element and needed not in element:
             yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")
@@ -271,8 +272,9 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _schema_findings(schema: dict[str, object]) -> Iterable[Finding]:
-    """Returns the findings on a schema, with places inside it. Results are cached, because everything outside a case is
-    checked again with every key typed in it."""
+    """Return the findings on a schema, with places inside it.
+
+    Results are cached, because everything outside a case is checked again with every key typed in it."""
     try:
         return _findings_of_text(json.dumps(schema))
     except (TypeError, ValueError, RecursionError):  # dates, and schemas that are nested too deeply
@@ -326,7 +328,7 @@ def _schema_hint(validator: str, wanted: object) -> str:
 
 
 def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
-    """Checks the mocks of a suite or of a case."""
+    """Check the mocks of a suite or of a case."""
     for index, mock in tables(mocks):
         at = (*place, index)
         answers = ("result", "results", "error", "python")
@@ -342,7 +344,7 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """Checks the checks of `args` or `when`, by argument name."""
+    """Check the checks of `args` or `when`, by argument name."""
     for name, value in table(checks).items():
         if name in SWALLOWED and not _is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
@@ -356,7 +358,7 @@ def _is_check(value: object) -> bool:
 
 
 def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = False) -> Iterator[Finding]:
-    """Checks one table that is a check, or is taken for one."""
+    """Check one table that is a check, or is taken for one."""
     names = check_names_in(value)
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
@@ -401,7 +403,7 @@ def _part_rules(part: object, place: Place, of_answer: bool) -> Iterator[Finding
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
-    """Checks that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
+    """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
     weighted = Counter(_has_weight(value) for value in table(args).values())
     if weighted[True] and weighted[False]:
         without = [name for name, value in table(args).items() if not _has_weight(value)]
@@ -431,7 +433,7 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 
 
 def cases_rules(cases: object) -> Iterator[Finding]:
-    """Checks all cases of a suite, and that their ids differ."""
+    """Check all cases of a suite, and that their ids differ."""
     yield from _ids(cases)
     for index, case in tables(cases):
         yield from _case_rules(case, ("cases", index))
@@ -537,8 +539,10 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Checks the named checks of an answer. A name that could be part of a check is refused, and so is plain text, with
-    which a misspelt check would be a name."""
+    """Check the named checks of an answer.
+
+    A name that could be part of a check is refused, and so is plain text, with which a misspelt check would be a name.
+    """
     if not checks:
         yield Finding(place, "must be text, one check, or checks by name", 'such as { contains = "text" }')
     for name, value in checks.items():

@@ -10,7 +10,7 @@ _NAMES = ("id", "name", "tool", "role")
 
 
 def same(left: object, right: object) -> bool:
-    """Returns whether two values are the same in TOML: 1, 1.0 and true all differ, and the order of keys does not
+    """Return whether two values are the same in TOML: 1, 1.0 and true all differ, and the order of keys does not
     matter."""
     if left is right:
         return True
@@ -22,7 +22,7 @@ def same(left: object, right: object) -> bool:
 
 
 def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
-    """Returns for each new element the index of the old one that it is, or was made from; `None` when it is new.
+    """Return for each new element the index of the old one that it is, or was made from; `None` when it is new.
 
     Equal elements belong together wherever they are, then those of one id, name, tool or role, then the rest in order.
     """

@@ -29,7 +29,7 @@ class Section:
 
 
 def cut(text: str) -> list[Section]:
-    """Returns the head of a text (its place is empty) and the section of each header; joined, they are the text again.
+    """Return the head of a text (its place is empty) and the section of each header; joined, they are the text again.
 
     The text must be TOML, without a byte order mark. Raises ValueError if it cannot be cut, though it is.
     """
@@ -57,18 +57,18 @@ def cut(text: str) -> list[Section]:
 
 
 def joined(sections: list[Section]) -> str:
-    """Returns the text of sections."""
+    """Return the text of sections."""
     return "".join(part for section in sections for part in (section.lead, section.body, section.gap))
 
 
 def line_end_of(text: str) -> str:
-    """Returns how lines end: as the first one does."""
+    """Return how lines end: as the first one does."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
-    """Returns the gap that is left when the text between two gaps is removed: comments stay, blank lines do not add up.
+    """Return the gap that is left when the text between two gaps is removed: comments stay, blank lines do not add up.
 
     `at_end` means that nothing follows; an empty `before` means that nothing precedes.
     """

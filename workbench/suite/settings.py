@@ -28,7 +28,9 @@ from workbench.suite.model import (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a run. Times are in milliseconds (`_ms`) and seconds (`_s`)."""
+    """Limits of a run.
+
+    Times are in milliseconds (`_ms`) and seconds (`_s`)."""
 
     max_rounds: int = 6
     max_tool_calls: int = 5
@@ -101,7 +103,7 @@ class Grading:
 
 
 def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
-    """Returns the time of a run that `max_latency_ms` limits: the sum of the model's answers, or the whole loop."""
+    """Return the time of a run that `max_latency_ms` limits: the sum of the model's answers, or the whole loop."""
     is_loop = grading.by == "dimensions" and grading.dimensions.latency == "wall"
     return loop_ms if is_loop else model_ms
 
@@ -118,7 +120,9 @@ class CaseSettings:
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
-    """Merge a case's settings into its suite's. Returns the same object for the same two objects while they live."""
+    """Merge a case's settings into its suite's.
+
+    Returns the same object for the same two objects while they live."""
     return _settings_under(suite)(case)
 
 
@@ -148,8 +152,9 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
 
 
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
-    """Returns the rule about surplus calls that holds in a case under its grading. A chain has none, nor has a case in
-    which every call is wrong."""
+    """Return the rule about surplus calls that holds in a case under its grading.
+
+    A chain has none, nor has a case in which every call is wrong."""
     if case.steps or case.expect_no_calls:
         return None
     return grading.extra_calls if case.extra_calls is None else case.extra_calls
@@ -166,7 +171,7 @@ _SURPLUS_RULES: dict[str, str] = {
 
 
 def surplus_rule(grading: Grading, grader: str | None = None) -> str:
-    """Returns in words a grader's own rule about surplus calls; the deciding one's unless another is named."""
+    """Return in words a grader's own rule about surplus calls; the deciding one's unless another is named."""
     by = grader or grading.by
     if by == "critics" and not grading.critics.fail_on_tool_call_quantity:
         return _FREE
@@ -174,12 +179,12 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Returns whether surplus calls cost something that a suite could free, and nothing says whether it means to."""
+    """Return whether surplus calls cost something that a suite could free, and nothing says whether it means to."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 
 def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:
-    """Returns what a suite, or a case of it, is run on where nobody chooses: its subject, else its models."""
+    """Return what a suite, or a case of it, is run on where nobody chooses: its subject, else its models."""
     if suite.subject is not None:
         return (suite.subject.name,)
     return case.models if case is not None and case.models is not None else suite.models
@@ -241,7 +246,7 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
 
 
 def models_named_by(suite: Suite) -> tuple[str, ...]:
-    """Returns the models that a suite, its cases and its variants name, each once, in order: no subject."""
+    """Return the models that a suite, its cases and its variants name, each once, in order: no subject."""
     of_suite = suite.models if suite.subject is None else ()
     names = [*of_suite, *(name for case in suite.cases for name in case.models or ())]
     names += [variant.model for variant in suite.variants if variant.model is not None]
@@ -249,7 +254,7 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
 
 
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
-    """Returns the judged checks that a run of the case may need: its own and, unless `mocks` is false, those in the
+    """Return the judged checks that a run of the case may need: its own and, unless `mocks` is false, those in the
     conditions of its mocks and the suite's."""
     for check in case.written_checks():
         if isinstance(check, Judged):

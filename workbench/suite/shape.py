@@ -116,7 +116,7 @@ _FOUND_BY_RULES = frozenset({"check_mixed", "check_without_name", "invalid-json-
 
 
 def nested_too_deeply(raw: dict[str, object]) -> bool:
-    """Returns whether tables and lists are nested deeper than any tool call could need."""
+    """Return whether tables and lists are nested deeper than any tool call could need."""
     level: list[object] = [raw]
     for _ in range(_DEEPEST):
         level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
@@ -130,7 +130,7 @@ def _inside(container: dict[str, object] | list[object]) -> Iterator[object]:
 
 
 def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
-    """Finds values that JSON lacks: dates and times, `nan`, and `inf` outside a range or a limit."""
+    """Find values that JSON lacks: dates and times, `nan`, and `inf` outside a range or a limit."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if isinstance(inner, dict | list | float | date | time):
@@ -156,7 +156,7 @@ def _may_be_infinite(place: Place) -> bool:
 
 
 def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[Finding]:
-    """Returns the errors of `Suite.model_validate(raw)`, one finding for each place."""
+    """Return the errors of `Suite.model_validate(raw)`, one finding for each place."""
     seen: set[Place] = set()
     for detail in error.errors(include_url=False):
         if detail["type"] in _FOUND_BY_RULES:
@@ -168,7 +168,7 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    """Returns whether an error only follows from another: no id because there is no name, a list empty because no
+    """Return whether an error only follows from another: no id because there is no name, a list empty because no
     element is valid."""
     if detail["type"] == "too_short":
         return bool(detail["input"])
@@ -225,7 +225,7 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
 
 
 def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
-    """Returns the place that a pydantic location means, without union tags, and the value there."""
+    """Return the place that a pydantic location means, without union tags, and the value there."""
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()
@@ -245,7 +245,7 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
 
 
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
-    """Returns whether the next part of a location names the chosen branch of a union."""
+    """Return whether the next part of a location names the chosen branch of a union."""
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
@@ -278,7 +278,7 @@ def _missing(place: Place) -> Finding:
 
 
 def _unknown_key(place: Place, in_group: bool) -> Finding:
-    """Returns the finding on a key that its table does not have: misspelt, or swallowed by a table header above it."""
+    """Return the finding on a key that its table does not have: misspelt, or swallowed by a table header above it."""
     key = str(place[-1])
     if in_group:
         return Finding(place, f"`{key}` next to `any_order`", "a group takes no other key: put each call into its list")
@@ -304,7 +304,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Returns what to write for a list of tables that belongs one level further in; empty where there is none of that
+    """Return what to write for a list of tables that belongs one level further in; empty where there is none of that
     name."""
     inner = [found for found in ARRAYS_OF_TABLES if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found]
     return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
@@ -319,13 +319,13 @@ _OTHER_WORDS = {
 
 
 def _other_word_hint(key: str, known: Iterable[str]) -> str:
-    """Returns the key that a word of other programs stands for; empty if it stands for none of these."""
+    """Return the key that a word of other programs stands for; empty if it stands for none of these."""
     meant = next((name for name, words in _OTHER_WORDS.items() if name in known and key.lower() in words), None)
     return f"did you mean `{meant}`?" if meant is not None else ""
 
 
 def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Returns where a limit goes that is written outside the table of limits; empty for any other key."""
+    """Return where a limit goes that is written outside the table of limits; empty for any other key."""
     if key not in SuiteLimitsTable.model_fields:
         return ""
     if key not in LimitsTable.model_fields:
@@ -334,7 +334,7 @@ def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
-    """Returns the nearest enclosing table that has such a key."""
+    """Return the nearest enclosing table that has such a key."""
     for length in range(len(keys) - 1, -1, -1):
         entry = TABLES.get(keys[:length])
         if entry is not None and key in entry[1].model_fields:

@@ -29,12 +29,16 @@ _Item = TypeVar("_Item")
 
 
 class SpliceError(ValueError):
-    """A suite's text cannot be changed as asked. The message says why and what to do, in one sentence."""
+    """A suite's text cannot be changed as asked.
+
+    The message says why and what to do, in one sentence."""
 
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite's text and its content. Every change makes a new value; the old one is the undo.
+    """A suite's text and its content.
+
+    Every change makes a new value; the old one is the undo.
 
     `blocks` are the cases' texts, without a final line end: comments directly above a case belong to it, a comment
     between blank lines does not. `between` is the text before each block and after the last one. `header` is the
@@ -54,7 +58,9 @@ class SuiteText:
 
     @classmethod
     def of(cls, text: str) -> SuiteText:
-        """Split a text. Raises SpliceError when it is not TOML: such a text is edited as a whole."""
+        """Split a text.
+
+        Raises SpliceError when it is not TOML: such a text is edited as a whole."""
         return _taken_apart(text, _read(text, "the file"))
 
     @cached_property
@@ -68,7 +74,7 @@ class SuiteText:
         return {**self.header, "cases": list(self.cases)} if self.cases else self.header
 
     def block(self, index: int) -> str:
-        """Returns the text of a case, with `\n` as line ends; where cases are not in blocks, the text that would be
+        """Return the text of a case, with `\n` as line ends; where cases are not in blocks, the text that would be
         written.
 
         Raises IndexError when there is no such case.
@@ -160,7 +166,9 @@ class SuiteText:
         return replace(self, between=between, blocks=blocks, cases=cases)
 
     def without_case(self, index: int) -> SuiteText:
-        """Remove one case, with the comments directly above it. Raises IndexError when there is no such case."""
+        """Remove one case, with the comments directly above it.
+
+        Raises IndexError when there is no such case."""
         self._must_have(index)
         cases = self.cases[:index] + self.cases[index + 1 :]
         if not self.in_blocks:
@@ -206,7 +214,7 @@ class SuiteText:
         return replace(self, between=skeleton.between, header=header, kept_formatting=keeps)
 
     def checked(self) -> SuiteText:
-        """Returns the value after reading the whole text and comparing it with the document; call it before every save.
+        """Return the value after reading the whole text and comparing it with the document; call it before every save.
 
         If they differ, the text is rewritten from the document, and `kept_formatting` is false.
         """
@@ -294,8 +302,8 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 
 
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
-    """Returns the text between the blocks of cases, and the blocks; `None` when a case is not all in one place, or
-    the text cannot be cut."""
+    """Return the text between the blocks of cases, and the blocks; `None` when a case is not all in one place, or the
+    text cannot be cut."""
     between, blocks = [text[: text.startswith(_BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False

@@ -33,8 +33,10 @@ _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 
 @dataclass(frozen=True)
 class SuiteFile:
-    """A suite file as it was read. `suite` is `None` when a problem is an error; `hash` is the SHA-256 of the file's
-    bytes in hex, empty when it could not be read. Problems are in the order of their lines."""
+    """A suite file as it was read.
+
+    `suite` is `None` when a problem is an error; `hash` is the SHA-256 of the file's bytes in hex, empty when it could
+    not be read. Problems are in the order of their lines."""
 
     path: Path
     text: str
@@ -73,9 +75,9 @@ class SuiteFile:
             return None
 
     def case_lines(self, index: int) -> tuple[int, int]:
-        """Returns the first and last line (from 1) of a case's block: from the comment lines directly above its header
-        to the next table header that is not below it, without trailing blank lines. Raises IndexError when the text has
-        no such case."""
+        """Return the first and last line (from 1) of a case's block: from the comment lines directly above its header
+        to the next table header that is not below it, without trailing blank lines. Raises IndexError when the text
+        has no such case."""
         try:
             first, last = self.positions.block(("cases", index))
         except KeyError:
@@ -91,7 +93,9 @@ class SuiteFile:
 
 
 def load_suite(path: Path) -> SuiteFile:
-    """Read a suite file. Everything wrong with the file or in it becomes a problem, unreadable files included."""
+    """Read a suite file.
+
+    Everything wrong with the file or in it becomes a problem, unreadable files included."""
     try:
         if path.is_dir():
             return _refused(path, "is a folder, not a suite file", "name a file in it")
@@ -150,7 +154,7 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
 
 
 def _names_in(folder: Path, ending: str) -> list[str]:
-    """Returns the names of the files of a folder that end like this; none if the folder cannot be read."""
+    """Return the names of the files of a folder that end like this; none if the folder cannot be read."""
     try:
         return sorted(path.name for path in folder.iterdir() if path.suffix == ending)
     except OSError:
@@ -158,7 +162,7 @@ def _names_in(folder: Path, ending: str) -> list[str]:
 
 
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
-    """Returns the file with further problems, except for places where it has the same problem already."""
+    """Return the file with further problems, except for places where it has the same problem already."""
     known = {(problem.where, problem.message) for problem in file.problems}
     found = [finding for finding in findings if (written(finding.place), finding.message) not in known]
     if not found:
@@ -250,7 +254,7 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
-    """Returns advice on what is well formed: all cases, or those without errors when only cases have errors."""
+    """Return advice on what is well formed: all cases, or those without errors when only cases have errors."""
     errors = [finding.place for finding in findings if finding.severity == "error"]
     if not errors and suite is not None:
         yield from advice(suite, range(len(suite.cases)))
@@ -339,7 +343,7 @@ class _Reused:
 
 
 def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
-    """Returns the suite as `parse_suite` reads the text of `now`, where `file` is the result for the text of `before`;
+    """Return the suite as `parse_suite` reads the text of `now`, where `file` is the result for the text of `before`;
     `None` when only reading the whole text can tell."""
     reused = _reused(before, now)
     if reused is None or any(map(_is_of_several, file.problems)):
@@ -370,7 +374,7 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
 
 
 def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
-    """Returns `None` where more than cases has changed, or too many of them."""
+    """Return `None` where more than cases has changed, or too many of them."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
     if not now.header:
@@ -391,7 +395,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
 
 
 def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
-    """Returns whether no two cases have the same id; those that were reused differ among themselves."""
+    """Return whether no two cases have the same id; those that were reused differ among themselves."""
     fresh = [_id(now.cases[at]) for at in reused.fresh]
     if not fresh:
         return True
@@ -404,7 +408,7 @@ def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
 
 
 def _is_of_several(problem: Problem) -> bool:
-    """Returns whether a problem involves several cases, or a case and a place outside it."""
+    """Return whether a problem involves several cases, or a case and a place outside it."""
     return _CASE.search(problem.message) is not None
 
 
@@ -418,7 +422,7 @@ def _id(case: Table) -> object:
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[Problem, ...]]:
-    """Returns some cases read together with everything outside the cases, and the problems with their places in the
+    """Return some cases read together with everything outside the cases, and the problems with their places in the
     whole text."""
     if not fresh:
         return (), ()
@@ -454,7 +458,7 @@ def _alone(
 
 
 def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reused: _Reused) -> list[Problem]:
-    """Returns the problems that remain, with their present lines and indices."""
+    """Return the problems that remain, with their present lines and indices."""
     if not problems:
         return []
     starts_before, starts_now = _starts(before), _starts(now)
@@ -472,7 +476,7 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
 
 
 def _starts(text: SuiteText) -> list[int]:
-    """Returns how many lines end before each piece: the text before the first case, that case, the text behind it, …"""
+    """Return how many lines end before each piece: the text before the first case, that case, the text behind it, …"""
     counts = []
     for gap, block in zip(text.between, text.blocks, strict=False):
         counts += [gap.count("\n"), block.count("\n")]
@@ -480,7 +484,9 @@ def _starts(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    """Returns by how much a line between cases has moved. Where anything is there, the pieces are the same."""
+    """Return by how much a line between cases has moved.
+
+    Where anything is there, the pieces are the same."""
     if line is None or len(before) != len(now):
         return 0
     # The last gap that begins on an earlier line, or on this one.
@@ -499,14 +505,16 @@ Blocks = tuple[tuple[str, int, int], ...]
 
 
 class Excerpts:
-    """Cuts cases out of suite files. Each file is taken apart once, because a batch asks for hundreds of its cases."""
+    """Cuts cases out of suite files.
+
+    Each file is taken apart once, because a batch asks for hundreds of its cases."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[Path, str], tuple[SuiteText, Blocks] | None] = {}
         self._standing_alone: dict[tuple[Path, str, str], bool] = {}
 
     def of(self, file: SuiteFile, case_id: str) -> str:
-        """Returns the suite with only this case, everything else as it is written, comments too.
+        """Return the suite with only this case, everything else as it is written, comments too.
 
         Returns the whole text when the cases do not stand in blocks of their own, or when there is no such case.
         """
@@ -527,8 +535,9 @@ class Excerpts:
 
 
 def case_blocks(file: SuiteFile) -> Blocks | None:
-    """Returns where the cases stand in a suite's text; `None` when they do not stand in blocks of their own. The blank
-    lines below a case belong to its block."""
+    """Return where the cases stand in a suite's text; `None` when they do not stand in blocks of their own.
+
+    The blank lines below a case belong to its block."""
     known = _taken_apart(file)
     return known[1] if known is not None else None
 
@@ -552,7 +561,7 @@ def _taken_apart(file: SuiteFile) -> tuple[SuiteText, Blocks] | None:
 
 
 def _stands_alone(parts: SuiteText, index: int) -> bool:
-    """Whether the block of a case by itself says the same case, and nothing else."""
+    """Return whether the block of a case by itself says the same case, and nothing else."""
     try:
         return tomllib.loads(parts.blocks[index]) == {"cases": [parts.cases[index]]}
     except ValueError:
@@ -560,7 +569,7 @@ def _stands_alone(parts: SuiteText, index: int) -> bool:
 
 
 def cut_out(text: str, blocks: Blocks, case_id: str) -> str:
-    """Returns a suite's text without the blocks of all cases but one; the whole text when there is no such case."""
+    """Return a suite's text without the blocks of all cases but one; the whole text when there is no such case."""
     return CutText(text, blocks).of(case_id)
 
 
@@ -586,7 +595,7 @@ class CutText:
         return self._between
 
     def of(self, case_id: str) -> str:
-        """Returns the text without the blocks of all other cases; the whole text when there is no such case."""
+        """Return the text without the blocks of all other cases; the whole text when there is no such case."""
         if case_id not in self._places:
             return self._text
         parts: list[str] = []
@@ -608,7 +617,9 @@ def no_line(suite: str, case_id: str) -> None:
 
 
 def lines_of(files: Iterable[SuiteFile]) -> LineOf:
-    """Returns where the cases of some suites are. A file is searched when it is first asked about."""
+    """Return where the cases of some suites are.
+
+    A file is searched when it is first asked about."""
     waiting = {str(file.path): file for file in files}
     known: dict[str, dict[str, int]] = {}
 
@@ -630,11 +641,15 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
 
 
 class AddedVariantError(ValueError):
-    """Variants that cannot be added. The message names where they come from."""
+    """Variants that cannot be added.
+
+    The message names where they come from."""
 
 
 def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
-    """Return the variants of a TOML file, as its `[[variants]]` or as its top. Raises AddedVariantError."""
+    """Return the variants of a TOML file, as its `[[variants]]` or as its top.
+
+    Raises AddedVariantError."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -650,7 +665,9 @@ def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
 
 
 def prompt_variant(file: Path) -> Mapping[str, object]:
-    """Return the variant whose system prompt is the content of a file, named after it. Raises AddedVariantError."""
+    """Return the variant whose system prompt is the content of a file, named after it.
+
+    Raises AddedVariantError."""
     try:
         text = file.read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -663,8 +680,9 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
 
 
 def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
-    """Return a suite with more variants, as if its text had them at its end. Raises AddedVariantError with the first
-    problem that the suite has with them."""
+    """Return a suite with more variants, as if its text had them at its end.
+
+    Raises AddedVariantError with the first problem that the suite has with them."""
     try:
         blocks = [block_text(("variants",), table, of_array=True) for table in tables]
     except ValueError as error:

@@ -41,8 +41,9 @@ from workbench.suite.sections import Section, cut, gap_without, joined
 
 
 def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
-    """Returns the text of pairs `old`, edited to hold `new`; `keys` lead to their table. Lines end with a line feed,
-    the last one without.
+    """Return the text of pairs `old`, edited to hold `new`; `keys` lead to their table.
+
+    Lines end with a line feed, the last one without.
 
     Raises what tomlkit raises where it fails: TOMLKitError, LookupError, TypeError, AttributeError. The caller must
     read the result back and compare it.
@@ -62,14 +63,17 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 
 
 def has_comment(text: str, key: str) -> bool:
-    """Returns whether a comment may follow a value or be inside it. Raises as `edited_pairs` does."""
+    """Return whether a comment may follow a value or be inside it.
+
+    Raises as `edited_pairs` does."""
     item = tomlkit.parse(text).item(key)
     return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
 
 
 def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
-    """Returns the replacement of an item; `None` when it was changed in place. `keys` are given where several lines are
-    allowed."""
+    """Return the replacement of an item; `None` when it was changed in place.
+
+    `keys` are given where several lines are allowed."""
     match item, old, new:
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
@@ -145,7 +149,9 @@ class CannotEditError(Exception):
 
 
 def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """Returns the text of document `old`, edited to hold `new`. `line_end` ends new lines.
+    """Return the text of document `old`, edited to hold `new`.
+
+    `line_end` ends new lines.
 
     Raises CannotEditError where that would lose more than what changed, and ValueError for values that TOML lacks.
     """
@@ -237,8 +243,9 @@ class _Editor:
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
     def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
-        """Returns whether a value stays in brackets or braces because it was written like that. A table that has become
-        too long moves under a header, unless a comment follows it."""
+        """Return whether a value stays in brackets or braces because it was written like that.
+
+        A table that has become too long moves under a header, unless a comment follows it."""
         if isinstance(before, list):
             return bool(before)
         if not isinstance(before, dict) or not before or unit.own is None:
@@ -251,7 +258,7 @@ class _Editor:
         return text.replace("\n", self._line_end)
 
     def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
-        """Returns the tables below one, each with its key; new elements of an array are placed next to their
+        """Return the tables below one, each with its key; new elements of an array are placed next to their
         neighbours."""
         arrays = {
             key: self._elements(unit, key, old[key], new.get(key), keys)
@@ -300,12 +307,12 @@ class _Editor:
 
 
 def _fits(unit: _Unit, key: str, value: object) -> bool:
-    """Returns whether a value can stay under its headers."""
+    """Return whether a value can stay under its headers."""
     return isinstance(value, dict) if (key, None) in unit.below else is_list_of_tables(value)
 
 
 def _pairs(section: Section) -> str:
-    """Returns the pairs of a section, lines ending with a line feed, the last one without."""
+    """Return the pairs of a section, lines ending with a line feed, the last one without."""
     return section.body.replace("\r\n", "\n").removeprefix("\n" if section.lead else "")
 
 
@@ -323,12 +330,12 @@ def _dropped(unit: _Unit) -> list[_Piece]:
 
 
 def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
-    """Returns the place behind the last of the tables that precede it in the format's order."""
+    """Return the place behind the last of the tables that precede it in the format's order."""
     return max((number for number, (key, _) in enumerate(groups, 1) if rank((*keys, key)) <= wanted), default=0)
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """Returns what goes to each element's place, given all elements in their new order and whether each had a place
+    """Return what goes to each element's place, given all elements in their new order and whether each had a place
     before. The gaps between elements stay where they are when elements change places."""
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []

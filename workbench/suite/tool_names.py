@@ -15,20 +15,22 @@ _ON_PURPOSE = "write unlisted = true if this is intended"
 
 @dataclass(frozen=True)
 class KnownNames:
-    """The names of the existing tools. A server whose tools are not known may have any name that begins with its
-    prefix; `prefixes` are those of such servers."""
+    """The names of the existing tools.
+
+    A server whose tools are not known may have any name that begins with its prefix; `prefixes` are those of such
+    servers."""
 
     names: Collection[str]
     prefixes: tuple[str, ...] = ()
 
     def has(self, name: str, *, loosely: bool = False) -> bool:
-        """Returns whether there is, or may be, a tool of that name; `loosely` compares comparable names."""
+        """Return whether there is, or may be, a tool of that name; `loosely` compares comparable names."""
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)
 
     def hint(self, name: str) -> str:
-        """Returns the nearest name as a question, or else the existing names."""
+        """Return the nearest name as a question, or else the existing names."""
         nearest = get_close_matches(name, self.names, n=1, cutoff=0.6)
         if nearest:
             return f"did you mean {nearest[0]!r}?"
@@ -39,8 +41,9 @@ class KnownNames:
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
-    """Finds the tools that a case offers, expects, forbids or mocks although there is none of that name. Places are
-    inside the case."""
+    """Find the tools that a case offers, expects, forbids or mocks although there is none of that name.
+
+    Places are inside the case."""
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
             yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
@@ -73,14 +76,14 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
-    """Finds the tools that `extra_calls` lists although there is none of that name."""
+    """Find the tools that `extra_calls` lists although there is none of that name."""
     for index, name in enumerate(rule if isinstance(rule, tuple) else ()):
         if name != ANY_TOOL and not known.has(name, loosely=True):
             yield warning((*place, index), f"frees calls of {name!r}, but there is no such tool", known.hint(name))
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
-    """Finds the mocks for tools that do not exist; places begin with `mocks`."""
+    """Find the mocks for tools that do not exist; places begin with `mocks`."""
     for index, mock in enumerate(mocks):
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)
@@ -88,7 +91,7 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
 
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
-    """Returns the tools that any case of the suite has; `listed` are those of servers."""
+    """Return the tools that any case of the suite has; `listed` are those of servers."""
     return KnownNames(tuple(dict.fromkeys([*_written_names(suite), *listed])), tuple(prefixes))
 
 
@@ -102,8 +105,10 @@ _written_names: ByIdentity[Suite, tuple[str, ...]] = ByIdentity(
 def unknown_in_suite(
     suite: Suite, case_indices: Iterable[int], listed: Collection[str], prefixes: Collection[str]
 ) -> Iterator[Finding]:
-    """Returns all findings on tool names in a suite. `case_indices` are its cases' places in the file, `listed` the
-    tools that servers are known to have, and `prefixes` those of the servers whose tools are not known."""
+    """Return all findings on tool names in a suite.
+
+    `case_indices` are its cases' places in the file, `listed` the tools that servers are known to have, and `prefixes`
+    those of the servers whose tools are not known."""
     known = names_for_all(suite, listed, prefixes)
     yield from unknown_mocks(suite.mocks, known)
     yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)

@@ -40,7 +40,7 @@ class Command:
     env: Settings = ()
 
     def __str__(self) -> str:
-        """Returns one line as in a shell, unique to this command: `NAME=value program argument`."""
+        """Return one line as in a shell, unique to this command: `NAME=value program argument`."""
         program, *arguments = self.words
         shown = f"'{program}'" if "=" in program and shlex.quote(program) == program else shlex.quote(program)
         return " ".join((*_quoted(self.env), shown, *map(shlex.quote, arguments)))
@@ -55,7 +55,7 @@ class Address:
     headers: Settings = ()
 
     def __str__(self) -> str:
-        """Returns one line, the headers first, unique to this address."""
+        """Return one line, the headers first, unique to this address."""
         over = (f"over {self.transport}",) if self.transport else ()
         return " ".join((*_quoted(self.headers), shlex.quote(self.url), *over))
 
@@ -88,7 +88,7 @@ class ModelNeed:
     key: str | None = None
 
     def __str__(self) -> str:
-        """Returns one line, unique to this model."""
+        """Return one line, unique to this model."""
         key = f" with the key in {self.key}" if self.key is not None else ""
         return f"{shlex.quote(self.model)} at {shlex.quote(self.url)}{key}"
 
@@ -100,9 +100,11 @@ def _quoted(settings: Settings) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class SuiteNeeds:
-    """Everything in a suite that needs trust, sorted and exactly as written. `folder` is where commands run and modules
-    are looked for. `models` are those that the suite and the settings beside it name (`workbench.evaluation.approval`),
-    `files` the code behind `modules` and `python` (`workbench.tools.python_code`)."""
+    """Everything in a suite that needs trust, sorted and exactly as written.
+
+    `folder` is where commands run and modules are looked for. `models` are those that the suite and the settings beside
+    it name (`workbench.evaluation.approval`), `files` the code behind `modules` and `python`
+    (`workbench.tools.python_code`)."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -131,8 +133,10 @@ class SuiteNeeds:
         )
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """Returns what trust allows, one line each, for a person. The models that are about to be `asked` have a line
-        each, the others share one. The texts are the suite's own: show them as data."""
+        """Return what trust allows, one line each, for a person.
+
+        The models that are about to be `asked` have a line each, the others share one. The texts are the suite's own:
+        show them as data."""
         others = tuple(model for model in self.models if model not in asked)
         return (
             *(f"run the command: {command} (in {self.folder})" for command in self.commands),
@@ -156,7 +160,7 @@ class SuiteNeeds:
 
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
-    """Returns models in one line, grouped by endpoint and key; both are shown, because trust covers them."""
+    """Return models in one line, grouped by endpoint and key; both are shown, because trust covers them."""
     at: dict[tuple[str, str | None], list[str]] = {}
     for model in models:
         at.setdefault((model.url, model.key), []).append(shlex.quote(model.model))
@@ -168,7 +172,7 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
-    """Returns what a suite at `path` would start, import, open, call and read."""
+    """Return what a suite at `path` would start, import, open, call and read."""
     defined = started_by(suite)
     values = [value for server in defined for value in (*server.env.values(), *server.headers.values())]
     servers = [server_need(server) for server in defined]
@@ -183,7 +187,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
 
 
 def server_need(server: Server) -> Command | Module | Address | None:
-    """Returns what starting or reaching a server needs; `None` for one that is neither started nor reached."""
+    """Return what starting or reaching a server needs; `None` for one that is neither started nor reached."""
     if server.command:
         return Command(server.command, _settings(server.env))
     if server.module:
@@ -223,13 +227,16 @@ def _of_checks(checks: Checks | None) -> Iterator[str]:
 
 
 class TrustError(Exception):
-    """Trust could not be stored. The message says why."""
+    """Trust could not be stored.
+
+    The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What is trusted of one suite: the fingerprint of its needs, and its code files. `files` is `None` in entries that
-    were written before the content of files counted."""
+    """What is trusted of one suite: the fingerprint of its needs, and its code files.
+
+    `files` is `None` in entries that were written before the content of files counted."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -250,8 +257,10 @@ class TrustStore:
         """A message for the user, set when the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
-        """Returns whether the suite may do everything it needs; without needs, always. `of_history`: some needs come
-        from a history, which may come from anywhere, and not from the file at the path."""
+        """Return whether the suite may do everything it needs; without needs, always.
+
+        `of_history`: some needs come from a history, which may come from anywhere, and not from the file at the path.
+        """
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
         entry = self._read().get(str(_known_as(suite_path)))
@@ -260,7 +269,7 @@ class TrustStore:
         return entry.files is None or entry.files == needs.files
 
     def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
-        """Returns the code files whose content is the only change since the suite was trusted; empty when there are
+        """Return the code files whose content is the only change since the suite was trusted; empty when there are
         none, or something else has changed too."""
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
@@ -268,7 +277,9 @@ class TrustStore:
         return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
     def trust(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Remember that the suite may do exactly this. Raises TrustError when the file cannot be written."""
+        """Remember that the suite may do exactly this.
+
+        Raises TrustError when the file cannot be written."""
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
 
     def add_files(self, suite_path: Path, needs: SuiteNeeds) -> None:
@@ -283,14 +294,14 @@ class TrustStore:
             self._update(known_as, needs, lacks_files)
 
     def is_bundled(self, suite_path: Path) -> bool:
-        """Returns whether the suite is below the bundled folder, by its path and by the path's target."""
+        """Return whether the suite is below the bundled folder, by its path and by the path's target."""
         folder = self._bundled_folder
         if folder is None:
             return False
         return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
 
     def is_exempt(self, file: SuiteFile) -> bool:
-        """Returns whether real executions of the suite are not asked about: it came with the program and is
+        """Return whether real executions of the suite are not asked about: it came with the program and is
         unchanged."""
         return not file.as_then and self.is_bundled(file.path)
 
@@ -307,7 +318,9 @@ class TrustStore:
             return {}
 
     def _load(self) -> dict[str, _Entry]:
-        """Read the store. Raises ValueError for a file that is no trust store."""
+        """Read the store.
+
+        Raises ValueError for a file that is no trust store."""
         try:
             content = self._file.read_bytes()
         except FileNotFoundError:
@@ -339,7 +352,9 @@ class TrustStore:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
     def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
-        """Write an entry, if it should replace the present one. No other program writes meanwhile."""
+        """Write an entry, if it should replace the present one.
+
+        No other program writes meanwhile."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
@@ -359,8 +374,9 @@ def _known_as(suite_path: Path) -> Path:
 
 
 def _document(entries: Mapping[str, _Entry]) -> str:
-    """Returns a store as JSON. The files are separate from the fingerprints, where earlier versions do not look for
-    them."""
+    """Return a store as JSON.
+
+    The files are separate from the fingerprints, where earlier versions do not look for them."""
     document = {
         "format": _STORE_FORMAT,
         "trusted": {path: entry.fingerprint for path, entry in sorted(entries.items())},
@@ -374,7 +390,9 @@ def _document(entries: Mapping[str, _Entry]) -> str:
 
 
 def _trusted_in(document: object) -> dict[str, _Entry]:
-    """Returns the entries of a store by path. Raises ValueError when it is not one."""
+    """Return the entries of a store by path.
+
+    Raises ValueError when it is not one."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
         trusted, files = document.get("trusted"), document.get("files", {})
         if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):

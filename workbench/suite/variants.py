@@ -65,7 +65,9 @@ def variant_name_of(contender: str) -> str | None:
 
 
 def variant_of(suite: Suite, contender: str) -> Variant | None:
-    """Return the variant that a contender names, if it names one. Raises UnknownVariantError."""
+    """Return the variant that a contender names, if it names one.
+
+    Raises UnknownVariantError."""
     if SEPARATOR not in contender:
         return None
     name = variant_name_of(contender)
@@ -82,8 +84,9 @@ def has_variant_of(suite: Suite, contender: str) -> bool:
 
 
 def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
-    """Return the changes of tools' definitions. Where another tool stands for an expected one, its `arguments` say only
-    what that other tool calls them."""
+    """Return the changes of tools' definitions.
+
+    Where another tool stands for an expected one, its `arguments` say only what that other tool calls them."""
     changes = variant.changes if variant is not None else ()
     return tuple(
         change
@@ -93,8 +96,9 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
 
 
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
-    """Return the suite as a variant has it, without variants of its own. The cases in it are as they were written. The
-    same objects return the same one."""
+    """Return the suite as a variant has it, without variants of its own.
+
+    The cases in it are as they were written. The same objects return the same one."""
     return suite if variant is None else _suites_of(variant)(suite)
 
 

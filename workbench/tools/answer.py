@@ -36,12 +36,15 @@ class ToolAnswer:
 
 
 class ToolsError(Exception):
-    """The tools of a run are not available or cannot answer. The message names the cause and the way out."""
+    """The tools of a run are not available or cannot answer.
+
+    The message names the cause and the way out."""
 
 
 class ServerError(ToolsError):
-    """A tool server could not be started, died, or did not answer in time. `output` is the end of what it wrote to
-    standard error, of a server that a command started."""
+    """A tool server could not be started, died, or did not answer in time.
+
+    `output` is the end of what it wrote to standard error, of a server that a command started."""
 
     def __init__(self, message: str, output: ServerOutput | None = None) -> None:
         super().__init__(message)
@@ -64,7 +67,7 @@ class UnknownToolError(ToolsError):
 
 
 def answer_of(result: CallToolResult) -> ToolAnswer:
-    """Returns texts joined by line breaks, a short placeholder for everything else, and structured content as compact
+    """Return texts joined by line breaks, a short placeholder for everything else, and structured content as compact
     JSON when there is no text."""
     parts = [_text_of(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
@@ -74,7 +77,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 
 def error_of(error: Exception) -> ToolAnswer:
-    """Returns the tool error for a call that the server refused, or whose result is invalid."""
+    """Return the tool error for a call that the server refused, or whose result is invalid."""
     from mcp import MCPError
 
     if isinstance(error, MCPError):
@@ -108,7 +111,7 @@ def _json(value: object) -> str:
 
 
 def _size(base64_text: str) -> int:
-    """Returns how many bytes a base64 text represents."""
+    """Return how many bytes a base64 text represents."""
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")
 
 
@@ -120,13 +123,14 @@ _UNFIT = late_pattern("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Returns the text with � in place of NUL and lone surrogates."""
+    """Return the text with � in place of NUL and lone surrogates."""
     return _UNFIT.sub(REPLACEMENT, text)
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """Returns a value with all its texts clean, the names in its objects included. NaN and infinity, which JSON lacks
-    but which can arrive, become null."""
+    """Return a value with all its texts clean, the names in its objects included.
+
+    NaN and infinity, which JSON lacks but which can arrive, become null."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
@@ -139,5 +143,5 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def clean_object(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns an object cleaned as by `clean_json`."""
+    """Return an object cleaned as by `clean_json`."""
     return {clean_text(name): clean_json(item) for name, item in value.items()}

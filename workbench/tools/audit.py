@@ -37,7 +37,9 @@ _logger = logging.getLogger(__name__)
 
 
 class AuditError(ToolsError):
-    """The audit log cannot be written, so nothing is executed. The message names the file."""
+    """The audit log cannot be written, so nothing is executed.
+
+    The message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,9 @@ class AuditLog:
         self._new_id = new_id
 
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
-        """Log that a tool is about to be executed. Raises AuditError when that cannot be written."""
+        """Log that a tool is about to be executed.
+
+        Raises AuditError when that cannot be written."""
         about: dict[str, JsonValue] = {
             "event": "started",
             "execution": self._new_id(),
@@ -93,8 +97,9 @@ class AuditLog:
         return AuditedExecution(self, about)
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
-        """Log how an execution ended. Since it has happened and its start is logged, a failure to write only goes to
-        the program's log."""
+        """Log how an execution ended.
+
+        Since it has happened and its start is logged, a failure to write only goes to the program's log."""
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:

@@ -53,6 +53,7 @@ class TimeLimits:
 
 class Connection(Protocol):
     """One connection to a server, opened when it is entered and closed when it is left: a transport for `mcp.Client`.
+
     Enter it once, and leave it in the same task.
 
     Entering raises ServerError or OSError when the server cannot be reached.
@@ -72,8 +73,9 @@ class Connection(Protocol):
 
     @property
     def lost(self) -> asyncio.Future[None]:
-        """Done when the server has ended the connection. Await it, but never cancel it. Available once the connection
-        is entered."""
+        """Done when the server has ended the connection.
+
+        Await it, but never cancel it. Available once the connection is entered."""
 
     async def __aenter__(self) -> TransportStreams: ...
 
@@ -86,29 +88,31 @@ class Connection(Protocol):
         """The end of what the server has written to standard error; `None` when that cannot be read here."""
 
     def kill(self) -> None:
-        """End the server at once, as far as possible. Harmless at any time."""
+        """End the server at once, as far as possible.
+
+        Harmless at any time."""
 
     def why_not_started(self, error: BaseException | None) -> str:
-        """Returns why there was no listing of tools, to follow the server's name; `error` ended the attempt."""
+        """Return why there was no listing of tools, to follow the server's name; `error` ended the attempt."""
 
     def hint(self) -> str:
-        """Returns a hint on why a server does not answer, as the end of a sentence; may be empty."""
+        """Return a hint on why a server does not answer, as the end of a sentence; may be empty."""
 
     def why_lost(self, error: BaseException | None) -> str:
-        """Returns how an established connection ended, to follow the server's name."""
+        """Return how an established connection ended, to follow the server's name."""
 
     def why_unanswered(self, error: Exception) -> str | None:
-        """Returns why a call has failed where that is not the server's own answer, else `None`."""
+        """Return why a call has failed where that is not the server's own answer, else `None`."""
 
 
 def first_line(error: BaseException | None) -> str:
-    """Returns an exception's text in one line of limited length; its type when it has none."""
+    """Return an exception's text in one line of limited length; its type when it has none."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
     return message if len(message) <= MAX_SAID_CHARS else message[:MAX_SAID_CHARS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Returns the first exception that is not a group."""
+    """Return the first exception that is not a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -157,8 +161,9 @@ def learn_written(server: Server, secrets: Secrets) -> None:
 
 
 def filled(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
-    """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays. Every value
-    used is added to `secrets`.
+    """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays.
+
+    Every value used is added to `secrets`.
 
     Raises MissingVariableError when a variable is not set.
     """

@@ -23,16 +23,18 @@ class Grant:
     code: FoundCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
-        """Returns whether the server may be started or reached as it is defined."""
+        """Return whether the server may be started or reached as it is defined."""
         need = server_need(server)
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def variables(self, server: Server) -> Mapping[str, str]:
-        """Returns the environment variables for a server. Raises ServerError when they could not be read."""
+        """Return the environment variables for a server.
+
+        Raises ServerError when they could not be read."""
         if isinstance(self.environment, ConfigError):
             raise ServerError(f"server {server.name!r} is not started: {self.environment}") from self.environment
         return self.environment
 
     def functions(self) -> PythonFunctions:
-        """Returns the approved Python functions, not loaded yet."""
+        """Return the approved Python functions, not loaded yet."""
         return PythonFunctions(self.code)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to the object with a given name in a module of the approved code. The module is loaded again for
-    each connection, like a command."""
+    """A `Connection` to the object with a given name in a module of the approved code.
+
+    The module is loaded again for each connection, like a command."""
 
     def __init__(self, module: str, name: str, code: FoundCode, limits: TimeLimits) -> None:
         self._module = module
@@ -146,7 +147,9 @@ class ModuleConnection:
         await reading
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Pass messages on to the client, on the server's loop. Each is awaited, so that a flood does not pile up."""
+        """Pass messages on to the client, on the server's loop.
+
+        Each is awaited, so that a flood does not pile up."""
         import anyio
 
         async with from_server:
@@ -175,7 +178,9 @@ class _Serving:
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
 
     def pass_on(self, message: SessionMessage) -> None:
-        """Give a message to the server, on its loop. It is dropped when the server no longer reads."""
+        """Give a message to the server, on its loop.
+
+        It is dropped when the server no longer reads."""
         import anyio
 
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -193,7 +198,9 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
-    """Load the module and return the server in it. Raises PythonReferenceError."""
+    """Load the module and return the server in it.
+
+    Raises PythonReferenceError."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -215,6 +222,7 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
 @contextmanager
 def _console_handlers_removed() -> Iterator[None]:
     """Remove the handlers that a module installs while it is loaded to log on the terminal, as the SDK and fastmcp do.
+
     Their log lines go to the program's log."""
     from rich.logging import RichHandler
 

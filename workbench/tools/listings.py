@@ -47,7 +47,7 @@ class ListingChange:
 
     @staticmethod
     def between(before: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> ListingChange:
-        """Returns what changed from one listing to another."""
+        """Return what changed from one listing to another."""
         old, new = ({tool.name: tool for tool in tools} for tools in (before, now))
         return ListingChange(
             added=tuple(name for name in new if name not in old),
@@ -61,19 +61,25 @@ class ListingChange:
 
 
 class DamagedListingError(Exception):
-    """A remembered listing cannot be read. The message names its file."""
+    """A remembered listing cannot be read.
+
+    The message names its file."""
 
 
 class Listings:
-    """Listings in a folder, one file for each suite file and server definition. `now` returns the time of day with its
-    zone. A changed definition counts as a new server, whose tools are not known."""
+    """Listings in a folder, one file for each suite file and server definition.
+
+    `now` returns the time of day with its zone. A changed definition counts as a new server, whose tools are not known.
+    """
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
         self._now = now
 
     def remember(self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...]) -> None:
-        """Store what a server has just listed. A failure goes to the program's log."""
+        """Store what a server has just listed.
+
+        A failure goes to the program's log."""
         document = {
             "format": LISTING_FORMAT,
             "suite": str(suite_file),
@@ -97,7 +103,9 @@ class Listings:
             _logger.warning("the tools of server %r cannot be remembered: %s", server.name, error)
 
     def recall(self, suite_file: Path, server: Server) -> Listing | None:
-        """Returns what a server last listed, `None` when it never did. Raises DamagedListingError."""
+        """Return what a server last listed, `None` when it never did.
+
+        Raises DamagedListingError."""
         file = self._file(suite_file, server)
         try:
             return _listing_in(json.loads(file.read_text(encoding="utf-8")), server)
@@ -107,7 +115,7 @@ class Listings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Returns the remembered listings of a suite's servers by name, without damaged ones."""
+        """Return the remembered listings of a suite's servers by name, without damaged ones."""
         found: dict[str, Listing] = {}
         for server in suite.servers:
             try:
@@ -125,17 +133,19 @@ class Listings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """Returns the beginning of a file name for a server, short enough for every file system in any script."""
+    """Return the beginning of a file name for a server, short enough for every file system in any script."""
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
 
 def digest(text: str) -> str:
-    """Returns a digest that distinguishes file names with the same beginning."""
+    """Return a digest that distinguishes file names with the same beginning."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _listing_in(document: Any, server: Server) -> Listing:
-    """Returns the listing in a document. Raises ValueError, KeyError or TypeError when it is none."""
+    """Return the listing in a document.
+
+    Raises ValueError, KeyError or TypeError when it is none."""
     if document["format"] != LISTING_FORMAT:
         raise ValueError("a listing of another format")
     tools = tuple(
@@ -167,12 +177,12 @@ convert it anew."""
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Returns the definitions of the tools that are written in the suite for a case."""
+    """Return the definitions of the tools that are written in the suite for a case."""
     return [definition_of(tool) for tool in written_tools(suite, case)]
 
 
 def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Returns the file with a warning for each tool name that neither the suite nor the remembered listings of its
+    """Return the file with a warning for each tool name that neither the suite nor the remembered listings of its
     servers have."""
     suite = file.suite
     if suite is None or not suite.servers:
@@ -190,13 +200,14 @@ PINS_FORMAT = 1
 
 
 def pin_file(suite_file: Path) -> Path:
-    """Returns where the pins of a suite are: `weather.pinned.json` beside `weather.toml`."""
+    """Return where the pins of a suite are: `weather.pinned.json` beside `weather.toml`."""
     return suite_file.with_name(f"{suite_file.stem}.pinned.json")
 
 
 def write_pins(suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]]) -> Path:
-    """Pin what the servers of a suite list, by their names, and return the file. Secrets must be taken out before.
-    Raises OSError."""
+    """Pin what the servers of a suite list, by their names, and return the file.
+
+    Secrets must be taken out before. Raises OSError."""
     servers = {server: {tool.name: _pinned(tool) for tool in _sorted(tools)} for server, tools in listed.items()}
     file = pin_file(suite_file)
     write_atomically(file, (_text({"format": PINS_FORMAT, "servers": servers}) + "\n").encode())
@@ -205,8 +216,9 @@ def write_pins(suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]])
 
 
 def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
-    """Returns the pinned definitions by server and tool, `None` where nothing is pinned. Raises ToolsError for a file
-    that is no pin of this program."""
+    """Return the pinned definitions by server and tool, `None` where nothing is pinned.
+
+    Raises ToolsError for a file that is no pin of this program."""
     file = pin_file(suite_file)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -224,8 +236,9 @@ def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
 def pin_difference(
     pinned: Mapping[str, JsonValue] | None, now: Sequence[ToolDefinition] | None, server: str
 ) -> Iterator[str]:
-    """Yields how the tools of a server differ from their pin, as the lines of a unified diff; nothing where they do
-    not. `None` stands for a server that has no pin, or that the suite no longer has."""
+    """Yield how the tools of a server differ from their pin, as the lines of a unified diff; nothing where they do not.
+
+    `None` stands for a server that has no pin, or that the suite no longer has."""
     before = dict(pinned or {})
     after: dict[str, JsonValue] = {tool.name: _pinned(tool) for tool in _sorted(now or ())}
     for name in sorted({*before, *after}):

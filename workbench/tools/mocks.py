@@ -43,8 +43,9 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """Which source will answer a call, decided before anything runs; `server` is set for a real execution. `run` may be
-    awaited once; it raises ToolsError for failures that are not the model's."""
+    """Which source will answer a call, decided before anything runs; `server` is set for a real execution.
+
+    `run` may be awaited once; it raises ToolsError for failures that are not the model's."""
 
     source: ResultSource
     run: Run
@@ -52,8 +53,9 @@ class PlannedAnswer:
 
 
 class Mocks:
-    """The mocks of one run, the case's before the suite's, with their state during it. `sleep` waits a number of
-    seconds."""
+    """The mocks of one run, the case's before the suite's, with their state during it.
+
+    `sleep` waits a number of seconds."""
 
     def __init__(
         self,
@@ -71,9 +73,10 @@ class Mocks:
         self._answered: Counter[int] = Counter()
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
-        """Returns the answer of the first mock whose tool and condition match, `None` when none does. Every plan counts
-        as one call for a mock with `results`. A judge is asked only where everything else in a condition holds. Raises
-        ToolsError when a condition cannot be evaluated."""
+        """Return the answer of the first mock whose tool and condition match, `None` when none does.
+
+        Every plan counts as one call for a mock with `results`. A judge is asked only where everything else in a
+        condition holds. Raises ToolsError when a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and await self._holds(mock, call, judge):
                 self._answered[index] += 1
@@ -92,7 +95,7 @@ class Mocks:
                 return
 
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
-        """Returns whether a condition holds; `None` where that cannot be known without a judge or Python."""
+        """Return whether a condition holds; `None` where that cannot be known without a judge or Python."""
         when, arguments = mock.when or {}, call.arguments
         known = {n: check for n, check in when.items() if n not in arguments or not check.asks_outside}
         try:
@@ -137,7 +140,7 @@ class Mocks:
 
 
 def _written_answer(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
-    """Returns a mock's result for its matching call number `number`; `None` where its Python produces it."""
+    """Return a mock's result for its matching call number `number`; `None` where its Python produces it."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:
@@ -154,8 +157,9 @@ def _condition_error(mock: Mock, error: CheckError) -> ToolsError:
 async def condition_holds(
     when: Checks, arguments: Mapping[str, JsonValue], call_python: CallPython, judge: AskJudge | None
 ) -> bool:
-    """Returns whether the checks of a condition hold for a call's arguments. A judge is asked only where everything
-    else holds. Raises CheckError when it cannot be evaluated."""
+    """Return whether the checks of a condition hold for a call's arguments.
+
+    A judge is asked only where everything else holds. Raises CheckError when it cannot be evaluated."""
     # Among the other checks, a judged check would report that it needs a judge, or that its argument is missing.
     asked = [name for name, check in when.items() if judge is not None and name in arguments and asks(check, Judged)]
     others = {name: check for name, check in when.items() if name not in asked}
@@ -174,7 +178,9 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 
 async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
-    """Returns whether a check with judged parts holds. A judge is asked only where the other parts do not decide."""
+    """Return whether a check with judged parts holds.
+
+    A judge is asked only where the other parts do not decide."""
 
     async def holds(say: Judge) -> bool:
         return await _all_hold({"": check}, {"": value}, CheckContext(call_python, say))
@@ -188,14 +194,15 @@ async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython,
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
-    """Returns a mock's result as the model reads it: a text unchanged, anything else as compact JSON. In every text
-    `{name}` is replaced by that argument of the call."""
+    """Return a mock's result as the model reads it: a text unchanged, anything else as compact JSON.
+
+    In every text `{name}` is replaced by that argument of the call."""
     value = _filled(result, arguments)
     return ToolAnswer(value if isinstance(value, str) else json_text(value))
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
-    """Returns the answer to a call that has no other source."""
+    """Return the answer to a call that has no other source."""
     return ToolAnswer(
         json_text(
             {

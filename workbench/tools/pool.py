@@ -38,8 +38,9 @@ class _Started:
 
 @dataclass(frozen=True)
 class _Listed:
-    """A server's tools; `server` is `None` when they are only remembered. `notice` then says why, and `output` is of
-    the server if it failed."""
+    """A server's tools; `server` is `None` when they are only remembered.
+
+    `notice` then says why, and `output` is of the server if it failed."""
 
     tools: tuple[ToolDefinition, ...]
     server: McpServer | None = None
@@ -88,7 +89,7 @@ class ServerPool:
         grant: Grant | None,
         changes: Sequence[ToolChange] = (),
     ) -> Toolbox:
-        """Returns the tools of one run of a case, with the `changes` of a variant, whose names `case` has already.
+        """Return the tools of one run of a case, with the `changes` of a variant, whose names `case` has already.
 
         Servers are started only as the grant allows. Where a server is not started or does not start, and nothing is to
         be executed, its remembered tools are used, which a notice reports. Raises UntrustedError and ServerError when a
@@ -116,8 +117,10 @@ class ServerPool:
         )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Returns a server of a suite, started if necessary. Raises UntrustedError when the grant does not cover it,
-        ServerError when it does not start, or has died; `stop` or `renew` allow another start."""
+        """Return a server of a suite, started if necessary.
+
+        Raises UntrustedError when the grant does not cover it, ServerError when it does not start, or has died; `stop`
+        or `renew` allow another start."""
         if not grant.covers(server):
             raise UntrustedError(
                 f"server {server.name!r} of {suite_file} is not started: its definition has changed since it was "
@@ -134,7 +137,7 @@ class ServerPool:
         return started.server
 
     def status(self, suite_file: Path, server: Server) -> ServerStatus:
-        """Returns the present status of a server."""
+        """Return the present status of a server."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return ServerStatus()
@@ -156,15 +159,18 @@ class ServerPool:
             await started.server.changed(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
-        """Close a server and forget it, whatever its state. The next run that needs it starts it again."""
+        """Close a server and forget it, whatever its state.
+
+        The next run that needs it starts it again."""
         started = self._servers.pop(_key(suite_file, server), None)
         if started is not None:
             await started.server.close()
 
     async def renew(self) -> None:
-        """Forget the servers that failed to start or died, so that the next batch starts them again. Within a batch a
-        dead server stays down, because one that dies on every call would be restarted for ever. Servers that run offer
-        the tools that they listed last; within a batch they do not change."""
+        """Forget the servers that failed to start or died, so that the next batch starts them again.
+
+        Within a batch a dead server stays down, because one that dies on every call would be restarted for ever.
+        Servers that run offer the tools that they listed last; within a batch they do not change."""
         for started in self._servers.values():
             started.server.adopt()
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
@@ -173,13 +179,16 @@ class ServerPool:
         await asyncio.gather(*(started.server.close() for started in dead.values()))
 
     async def close(self) -> None:
-        """Close all servers at the same time, within their limits. May be called more than once."""
+        """Close all servers at the same time, within their limits.
+
+        May be called more than once."""
         self._closed = True
         await asyncio.gather(*(started.server.close() for started in self._servers.values()))
 
     def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Returns what the servers of a suite last listed, by name. A suite with all its servers in the result can run
-        with mocks without starting any."""
+        """Return what the servers of a suite last listed, by name.
+
+        A suite with all its servers in the result can run with mocks without starting any."""
         return self._listings.of(suite, suite_file)
 
     async def _listed(self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None) -> _Listed:

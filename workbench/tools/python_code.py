@@ -37,8 +37,9 @@ _package_numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """A module of a suite: its file and the SHA-256 of its content. `file` is `None` for a module without a file, such
-    as one that is built into Python, or that does not exist."""
+    """A module of a suite: its file and the SHA-256 of its content.
+
+    `file` is `None` for a module without a file, such as one that is built into Python, or that does not exist."""
 
     file: Path | None
     sha256: str = ""
@@ -68,8 +69,10 @@ class FoundCode:
 
 
 def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
-    """Find the files behind modules and hash them; nothing is imported. A module that is not below the folder is an
-    installed one. Modules that a file imports relatively (`from . import helper`) are included."""
+    """Find the files behind modules and hash them; nothing is imported.
+
+    A module that is not below the folder is an installed one. Modules that a file imports relatively (`from . import
+    helper`) are included."""
     folder = folder.absolute()
     importlib.invalidate_caches()
     modules: dict[str, FoundModule] = {}
@@ -117,8 +120,10 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
 
 
 class _ApprovedFinder:
-    """Finds the modules of suites' folders. Raises PythonReferenceError for a module whose file has changed since it
-    was found. Modules that the code loads by names made at run time are found as usual."""
+    """Finds the modules of suites' folders.
+
+    Raises PythonReferenceError for a module whose file has changed since it was found. Modules that the code loads by
+    names made at run time are found as usual."""
 
     def __init__(self) -> None:
         self.packages: dict[str, FoundCode] = {}
@@ -150,8 +155,9 @@ _FINDER = _ApprovedFinder()
 
 
 class _ApprovedLoader(SourceFileLoader):
-    """Compiles the very bytes whose hash it has compared. Compiled files next to the source are not used, because they
-    may hold something else."""
+    """Compiles the very bytes whose hash it has compared.
+
+    Compiled files next to the source are not used, because they may hold something else."""
 
     def __init__(self, fullname: str, path: str, sha256: str) -> None:
         super().__init__(fullname, path)
@@ -174,7 +180,7 @@ def _changed(name: str, file: Path | None) -> PythonReferenceError:
 
 
 def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
-    """Returns the module of that name below a folder, if there is one."""
+    """Return the module of that name below a folder, if there is one."""
     places: Sequence[str] | None = [str(folder)]
     spec: ModuleSpec | None = None
     for part in name.split("."):
@@ -188,7 +194,9 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> FoundModule:
-    """Returns the module of that name that Python itself would import. Its parents are not imported to find it."""
+    """Return the module of that name that Python itself would import.
+
+    Its parents are not imported to find it."""
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")
@@ -226,8 +234,9 @@ def _hash(content: bytes | None) -> str:
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:
-    """Returns the modules that a file imports relatively, and the imported names that may be modules. `package` is the
-    package of the file, empty for the suite's folder."""
+    """Return the modules that a file imports relatively, and the imported names that may be modules.
+
+    `package` is the package of the file, empty for the suite's folder."""
     import ast  # most suites have no code
 
     try:
@@ -250,8 +259,9 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The functions of one suite, in the code that was approved; without `code` none may be called. Each named module
-    is loaded once. Usable from any thread."""
+    """The functions of one suite, in the code that was approved; without `code` none may be called.
+
+    Each named module is loaded once. Usable from any thread."""
 
     def __init__(self, code: FoundCode | None) -> None:
         self._code = code
@@ -259,7 +269,9 @@ class PythonFunctions:
         self._loading = threading.Lock()
 
     def function(self, reference: str) -> Callable[..., object]:
-        """Load `module:function`. Imports code, which may be slow.
+        """Load `module:function`.
+
+        Imports code, which may be slow.
 
         Raises UntrustedError when the suite is not trusted, PythonReferenceError when there is no such function or its
         module cannot be loaded.
@@ -297,8 +309,9 @@ class PythonFunctions:
         return value
 
     def answer(self, reference: str, value: JsonValue) -> object:
-        """Returns the result of a `python` check's function. Raises what the function raises, and CheckError when it
-        cannot be loaded."""
+        """Return the result of a `python` check's function.
+
+        Raises what the function raises, and CheckError when it cannot be loaded."""
         try:
             function = self.function(reference)
         except ToolsError as error:
@@ -310,8 +323,9 @@ class PythonFunctions:
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
-    """Call a suite's function as `workbench.threads` does. Raises PythonReferenceError where it would end the
-    program."""
+    """Call a suite's function as `workbench.threads` does.
+
+    Raises PythonReferenceError where it would end the program."""
 
     def call() -> _Result:
         try:

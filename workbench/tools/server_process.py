@@ -56,13 +56,14 @@ _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
 
 
 def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
-    """Returns the log of a suite's server in a folder of logs."""
+    """Return the log of a suite's server in a folder of logs."""
     return folder / f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
 
 
 class ServerLog:
-    """Appends to a file that only its owner may read, and drops the oldest lines of one that becomes too large. The
-    last lines are known even if there is no such file. `changed` is called after each change."""
+    """Appends to a file that only its owner may read, and drops the oldest lines of one that becomes too large.
+
+    The last lines are known even if there is no such file. `changed` is called after each change."""
 
     def __init__(
         self,
@@ -93,18 +94,21 @@ class ServerLog:
         self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line of the server, its text cut to a number of characters. The lines of a private key wait for its
-        end."""
+        """Append a line of the server, its text cut to a number of characters.
+
+        The lines of a private key wait for its end."""
         self._lines.setdefault((beginning, limit), _Lines()).add(f"{text.rstrip()}\n", self._secrets.finder)
         self._append_lines()
 
     def note(self, text: str) -> None:
-        """Append a line about the server, without secrets. It is not among the last lines."""
+        """Append a line about the server, without secrets.
+
+        It is not among the last lines."""
         begin = "" if not self._last or self._last.endswith("\n") else "\n"
         self._write(f"{begin}[workbench] {self._secrets.redact(text)}\n")
 
     def last_lines(self) -> tuple[tuple[str, ...], int]:
-        """Returns the last lines of the server, and how many came before them."""
+        """Return the last lines of the server, and how many came before them."""
         whole = self._last.removesuffix("\n")
         if not whole:
             return (), self._line_ends
@@ -116,7 +120,9 @@ class ServerLog:
         return tuple(lines), of_all - len(lines)
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Append everything from a stream until it ends. May be cancelled."""
+        """Append everything from a stream until it ends.
+
+        May be cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         pieces = Pieces()
         try:
@@ -126,7 +132,9 @@ class ServerLog:
             self._append(pieces.rest(self._secrets.finder))
 
     def close(self) -> None:
-        """Close the file. Later writes are dropped."""
+        """Close the file.
+
+        Later writes are dropped."""
         for lines in self._lines.values():
             lines.end(self._secrets.finder)
         self._append_lines()
@@ -163,7 +171,9 @@ class ServerLog:
         self._changed()
 
     def _shorten(self, file: BinaryIO) -> None:
-        """Keep only the end of the file. Another Workbench may write to it too, so it stays the same file."""
+        """Keep only the end of the file.
+
+        Another Workbench may write to it too, so it stays the same file."""
         with self._path.open("rb") as reading:
             if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
                 raise FileNotFoundError(0, "it was moved or replaced", str(self._path))
@@ -191,7 +201,7 @@ class _Lines:
         self._shown += self._pieces.rest(finder)
 
     def taken(self) -> list[str]:
-        """Returns the lines that are whole."""
+        """Return the lines that are whole."""
         *lines, self._shown = self._shown.split("\n")
         return lines
 
@@ -219,6 +229,7 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 class StdioTransport:
     """Starts a command on entry and ends it on exit, with its whole process group and what it started outside of that.
+
     A watcher in the group does so when this program is killed.
 
     On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
@@ -262,7 +273,9 @@ class StdioTransport:
 
     @property
     def lost(self) -> asyncio.Task[None]:
-        """Done when no further message can come. Await it, but never cancel it."""
+        """Done when no further message can come.
+
+        Await it, but never cancel it."""
         return self._reader
 
     async def __aenter__(self) -> TransportStreams:
@@ -307,7 +320,9 @@ class StdioTransport:
             self._process._transport.close()  # type: ignore[attr-defined]
 
     def kill(self) -> None:
-        """Kill the process and everything that it started, at once. Harmless when it has ended or was never started."""
+        """Kill the process and everything that it started, at once.
+
+        Harmless when it has ended or was never started."""
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
@@ -389,9 +404,10 @@ class StdioTransport:
 async def started_process(
     command: Sequence[str], *, folder: Path, environment: Mapping[str, str], limit: int, mark: str
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
-    """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes. Close the
-    socket when the group is to end: a watcher in it waits for that, and for the end of this program. By the `mark` in
-    its environment, `left_behind` finds what it started. Raises OSError when it cannot be started."""
+    """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes.
+
+    Close the socket when the group is to end: a watcher in it waits for that, and for the end of this program. By the
+    `mark` in its environment, `left_behind` finds what it started. Raises OSError when it cannot be started."""
     environment = {**environment, MARK: mark}
     if sys.platform != "win32":
         return await _started_with_watcher(command, folder, environment, limit)
@@ -451,7 +467,7 @@ async def _started_with_watcher(
 
 
 def new_mark() -> str:
-    """Returns a mark for one start of a command."""
+    """Return a mark for one start of a command."""
     return uuid.uuid4().hex
 
 
@@ -462,7 +478,9 @@ def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tupl
 
 
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
-    """End a process and everything in its group, at once or politely. Harmless when it has ended."""
+    """End a process and everything in its group, at once or politely.
+
+    Harmless when it has ended."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill() if hard else process.terminate()
@@ -472,8 +490,10 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
 
 
 def message_in(line: bytes) -> JSONRPCMessage | None:
-    """Returns the message on a line of JSON, `None` when there is none. Bytes that are no UTF-8 and lone surrogates
-    become �: an answer with a flaw is better than a call that waits for it in vain."""
+    """Return the message on a line of JSON, `None` when there is none.
+
+    Bytes that are no UTF-8 and lone surrogates become �: an answer with a flaw is better than a call that waits for it
+    in vain."""
     from mcp_types import jsonrpc_message_adapter
 
     with suppress(ValueError):
@@ -486,7 +506,7 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
 
 
 async def _read_to_end(descriptor: int) -> bytes:
-    """Returns everything that comes through a pipe, then closes it."""
+    """Return everything that comes through a pipe, then close it."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
@@ -498,7 +518,9 @@ async def _read_to_end(descriptor: int) -> bytes:
 
 
 async def _group_ends_within(group: int, seconds: float) -> None:
-    """Wait for the end of a process group that was killed. Afterwards the number may belong to another group."""
+    """Wait for the end of a process group that was killed.
+
+    Afterwards the number may belong to another group."""
     if sys.platform == "win32":
         return
     clock = asyncio.get_running_loop().time
@@ -510,7 +532,7 @@ async def _group_ends_within(group: int, seconds: float) -> None:
 
 
 async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Returns whether the process ends in time."""
+    """Return whether the process ends in time."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + seconds
     while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
@@ -526,7 +548,9 @@ MAX_COMMAND_CHARS = 200
 
 
 class CommandConnection:
-    """A `Connection` over a command's standard input and output. It runs in `folder`, that of the suite file."""
+    """A `Connection` over a command's standard input and output.
+
+    It runs in `folder`, that of the suite file."""
 
     def __init__(
         self,

@@ -45,8 +45,10 @@ async def _tell_nobody() -> None:
 
 
 class McpServer:
-    """A server of a suite. Every ServerError names it, and the command, address or module behind it, without
-    secrets. `relisted` is called whenever it has listed other tools than before."""
+    """A server of a suite.
+
+    Every ServerError names it, and the command, address or module behind it, without secrets. `relisted` is called
+    whenever it has listed other tools than before."""
 
     def __init__(
         self,
@@ -88,8 +90,9 @@ class McpServer:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The names, prefixed, of tools that can only be called as tasks of MCP. Nobody is offered them, because calls
-        here are plain."""
+        """The names, prefixed, of tools that can only be called as tasks of MCP.
+
+        Nobody is offered them, because calls here are plain."""
         return self._task_tools
 
     def adopt(self) -> None:
@@ -112,7 +115,9 @@ class McpServer:
         return self._connection.pid
 
     async def start(self) -> None:
-        """Connect to the server and list its tools. Call it once.
+        """Connect to the server and list its tools.
+
+        Call it once.
 
         Raises ServerError when it cannot be reached, does not answer in time, or its listing does not end.
         """
@@ -128,8 +133,9 @@ class McpServer:
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
     ) -> ToolAnswer:
-        """Call a tool by its listed name and return its answer, a tool error included. Raises ServerError when the
-        server is down, dies, or does not answer within its time limit."""
+        """Call a tool by its listed name and return its answer, a tool error included.
+
+        Raises ServerError when the server is down, dies, or does not answer within its time limit."""
         client, connection = self._client, self._connection
         if client is None:
             if not self._connecting:  # it may be going down just now; only then is it known why
@@ -166,7 +172,9 @@ class McpServer:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
-        """End the server and everything it started, within the limits. May be called at any time, more than once."""
+        """End the server and everything it started, within the limits.
+
+        May be called at any time, more than once."""
         if self._down is None:
             self._down = self._says("was closed")
         await self._end()
@@ -273,7 +281,9 @@ class McpServer:
         )
 
     async def _check_result(self, name: str, result: CallToolResult) -> None:
-        """Validate structured content. Raises RuntimeError where it does not fit.
+        """Validate structured content.
+
+        Raises RuntimeError where it does not fit.
 
         It replaces the SDK's own validation, in which a pattern of the server may search for ever.
         """
@@ -310,7 +320,7 @@ class McpServer:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """Returns the answer in a form that text files and requests can hold."""
+        """Return the answer in a form that text files and requests can hold."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))
@@ -330,7 +340,7 @@ class McpServer:
         return ServerError(self._says(what), self._connection.output)
 
     def _gone(self) -> ServerError:
-        """Returns the error for a server that does not run."""
+        """Return the error for a server that does not run."""
         return ServerError(self._down or self._says("is not running"), self._output)
 
     def _cut(self, text: str) -> str:
@@ -338,7 +348,7 @@ class McpServer:
         return text if len(text) <= MAX_PROGRESS_CHARS else self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
 
     def _start_error(self) -> ServerError:
-        """Returns why the owner task ended before the tools were listed."""
+        """Return why the owner task ended before the tools were listed."""
         error = self._error
         if isinstance(error, ServerError):
             return error
@@ -350,7 +360,9 @@ class McpServer:
 
 
 async def _listen(client: Client, told: asyncio.Event) -> None:
-    """Set `told` whenever a server of the newest protocol says that its tools changed. Older ones say so unasked."""
+    """Set `told` whenever a server of the newest protocol says that its tools changed.
+
+    Older ones say so unasked."""
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -378,7 +390,7 @@ def _is_task(tool: Tool) -> bool:
 
 
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
-    """Returns whether the arguments can be written as UTF-8; a model can send half of a surrogate pair."""
+    """Return whether the arguments can be written as UTF-8; a model can send half of a surrogate pair."""
     try:
         json.dumps(dict(arguments), ensure_ascii=False).encode()
     except UnicodeEncodeError:

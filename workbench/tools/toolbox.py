@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:
-    """Return the definitions as a variant has them. Raises ToolsError for a change of a tool or an argument that is
-    not there: such a variant would be compared with itself."""
+    """Return the definitions as a variant has them.
+
+    Raises ToolsError for a change of a tool or an argument that is not there: such a variant would be compared with
+    itself."""
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
     for definition in definitions:
@@ -112,10 +114,11 @@ class Toolbox:
     async def plan(
         self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
     ) -> PlannedAnswer:
-        """Returns the source that will answer a call; called once per call. Sources are tried in this order: the step's
-        mock, the case's mocks, the suite's, the server, the default answer. Broken arguments are always answered by a
-        tool error, and so is a tool that is not offered unless the step's mock answers. `judge` is asked where a mock's
-        condition is judged."""
+        """Return the source that will answer a call; called once per call.
+
+        Sources are tried in this order: the step's mock, the case's mocks, the suite's, the server, the default answer.
+        Broken arguments are always answered by a tool error, and so is a tool that is not offered unless the step's
+        mock answers. `judge` is asked where a mock's condition is judged."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         if step_mock is not None:
@@ -138,6 +141,7 @@ class Toolbox:
 
     def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
         """Count a replayed call that was already answered, so that a mock with several results continues after it.
+
         Nothing is asked or run. Raises ToolsError."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count(call, answer)
@@ -171,8 +175,10 @@ def _executed(call: ToolCall, server: McpServer, tool: ToolDefinition) -> Planne
 
 
 def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Returns the definitions that the case offers. Raises ToolsError for two tools of one name, and UnknownToolError
-    when the case offers, expects, forbids or mocks, or the suite mocks, a tool that does not exist."""
+    """Return the definitions that the case offers.
+
+    Raises ToolsError for two tools of one name, and UnknownToolError when the case offers, expects, forbids or mocks,
+    or the suite mocks, a tool that does not exist."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)

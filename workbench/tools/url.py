@@ -55,8 +55,10 @@ class TooLongError(Exception):
 
 
 class UrlConnection:
-    """A `Connection` over HTTP. Redirects are followed only within the server's own origin, so that no other host
-    receives the headers. Proxies of the environment are not used for this machine's own addresses."""
+    """A `Connection` over HTTP.
+
+    Redirects are followed only within the server's own origin, so that no other host receives the headers. Proxies of
+    the environment are not used for this machine's own addresses."""
 
     def __init__(
         self, server: Server, url: str, environment: Mapping[str, str], secrets: Secrets, limits: TimeLimits
@@ -120,7 +122,7 @@ class UrlConnection:
         return await self._exits.__aexit__(kind, error, traceback)
 
     def kill(self) -> None:
-        """Does nothing: the server has no process on this machine."""
+        """Do nothing: the server has no process on this machine."""
 
     def why_not_started(self, error: BaseException | None) -> str:
         reason = first_line(error)
@@ -199,7 +201,7 @@ class UrlConnection:
         return ""
 
     def _in_words(self, error: BaseException | None) -> str | None:
-        """Returns what happened to a connection, `None` for errors of another kind."""
+        """Return what happened to a connection, `None` for errors of another kind."""
         import httpx2
 
         causes = list(_causes(error))
@@ -299,7 +301,7 @@ class _Watched:
 
 @functools.cache
 def _bounded_type() -> type[Any]:
-    """Returns a type for the bytes of an answer that raises TooLongError when there are too many."""
+    """Return a type for the bytes of an answer that raises TooLongError when there are too many."""
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -321,7 +323,7 @@ def _bounded_type() -> type[Any]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Returns an exception and its causes, innermost last."""
+    """Return an exception and its causes, innermost last."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

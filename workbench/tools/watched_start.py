@@ -1,4 +1,6 @@
-"""Starts a command that does not outlive Workbench. Run as a script of its own, by `workbench.tools.server_process`.
+"""Starts a command that does not outlive Workbench.
+
+Run as a script of its own, by `workbench.tools.server_process`.
 
 This process leads a process group. It leaves a watcher behind in the group and becomes the command. The watcher waits
 for Workbench's end, which it sees by the end of a socket that only Workbench holds open, or by the end of the process
@@ -25,8 +27,10 @@ _PASSES = 100
 
 
 def main() -> None:
-    """Read the command from standard input, and nothing else, and become it. The arguments are the numbers of two open
-    files: the socket to Workbench, and a pipe for the number of the error if the command cannot be started."""
+    """Read the command from standard input, and nothing else, and become it.
+
+    The arguments are the numbers of two open files: the socket to Workbench, and a pipe for the number of the error if
+    the command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     _close_all_but(alive, failed)
     parent = os.getppid()
@@ -72,7 +76,7 @@ def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, fai
 
 
 def _opened_process(number: int) -> int:
-    """Returns a descriptor that becomes readable when a process ends; -1 where the system has none."""
+    """Return a descriptor that becomes readable when a process ends; -1 where the system has none."""
     try:
         return os.pidfd_open(number)
     except (AttributeError, OSError):
@@ -80,8 +84,9 @@ def _opened_process(number: int) -> int:
 
 
 def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
-    """Wait until Workbench has ended, then end what has the mark and this process group, the watcher included. Never
-    returns."""
+    """Wait until Workbench has ended, then end what has the mark and this process group, the watcher included.
+
+    Never returns."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     for number in others:
         os.close(number)
@@ -148,7 +153,9 @@ def _kill(number: int, process: int) -> None:
 
 
 def _content(file: str) -> bytes:
-    """Returns what a file of /proc holds. Environments may be large."""
+    """Return what a file of /proc holds.
+
+    Environments may be large."""
     opened = os.open(file, os.O_RDONLY)
     pieces = []
     try:
@@ -160,19 +167,19 @@ def _content(file: str) -> bytes:
 
 
 def _command() -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Returns the words of the command, and its environment."""
+    """Return the words of the command, and its environment."""
     words, variables = _texts(), _texts()
     return words, dict(variable.split(b"=", 1) for variable in variables)
 
 
 def _texts() -> list[bytes]:
-    """Returns texts from the form that `packed` writes."""
+    """Return texts from the form that `packed` writes."""
     size = int(_read(8))
     return _read(size).split(b"\0")[:-1]
 
 
 def _read(size: int) -> bytes:
-    """Returns exactly this many bytes: the next one belongs to the command."""
+    """Return exactly this many bytes: the next one belongs to the command."""
     read = b""
     while len(read) < size:
         piece = os.read(0, size - len(read))
@@ -183,8 +190,9 @@ def _read(size: int) -> bytes:
 
 
 def packed(texts: list[bytes]) -> bytes:
-    """Returns texts as `_texts` reads them: the size in eight digits, then each with a NUL behind it. Raises ValueError
-    for a text with NUL, which no command and no variable can hold."""
+    """Return texts as `_texts` reads them: the size in eight digits, then each with a NUL behind it.
+
+    Raises ValueError for a text with NUL, which no command and no variable can hold."""
     if any(b"\0" in text for text in texts):
         raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)

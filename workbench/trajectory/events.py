@@ -34,7 +34,9 @@ run from which this one was forked. `reported`: a tool elsewhere, as the agent o
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
-    """A tool as models see it. `server` names the MCP server it comes from, `None` for a tool written in the suite."""
+    """A tool as models see it.
+
+    `server` names the MCP server it comes from, `None` for a tool written in the suite."""
 
     name: str
     description: str = ""
@@ -45,9 +47,11 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model emitted it. `arguments` is a JSON object. When the model wrote something else, `arguments` is
-    empty, `raw` holds the text and `problem` says why it is not an object. Where a deviation was repaired, `raw` is the
-    text from which the arguments were read."""
+    """A call as the model emitted it.
+
+    `arguments` is a JSON object. When the model wrote something else, `arguments` is empty, `raw` holds the text and
+    `problem` says why it is not an object. Where a deviation was repaired, `raw` is the text from which the arguments
+    were read."""
 
     id: str
     tool: str
@@ -58,8 +62,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation. `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a
-    tool's.
+    """One message of the conversation.
+
+    `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's.
 
     `provider_state` is what a provider expects back verbatim with its answer, such as signed reasoning. Only that
     provider understands it.
@@ -121,8 +126,9 @@ call may be executed."""
 
 @dataclass(frozen=True, slots=True)
 class ServerOutput:
-    """The end of what a server wrote to standard error before it failed, without secrets. `earlier` counts the lines
-    before `lines`, `log` is the file that has all of them."""
+    """The end of what a server wrote to standard error before it failed, without secrets.
+
+    `earlier` counts the lines before `lines`, `log` is the file that has all of them."""
 
     server: str
     lines: tuple[str, ...]
@@ -133,6 +139,7 @@ class ServerOutput:
 @dataclass(frozen=True, slots=True)
 class SourceScore:
     """What the system that made an imported run says of it: its own score, 0..1, and whether that is good enough there.
+
     `about` names what it scored, such as a task of which this run is a part."""
 
     name: str
@@ -143,8 +150,10 @@ class SourceScore:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The conversation before the first request. `notices` name what differs from the suite: a parameter that the API
-    lacks, or a remembered listing of tools whose server cannot be reached. `server_outputs` are of such servers."""
+    """The conversation before the first request.
+
+    `notices` name what differs from the suite: a parameter that the API lacks, or a remembered listing of tools whose
+    server cannot be reached. `server_outputs` are of such servers."""
 
     suite_hash: str
     case_id: str
@@ -161,8 +170,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of a chain begins; the next request belongs to it. Steps count from 1. `system` is the system prompt for
-    it, `user` the message sent before its request, if there is one."""
+    """A step of a chain begins; the next request belongs to it.
+
+    Steps count from 1. `system` is the system prompt for it, `user` the message sent before its request, if there is
+    one."""
 
     step: int
     system: str | None = None
@@ -171,8 +182,9 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A model request is sent. Rounds count from 1. A second request in the same round is a retry, which voids the
-    answer to the first."""
+    """A model request is sent.
+
+    Rounds count from 1. A second request in the same round is a retry, which voids the answer to the first."""
 
     round: int
 
@@ -231,7 +243,9 @@ class TextWasReasoning:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model begins a tool call. Call ids are unique within a run."""
+    """The model begins a tool call.
+
+    Call ids are unique within a run."""
 
     round: int
     call_id: str
@@ -248,8 +262,9 @@ class CallArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallFinished:
-    """A call is complete: its arguments, or the raw text and why that is not a JSON object. Where a deviation of the
-    endpoint was repaired, the arguments as they were meant and the raw text."""
+    """A call is complete: its arguments, or the raw text and why that is not a JSON object.
+
+    Where a deviation of the endpoint was repaired, the arguments as they were meant and the raw text."""
 
     call_id: str
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -259,8 +274,10 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation of the endpoint from its API that was repaired. `kind` names it, `detail` is a whole statement about
-    it; `call_id` is the call that it concerns, if it concerns one."""
+    """A deviation of the endpoint from its API that was repaired.
+
+    `kind` names it, `detail` is a whole statement about it; `call_id` is the call that it concerns, if it concerns one.
+    """
 
     kind: str
     detail: str
@@ -269,8 +286,10 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFinished:
-    """A model's answer is complete. Times are milliseconds since the request was sent, without `waited_ms`: the wait at
-    the endpoint for other requests to end, as far as that is known. `deviations` were repaired."""
+    """A model's answer is complete.
+
+    Times are milliseconds since the request was sent, without `waited_ms`: the wait at the endpoint for other requests
+    to end, as far as that is known. `deviations` were repaired."""
 
     round: int
     stop_reason: StopReason
@@ -285,8 +304,10 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held, and time does not count. `call_id` names the call before or after which it is held, `round` the
-    round of the pending request or of that call."""
+    """The run is held, and time does not count.
+
+    `call_id` names the call before or after which it is held, `round` the round of the pending request or of that call.
+    """
 
     why: str
     call_id: str | None = None
@@ -303,8 +324,10 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class CallEdited:
-    """A person changed the arguments of a call before it was answered. The model is graded by the `original` arguments;
-    the tool is called with `arguments`, and the model reads these as its own."""
+    """A person changed the arguments of a call before it was answered.
+
+    The model is graded by the `original` arguments; the tool is called with `arguments`, and the model reads these as
+    its own."""
 
     call_id: str
     arguments: Mapping[str, JsonValue]
@@ -313,8 +336,9 @@ class CallEdited:
 
 @dataclass(frozen=True, slots=True)
 class ResultEdited:
-    """A person changed a result before the model read it. `original_content` and `original_is_error` are the result
-    before."""
+    """A person changed a result before the model read it.
+
+    `original_content` and `original_is_error` are the result before."""
 
     call_id: str
     content: str
@@ -339,9 +363,10 @@ class Regenerated:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The end of the part that a fork replays. Everything before was replayed without any model or tool, everything
-    after it really happens. The fork continues before the request of `round` or, with `answered`, after its answer and
-    the results of that many of its calls."""
+    """The end of the part that a fork replays.
+
+    Everything before was replayed without any model or tool, everything after it really happens. The fork continues
+    before the request of `round` or, with `answered`, after its answer and the results of that many of its calls."""
 
     run_id: str
     model: str
@@ -370,7 +395,9 @@ class ExecutionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ResultReceived:
-    """The answer to a call, as the model will read it. `code` is that of JSON-RPC where the server refused the call."""
+    """The answer to a call, as the model will read it.
+
+    `code` is that of JSON-RPC where the server refused the call."""
 
     call_id: str
     content: str
@@ -430,7 +457,7 @@ class Event:
 
 
 def usable(finished: CallFinished) -> CallFinished:
-    """Returns the call unchanged, or marked as broken when its arguments are nested too deeply or hold what JSON
+    """Return the call unchanged, or marked as broken when its arguments are nested too deeply or hold what JSON
     lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
@@ -439,7 +466,7 @@ def usable(finished: CallFinished) -> CallFinished:
 
 
 def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
-    """Returns an approximate text of a call's arguments when the original text is not available."""
+    """Return an approximate text of a call's arguments when the original text is not available."""
     try:
         return json.dumps(dict(arguments), ensure_ascii=False)
     except RecursionError:
@@ -447,7 +474,7 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 
 
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
-    """Returns why arguments cannot be used; `None` when they can."""
+    """Return why arguments cannot be used; `None` when they can."""
     level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_JSON_LEVELS):
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):

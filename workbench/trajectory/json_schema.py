@@ -23,24 +23,24 @@ ALTERNATIVES = (*UNIONS, "allOf")
 
 
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
-    """Returns the schemas under `properties` by name."""
+    """Return the schemas under `properties` by name."""
     properties = schema.get("properties")
     return properties if isinstance(properties, Mapping) else {}
 
 
 def required_names(schema: Schema) -> tuple[str, ...]:
-    """Returns the names under `required`."""
+    """Return the names under `required`."""
     required = schema.get("required")
     return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
 
 
 def alternatives_of(schema: Schema, *keywords: str) -> Iterator[list[JsonValue]]:
-    """Yields the list of schemas under each of the keywords."""
+    """Yield the list of schemas under each of the keywords."""
     return (listed for keyword in keywords if isinstance(listed := schema.get(keyword), list))
 
 
 def type_names(schema: Schema) -> tuple[str, ...] | None:
-    """Returns the names under `type`, `None` if the schema has no such keyword."""
+    """Return the names under `type`, `None` if the schema has no such keyword."""
     named = schema.get("type")
     if isinstance(named, str):
         return (named,)
@@ -48,7 +48,7 @@ def type_names(schema: Schema) -> tuple[str, ...] | None:
 
 
 def listed_values(schema: Schema) -> list[JsonValue] | None:
-    """Returns the value of `const`, otherwise those of `enum`, `None` if the schema has neither."""
+    """Return the value of `const`, otherwise those of `enum`, `None` if the schema has neither."""
     if "const" in schema:
         return [schema["const"]]
     values = schema.get("enum")
@@ -56,7 +56,7 @@ def listed_values(schema: Schema) -> list[JsonValue] | None:
 
 
 def target_of(reference: str, root: Schema) -> JsonValue | Schema:
-    """Returns what a reference such as `#/$defs/Color` points to in `root`, `None` if it points to nothing there."""
+    """Return what a reference such as `#/$defs/Color` points to in `root`, `None` if it points to nothing there."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     found: JsonValue | Schema = root
@@ -68,8 +68,10 @@ def target_of(reference: str, root: Schema) -> JsonValue | Schema:
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Returns a schema with its reference into `root` followed, and further ones. Keywords next to a reference take
-    precedence. Returns an empty schema for `true`, for invalid schemas, and for broken references."""
+    """Return a schema with its reference into `root` followed, and further ones.
+
+    Keywords next to a reference take precedence. Returns an empty schema for `true`, for invalid schemas, and for
+    broken references."""
     seen: set[str] = set()
     beside: dict[str, JsonValue] = {}
     while isinstance(schema, Mapping):
@@ -83,7 +85,9 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def type_of(value: object) -> str:
-    """Returns JSON Schema's name for a value's type. A number without a fraction is an `integer`."""
+    """Return JSON Schema's name for a value's type.
+
+    A number without a fraction is an `integer`."""
     match value:
         case bool():
             return "boolean"
@@ -102,7 +106,7 @@ def type_of(value: object) -> str:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Returns whether a value is a finite number within the range of a float."""
+    """Return whether a value is a finite number within the range of a float."""
     try:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
@@ -110,8 +114,9 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def type_text(schema: JsonValue | Schema) -> str:
-    """Return `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open. Texts are as
-    written."""
+    """Return `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open.
+
+    Texts are as written."""
     if not isinstance(schema, Mapping):
         return ""
     if (choices := listed_values(schema)) is not None:

@@ -92,11 +92,13 @@ _FIELDS = {
 
 
 class EventLineError(ValueError):
-    """A line that is not an event of this version. The message says why, without quoting the line."""
+    """A line that is not an event of this version.
+
+    The message says why, without quoting the line."""
 
 
 def event_to_line(event: Event) -> str:
-    """Returns one event as one line of compact JSON, without the line end.
+    """Return one event as one line of compact JSON, without the line end.
 
     Raises TypeError, ValueError or RecursionError when it holds what JSON cannot express.
     """
@@ -122,7 +124,9 @@ def event_to_line(event: Event) -> str:
 
 
 def event_from_line(line: str) -> Event:
-    """Read what `event_to_line` wrote. Raises EventLineError when the line is not an event."""
+    """Read what `event_to_line` wrote.
+
+    Raises EventLineError when the line is not an event."""
     try:
         data = parsed_json(line)
     except ValueError as error:
@@ -131,7 +135,9 @@ def event_from_line(line: str) -> Event:
 
 
 def event_from_json(data: object) -> Event:
-    """Returns the event of a parsed line. Raises EventLineError when it is not an event."""
+    """Return the event of a parsed line.
+
+    Raises EventLineError when it is not an event."""
     if not isinstance(data, dict) or "event" not in data:
         raise EventLineError("not an event: it must be a JSON object with the key 'event'")
     name = data["event"]
@@ -195,8 +201,10 @@ class RecordedSuite:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Identifies the recorded run. `program` is the version that made it, `started_at` an ISO 8601 time, empty where
-    nobody knows, `repeat` counts from 0. `by` is the deciding grader where it differs from that of the case."""
+    """Identifies the recorded run.
+
+    `program` is the version that made it, `started_at` an ISO 8601 time, empty where nobody knows, `repeat` counts from
+    0. `by` is the deciding grader where it differs from that of the case."""
 
     program: str
     run: str
@@ -210,8 +218,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording as read from `path`. `result` is the run's status, error, score and grades as JSON; `None` when it
-    was never written because the program was killed or the run is still going on."""
+    """A recording as read from `path`.
+
+    `result` is the run's status, error, score and grades as JSON; `None` when it was never written because the program
+    was killed or the run is still going on."""
 
     path: Path
     header: Header
@@ -226,27 +236,33 @@ class Recording:
 
 
 class RecordingError(Exception):
-    """A file that cannot be read as a recording. The message names the file, the line and the way out."""
+    """A file that cannot be read as a recording.
+
+    The message names the file, the line and the way out."""
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """Returns the recordings of a folder, sorted by name, without those in subfolders. Raises OSError."""
+    """Return the recordings of a folder, sorted by name, without those in subfolders.
+
+    Raises OSError."""
     return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
 
 
 def header_line(header: Header) -> str:
-    """Returns the first line of a recording, without the line end."""
+    """Return the first line of a recording, without the line end."""
     given = {name: value for name in Header.__slots__ if (value := getattr(header, name)) is not None}
     return compact_json({"recording": VERSION, **given})
 
 
 def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
-    """Returns the last line of a recording, without the line end."""
+    """Return the last line of a recording, without the line end."""
     return compact_json({"result": result, "run": run_id})
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording. One that breaks off in the middle of a line, or before its result, is read up to there.
+    """Read a recording.
+
+    One that breaks off in the middle of a line, or before its result, is read up to there.
 
     Raises RecordingError when the file cannot be read, is not a recording, or comes from a newer version.
     """
@@ -262,7 +278,9 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_header(path: Path) -> Header:
-    """Read the first line of a recording alone. Raises RecordingError as `read_recording` does."""
+    """Read the first line of a recording alone.
+
+    Raises RecordingError as `read_recording` does."""
     with _opened(path) as file:
         line = file.readline()
     reading = _Reading(path)
@@ -306,7 +324,9 @@ class _Reading:
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
-        """Read the next line, counted from 1. The last one may be cut off where the program ended."""
+        """Read the next line, counted from 1.
+
+        The last one may be cut off where the program ended."""
         try:
             data = parsed_json(line.decode("utf-8"))
         except ValueError as error:
@@ -362,8 +382,9 @@ class _Reading:
 
 
 def _known_time(text: str) -> str:
-    """Returns an ISO 8601 time with its zone, empty where a text is none. Every time zone has one of these years, and
-    what may be added to it."""
+    """Return an ISO 8601 time with its zone, empty where a text is none.
+
+    Every time zone has one of these years, and what may be added to it."""
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

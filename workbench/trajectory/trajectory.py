@@ -48,7 +48,9 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
-    """A tool call and its result. `complete` is false while its arguments are still arriving."""
+    """A tool call and its result.
+
+    `complete` is false while its arguments are still arriving."""
 
     call: ToolCall
     round: int
@@ -89,7 +91,9 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One model request and its tool results. `number` counts from 1; times are milliseconds."""
+    """One model request and its tool results.
+
+    `number` counts from 1; times are milliseconds."""
 
     number: int
     reasoning: str = ""
@@ -169,8 +173,9 @@ class Trajectory:
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed a call, a result or a message, or had an answer regenerated. Messages that were
-        never read do not count."""
+        """Whether a person changed a call, a result or a message, or had an answer regenerated.
+
+        Messages that were never read do not count."""
         return any(round_.touched for round_ in self.rounds)
 
     @property
@@ -273,7 +278,7 @@ class _OpenRound:
     replayed: bool = False
 
     def unanswered(self, **changes: Any) -> _OpenRound:
-        """Returns the same request, not answered yet."""
+        """Return the same request, not answered yet."""
         return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
 
     def record(self) -> Round:
@@ -299,7 +304,9 @@ class _OpenRound:
 
 
 class TrajectoryFold:
-    """Folds events into a trajectory. Events must come in sequence, from 0, without gaps."""
+    """Folds events into a trajectory.
+
+    Events must come in sequence, from 0, without gaps."""
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -319,7 +326,9 @@ class TrajectoryFold:
         self._fork: Forked | None = None
 
     def add(self, event: Event) -> None:
-        """Add an event. Raises TrajectoryError when it cannot follow the events before it."""
+        """Add an event.
+
+        Raises TrajectoryError when it cannot follow the events before it."""
         if event.sequence != self._next_sequence:
             raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
         if self._finish is not None:
@@ -418,8 +427,9 @@ class TrajectoryFold:
         return self._rounds[-1].record()
 
     def _outside_before(self, event: Event) -> float:
-        """Returns how many of the milliseconds since the last event were outside the agent loop. Time while held is
-        counted elsewhere."""
+        """Return how many of the milliseconds since the last event were outside the agent loop.
+
+        Time while held is counted elsewhere."""
         since_last_ms = event.time_ms - self._time_ms
         if self._is_held:
             return 0.0
@@ -474,7 +484,9 @@ class TrajectoryFold:
 
 
 def fold(events: Iterable[Event]) -> Trajectory:
-    """Fold the events of one run. Raises TrajectoryError when they do not belong together."""
+    """Fold the events of one run.
+
+    Raises TrajectoryError when they do not belong together."""
     adding = TrajectoryFold()
     for event in events:
         adding.add(event)

@@ -1,4 +1,6 @@
-"""Opens the app. Textual is imported only here, once the terminal is known to fit."""
+"""Opens the app.
+
+Textual is imported only here, once the terminal is known to fit."""
 
 from __future__ import annotations
 
@@ -46,8 +48,9 @@ def open_app(
     left: WhenLeft | None = None,
     look_on: int | None = None,
 ) -> int:
-    """Open the app on suite files and folders and return its exit code. Without a path, it opens the current folder if
-    that has suites, otherwise the bundled samples.
+    """Open the app on suite files and folders and return its exit code.
+
+    Without a path, it opens the current folder if that has suites, otherwise the bundled samples.
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
     batches stored in the file `history`. `begin` starts runs. If they are a comparison, `left` receives the results.
@@ -125,8 +128,9 @@ def open_app(
 
 
 def let_go(stream: TextIO) -> None:
-    """Flush a stream, or discard its content if nobody reads it. Otherwise Python would fail to flush it at exit, and
-    change the exit code."""
+    """Flush a stream, or discard its content if nobody reads it.
+
+    Otherwise Python would fail to flush it at exit, and change the exit code."""
     try:
         stream.flush()
     except OSError:

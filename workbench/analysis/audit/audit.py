@@ -61,8 +61,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The coverage of the tools by cases that run. Parameters are named `tool.parameter`, values `tool.parameter =
-    value`; those of a tool that no case covers are not listed again."""
+    """The coverage of the tools by cases that run.
+
+    Parameters are named `tool.parameter`, values `tool.parameter = value`; those of a tool that no case covers are not
+    listed again."""
 
     tools: Share
     parameters: Share
@@ -145,8 +147,9 @@ class Audit:
 
 
 def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
-    """Audit a valid suite. `listings` are the tools that its servers last listed, by server; nothing is started, called
-    or asked."""
+    """Audit a valid suite.
+
+    `listings` are the tools that its servers last listed, by server; nothing is started, called or asked."""
     table = ToolTable.of(suite, listings)
     return Audit(tuple(_findings(suite, table)), coverage_of(suite.cases, table))
 
@@ -165,7 +168,9 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFinding]:
-    """Audit one case of a valid suite, skipped or not. A case that expects nothing yet is left out."""
+    """Audit one case of a valid suite, skipped or not.
+
+    A case that expects nothing yet is left out."""
     case = suite.cases[index]
     if case.expects_nothing_yet:
         return
@@ -184,7 +189,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
 
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """Returns the findings that no warning of the suite reports already, each once, in the order of the file."""
+    """Return the findings that no warning of the suite reports already, each once, in the order of the file."""
     told = {
         (kind, problem.where)
         for problem in file.warnings
@@ -217,8 +222,8 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
-    """Returns the grade of a run that does exactly what is expected, by the deciding grader or another one; `None`
-    where such a run cannot be constructed."""
+    """Return the grade of a run that does exactly what is expected, by the deciding grader or another one; `None` where
+    such a run cannot be constructed."""
     agent = _exact(case, settings, table)
     return None if agent is None else _graded(agent, settings, agent.run(), by)
 
@@ -238,7 +243,7 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 
 
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Returns the mutants of the exact agent that pass as it does, those of one call together."""
+    """Return the mutants of the exact agent that pass as it does, those of one call together."""
     agent = _exact(case, settings, table)
     exact = None if agent is None else _graded(agent, settings, agent.run())
     if agent is None or exact is None or exact.status != Status.PASSED:
@@ -263,7 +268,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Returns the first agent that passes without understanding anything."""
+    """Return the first agent that passes without understanding anything."""
     for agent in careless_agents(case, table):
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
@@ -302,7 +307,7 @@ def _what_would_notice(changes: Mapping[str, Collection[str]]) -> str:
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Finds a gate on the mean score that no run of the suite reaches."""
+    """Find a gate on the mean score that no run of the suite reaches."""
     if suite.gate.min_score is None:
         return
     running = [case for case in suite.cases if case.skip is None]
@@ -315,7 +320,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Finds gates on averages of grader results that no run of the suite reaches."""
+    """Find gates on averages of grader results that no run of the suite reaches."""
     for index, aggregate in enumerate(suite.aggregates):
         if not measure_of(aggregate.of).by_grader:
             continue

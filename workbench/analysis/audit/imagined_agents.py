@@ -49,7 +49,7 @@ class Agent:
 
 
 def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
-    """Returns agents that pass only cases that ask too little."""
+    """Return agents that pass only cases that ask too little."""
     request = _request(case)
     every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
@@ -69,8 +69,10 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ExactAgent:
-    """An agent that does exactly what is expected. `case` is the case to grade it by, in which checks without a sample
-    value are assumed to hold; `calls` are its calls by round, in the order in which the case writes them."""
+    """An agent that does exactly what is expected.
+
+    `case` is the case to grade it by, in which checks without a sample value are assumed to hold; `calls` are its calls
+    by round, in the order in which the case writes them."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
@@ -78,12 +80,14 @@ class ExactAgent:
     answer: str
 
     def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
-        """Returns its run, or the run with other calls in place of its own."""
+        """Return its run, or the run with other calls in place of its own."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
 def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
-    """Returns the exact agent of a case. Raises NeverHoldsError when some check never holds."""
+    """Return the exact agent of a case.
+
+    Raises NeverHoldsError when some check never holds."""
     rounds: list[list[Made]]
     if case.steps:
         steps = [_step_with_values(step, case, table) for step in case.steps]
@@ -129,7 +133,7 @@ def _with_values(call: ExpectedCall, made: list[Made], case: Case, table: ToolTa
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """Returns the tool to call; for any tool, the last one offered, which is the least likely to be named elsewhere."""
+    """Return the tool to call; for any tool, the last one offered, which is the least likely to be named elsewhere."""
     return tools[-1].name if name == ANY_TOOL and tools else name
 
 
@@ -144,7 +148,7 @@ def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, l
 def _values(
     checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
 ) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """Returns the checks, with `present` in place of those without a sample value, and arguments that meet them and the
+    """Return the checks, with `present` in place of those without a sample value, and arguments that meet them and the
     tool's schema."""
     needed = required_arguments(tool.parameters) if tool is not None and checks != {} else {}
     if checks is None:
@@ -157,8 +161,9 @@ def _values(
 
 
 def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[Check, JsonValue]:
-    """Return a check and a value that meets it and the tool's schema. Where no such value is found, `present` stands
-    for the check, except for one that lists its values."""
+    """Return a check and a value that meets it and the tool's schema.
+
+    Where no such value is found, `present` stands for the check, except for one that lists its values."""
     schema = parameter_schema(tool, name) if tool is not None else None
     if tool is None or schema is None:
         return _value(check)
@@ -194,7 +199,7 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
 
 
 def _answer(case: Case) -> tuple[Case, str]:
-    """Returns an answer with all keywords that meets the check on it, as far as one check allows both."""
+    """Return an answer with all keywords that meets the check on it, as far as one check allows both."""
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
@@ -370,7 +375,9 @@ Calls = tuple[tuple[Made, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """The exact agent with one change, described by `what` and `how`: `"to"`, `wrong`. `place` is inside the case."""
+    """The exact agent with one change, described by `what` and `how`: `"to"`, `wrong`.
+
+    `place` is inside the case."""
 
     what: str
     how: Literal["wrong", "left out", "swapped", "added", "twice"]
@@ -390,7 +397,7 @@ class _Written:
 
 
 def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
-    """Returns all mutants: of each expected call in turn, then of the order, then those that do more than is
+    """Return all mutants: of each expected call in turn, then of the order, then those that do more than is
     expected."""
     written = tuple(_written_calls(agent.case))
     for each in written:
@@ -404,7 +411,7 @@ def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iter
 
 
 def _made_by(agent: ExactAgent, written: _Written) -> str:
-    """Returns the tool that the exact agent calls for an expected call."""
+    """Return the tool that the exact agent calls for an expected call."""
     return agent.calls[written.round][written.index][0]
 
 
@@ -436,7 +443,7 @@ def _with_other_arguments(
 
 
 def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
-    """Returns whether leaving an argument out differs from giving what is expected."""
+    """Return whether leaving an argument out differs from giving what is expected."""
     if check.optional or check.expects_null:
         return False
     schema = parameter_schema(tool, name) if tool is not None else None
@@ -447,7 +454,7 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """Returns one value that the tool's schema allows and the check refuses; nothing where none can be constructed."""
+    """Return one value that the tool's schema allows and the check refuses; nothing where none can be constructed."""
     if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -461,7 +468,7 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
 
 
 def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
-    """Returns mutants with two neighbours of the ordered list exchanged."""
+    """Return mutants with two neighbours of the ordered list exchanged."""
     position = 0
     for item in agent.case.ordered[:-1]:
         position += len(item.any_order) if isinstance(item, AnyOrder) else 1
@@ -514,7 +521,7 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
-    """Returns mutants with an argument that the tool lists and the expected call does not, with a value other than its
+    """Return mutants with an argument that the tool lists and the expected call does not, with a value other than its
     default."""
     if written.call.args is None:
         return

@@ -49,8 +49,9 @@ _MAX_TRIED_VALUES = 60
 
 
 def value_of(schema: Schema, root: Schema) -> JsonValue:
-    """Return a value that a schema inside `root` accepts, its default or an example if it has one. Where no candidate
-    is accepted, or the schema is broken, return the first one."""
+    """Return a value that a schema inside `root` accepts, its default or an example if it has one.
+
+    Where no candidate is accepted, or the schema is broken, return the first one."""
     candidates = list(islice(candidates_of(schema, root), _MAX_TRIED_VALUES))
     return next((value for value in candidates if accepts(schema, root, value)), candidates[0])
 
@@ -182,8 +183,9 @@ def _texts(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
 
 
 def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yields values that a schema may allow and that the check refuses, the most different ones first. Python functions
-    and judges are not asked. Raises CheckError for a check that needs them."""
+    """Yield values that a schema may allow and that the check refuses, the most different ones first.
+
+    Python functions and judges are not asked. Raises CheckError for a check that needs them."""
     try:
         met = check.samples()[0]
     except (NeverHoldsError, UnknownSampleError):

@@ -62,8 +62,9 @@ Weight = Literal["warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One thing that is wrong with the expectations of a suite that can be run. `place` starts at the top of the file;
-    `case` is the case's id, `None` for the whole suite."""
+    """One thing that is wrong with the expectations of a suite that can be run.
+
+    `place` starts at the top of the file; `case` is the case's id, `None` for the whole suite."""
 
     kind: AuditKind
     weight: Weight
@@ -74,7 +75,9 @@ class AuditFinding:
 
 
 class ToolTable:
-    """Tools by name. `unlisted` names the servers whose tools are not known: then any name may be one of theirs."""
+    """Tools by name.
+
+    `unlisted` names the servers whose tools are not known: then any name may be one of theirs."""
 
     def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
         self.tools = tuple(tools)
@@ -87,13 +90,13 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """Returns the tools written in a suite, and those that its servers last listed."""
+        """Return the tools written in a suite, and those that its servers last listed."""
         written = [definition_of(tool) for tool in suite.tools]
         listed = [tool for listing in listings.values() for tool in listing.tools]
         return cls([*written, *listed], [server.name for server in suite.servers if server.name not in listings])
 
     def of_cases(self, cases: Iterable[Case]) -> ToolTable:
-        """Returns the table with the tools of some cases, which replace those of the same name."""
+        """Return the table with the tools of some cases, which replace those of the same name."""
         own = {tool.name: definition_of(tool) for case in cases for tool in case.tools}
         if not own:
             return self
@@ -104,17 +107,17 @@ class ToolTable:
         return tuple(tool.name for tool in self.tools)
 
     def find(self, name: str) -> ToolDefinition | None:
-        """Returns the tool that a name means, by the graders' rule."""
+        """Return the tool that a name means, by the graders' rule."""
         return self._by_name.get(comparable_name(name))
 
     def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
-        """Returns the tools that a model is offered: all tools, or those that a case offers."""
+        """Return the tools that a model is offered: all tools, or those that a case offers."""
         if offer is None:
             return self.tools
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Returns why the tool's schema refuses a value for an argument; `None` where it does not, or where that is not
+        """Return why the tool's schema refuses a value for an argument; `None` where it does not, or where that is not
         known."""
         given = {argument: value}
         if plainly_accepts({**tool.parameters, "required": []}, given):
@@ -152,7 +155,7 @@ class ToolTable:
 
 
 def _problem_text(problem: ValidationError) -> str:
-    """Returns a problem in words, with values as JSON."""
+    """Return a problem in words, with values as JSON."""
     instance: Any = problem.instance
     allowed: Any = problem.validator_value
     value = describe_value(instance)
@@ -162,13 +165,13 @@ def _problem_text(problem: ValidationError) -> str:
 
 
 def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
-    """Returns the schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
+    """Return the schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
     properties = properties_of(tool.parameters)
     return resolved(properties[argument], tool.parameters) if argument in properties else None
 
 
 def closed(tool: ToolDefinition) -> bool:
-    """Returns whether a tool's parameters are all listed, so that no other can be meant."""
+    """Return whether a tool's parameters are all listed, so that no other can be meant."""
     schema = tool.parameters
     open_ended = ("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
     listed = "properties" in schema and "additionalProperties" not in schema
@@ -176,7 +179,7 @@ def closed(tool: ToolDefinition) -> bool:
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:
-    """Returns the parameters without which the tool cannot be called."""
+    """Return the parameters without which the tool cannot be called."""
     return required_names(tool.parameters)
 
 
@@ -184,7 +187,7 @@ def required(tool: ToolDefinition) -> tuple[str, ...]:
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Returns findings on every call that a case describes; `place` is the case's."""
+    """Return findings on every call that a case describes; `place` is the case's."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -219,7 +222,7 @@ def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFind
 
 
 def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
-    """Finds checks that no value meets, for a tool whose schema is not known."""
+    """Find checks that no value meets, for a tool whose schema is not known."""
     for name, check in (call.args or {}).items():
         try:
             check.samples()
@@ -261,7 +264,7 @@ def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
-    """Finds an argument that the tool does not list."""
+    """Find an argument that the tool does not list."""
     if parameter_schema(tool, name) is not None or not closed(tool):
         return
     known = list(properties_of(tool.parameters))
@@ -457,13 +460,13 @@ Placed = tuple[Place, Mock]
 
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Returns findings on the mocks that all cases of a suite share."""
+    """Return findings on the mocks that all cases of a suite share."""
     placed: list[Placed] = [(("mocks", number), mock) for number, mock in enumerate(suite.mocks)]
     return _audit(placed, suite.cases, table, None)
 
 
 def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Returns findings on a case's own mocks; `place` is the case's."""
+    """Return findings on a case's own mocks; `place` is the case's."""
     placed: list[Placed] = [((*place, "mocks", number), mock) for number, mock in enumerate(case.mocks)]
     return _audit(placed, [case], table, case.id)
 
@@ -497,7 +500,7 @@ def _audit(
 
 
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
-    """Returns whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
+    """Return whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
     calls = [call for case in cases for call in case.expected_calls() if call.is_any or call.tool == mock.tool]
     return not calls or any(
         call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items())

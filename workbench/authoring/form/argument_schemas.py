@@ -62,9 +62,10 @@ _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ArgumentInfo:
-    """An argument as its tool's schema describes it. `type_words` is the type in words (`text`, `whole number`, `on |
-    off`), `enum` the listed values, `default` is `None` if there is none. Pass `schema` to `mark`, `cells` and
-    `completions`."""
+    """An argument as its tool's schema describes it.
+
+    `type_words` is the type in words (`text`, `whole number`, `on | off`), `enum` the listed values, `default` is
+    `None` if there is none. Pass `schema` to `mark`, `cells` and `completions`."""
 
     name: str
     type_words: str
@@ -77,7 +78,9 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _Kept(Generic[_T]):
-    """A cache by object identity. It holds a reference to each object, so that its identity is not reused."""
+    """A cache by object identity.
+
+    It holds a reference to each object, so that its identity is not reused."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -92,8 +95,10 @@ class _Kept(Generic[_T]):
 
 
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
-    """Return the tool of this name. Otherwise returns the first whose name matches as graders compare names, ignoring
-    case and the difference between `.`, `-` and `_`."""
+    """Return the tool of this name.
+
+    Otherwise returns the first whose name matches as graders compare names, ignoring case and the difference between
+    `.`, `-` and `_`."""
     alike = [tool for tool in tools if comparable_name(tool.name) == comparable_name(name)]
     return next((tool for tool in alike if tool.name == name), alike[0] if alike else None)
 
@@ -109,8 +114,9 @@ def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
 
 
 def mark(value: object, schema: Schema | None) -> str | None:
-    """Return why a schema refuses an expected value or check, on one line. Returns `None` if it accepts the value or
-    nothing is known."""
+    """Return why a schema refuses an expected value or check, on one line.
+
+    Returns `None` if it accepts the value or nothing is known."""
     if not schema:
         return None
     try:
@@ -144,8 +150,9 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 
 
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
-    """Return why no tool has this name, `None` if one has it. Returns `None`, too, if no server has listed its tools:
-    the suite's problems already report unknown names then."""
+    """Return why no tool has this name, `None` if one has it.
+
+    Returns `None`, too, if no server has listed its tools: the suite's problems already report unknown names then."""
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
     hint = did_you_mean(name, [tool.name for tool in tools])
@@ -269,7 +276,9 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
-    """Return why a number is outside the bounds of a schema. An infinite end of a range is not."""
+    """Return why a number is outside the bounds of a schema.
+
+    An infinite end of a range is not."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

@@ -62,8 +62,10 @@ _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class OptionCell:
-    """An option of a check. `text` is the content of the cell, empty if the option is not written; `default` then
-    applies, which is empty if there is none."""
+    """An option of a check.
+
+    `text` is the content of the cell, empty if the option is not written; `default` then applies, which is empty if
+    there is none."""
 
     name: str
     text: str
@@ -108,8 +110,9 @@ def value_text(value: object, schema: Schema | None = None) -> str:
 
 
 def with_text(value: object, text: str, schema: Schema | None = None) -> object:
-    """Set the expected value from the text of its cell; the check and its options stay. Unchanged text changes nothing.
-    A value typed over `present` or `equals_null` becomes a plain value.
+    """Set the expected value from the text of its cell; the check and its options stay.
+
+    Unchanged text changes nothing. A value typed over `present` or `equals_null` becomes a plain value.
 
     `value` is the argument from before the edit. Raises CellError if the text is not a valid value.
     """
@@ -124,8 +127,10 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
-    """Replace the check. It takes over as much of the expected value as possible; `OF_EVERY_CHECK` stay. Raises
-    CellError if there is no such check."""
+    """Replace the check.
+
+    It takes over as much of the expected value as possible; `OF_EVERY_CHECK` stay. Raises CellError if there is no such
+    check."""
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
         way_out = did_you_mean(kind, form_names()) or "write is, one_of or range, for example"
@@ -139,7 +144,9 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """Return the options of the argument's check, written or not. Options of every check have their own cells."""
+    """Return the options of the argument's check, written or not.
+
+    Options of every check have their own cells."""
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
@@ -155,8 +162,9 @@ def default_text(cls: type[CheckBase], option: str) -> str:
 
 
 def with_option(value: object, option: str, text: str | None) -> object:
-    """Set an option of the check from the text of its cell; empty text removes it. Setting one of several that exclude
-    each other removes the others.
+    """Set an option of the check from the text of its cell; empty text removes it.
+
+    Setting one of several that exclude each other removes the others.
 
     Raises CellError if the text is not a valid value or the check has no such option.
     """
@@ -181,7 +189,9 @@ def weight_text(value: object) -> str:
 
 
 def with_weight(value: object, text: str | None) -> object:
-    """Set the weight from the text of its cell; empty text removes it. Raises CellError."""
+    """Set the weight from the text of its cell; empty text removes it.
+
+    Raises CellError."""
     if text is None or not text.strip():
         return _without(value, "weight")
     name = read_text(text).lower().replace(" ", "_").replace("-", "_")
@@ -264,7 +274,9 @@ def _plain(table: Table) -> object:
 
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
-    """Return a value as the text of a cell with this editor. A value that the editor cannot have is shown as TOML."""
+    """Return a value as the text of a cell with this editor.
+
+    A value that the editor cannot have is shown as TOML."""
     match editor.reads, value:
         case "nothing", True:
             return ""

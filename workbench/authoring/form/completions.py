@@ -61,8 +61,9 @@ def complete(
     option: str = "",
     words: Iterable[str] = (),
 ) -> tuple[Completion, ...]:
-    """Return everything that begins with, contains or resembles the typed text, in this order. Returns everything if
-    nothing was typed.
+    """Return everything that begins with, contains or resembles the typed text, in this order.
+
+    Returns everything if nothing was typed.
 
     - `tool`, `tools`: from `tools`; `expected tool`: those and any tool; `argument`: from `tool`, without those `used`;
       `value`: from `schema` under the check `kind`; `check`: those that fit `schema`;

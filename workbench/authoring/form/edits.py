@@ -51,8 +51,9 @@ class Edit:
 
 
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
-    """Return the table with new text in a cell, or the same table if the text is unchanged. Raises CellError, which
-    says what to write instead."""
+    """Return the table with new text in a cell, or the same table if the text is unchanged.
+
+    Raises CellError, which says what to write instead."""
     place = row.place
     if text == cell.text:
         return Edit(source.table, place, f"{name_of(source, row)} changed")
@@ -85,7 +86,9 @@ def toggled(cell: Cell) -> str | None:
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
-    """Return the schema of the argument at a place. The final answer is text."""
+    """Return the schema of the argument at a place.
+
+    The final answer is text."""
     if place[0] == "response":
         return TEXT
     info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
@@ -184,7 +187,9 @@ def _argument(cell: Cell, value: object) -> object:
 
 
 def as_answer(place: Place, value: object) -> object:
-    """Return the value of a named check as it can be written there: a table with one check. Other values stay."""
+    """Return the value of a named check as it can be written there: a table with one check.
+
+    Other values stay."""
     is_named = len(place) > 1 and place[0] == "response"
     return {"equals": value} if is_named and not check_name(value) else value
 
@@ -204,8 +209,9 @@ def _words(text: str) -> list[str]:
 
 
 def _json(text: str, *, as_text: bool) -> object:
-    """Read a JSON object as a table. Returns the text itself if it was text before or contains null, which TOML does
-    not have."""
+    """Read a JSON object as a table.
+
+    Returns the text itself if it was text before or contains null, which TOML does not have."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -73,8 +73,10 @@ ANY_NUMBER = Limits()
 
 @dataclass(frozen=True)
 class Cell:
-    """One editable value. `text` is the content that editing starts with. While the cell is not edited, `shown` is
-    displayed if set, such as the default of an unwritten (`absent`) value."""
+    """One editable value.
+
+    `text` is the content that editing starts with. While the cell is not edited, `shown` is displayed if set, such as
+    the default of an unwritten (`absent`) value."""
 
     kind: CellKind
     place: Place
@@ -96,7 +98,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class FormRow:
-    """One row. `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows."""
+    """One row.
+
+    `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows."""
 
     kind: RowKind
     place: Place
@@ -157,7 +161,9 @@ class FormSource:
 
 @dataclass(frozen=True)
 class Field:
-    """A key with one value. `default` applies if it is not written."""
+    """A key with one value.
+
+    `default` applies if it is not written."""
 
     key: str
     kind: CellKind
@@ -277,7 +283,9 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
-    """Yield the rows of one step of a chain. `system` is the prompt that applies if the step has none."""
+    """Yield the rows of one step of a chain.
+
+    `system` is the prompt that applies if the step has none."""
     place: Place = ("steps", index)
     if not isinstance(step, dict):
         yield as_it_stands(place, 1, step, str(index + 1))

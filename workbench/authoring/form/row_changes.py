@@ -1,5 +1,6 @@
-"""Adds, removes, copies and moves what a form's row stands for. Where that is impossible, functions return the
-reason.
+"""Adds, removes, copies and moves what a form's row stands for.
+
+Where that is impossible, functions return the reason.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ CaseKind = Literal["positive", "negative", "chain"]
 
 
 def expected_call(tool: ToolDefinition | str) -> Table:
-    """Return an expected call with the tool's required arguments, each as `first_value`. Without required arguments, or
-    if only the tool's name is known, arguments do not matter."""
+    """Return an expected call with the tool's required arguments, each as `first_value`.
+
+    Without required arguments, or if only the tool's name is known, arguments do not matter."""
     if isinstance(tool, str):
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
@@ -60,7 +62,9 @@ def new_case(kind: CaseKind, name: str) -> Table:
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
-    """Return a message before the request. The answer of a tool names the call that it answers."""
+    """Return a message before the request.
+
+    The answer of a tool names the call that it answers."""
     return {"role": role, "call": "", "content": ""} if role == "tool" else {"role": role, "content": ""}
 
 
@@ -90,8 +94,10 @@ _MAPS = (("servers", "env"), ("servers", "headers"), ("variants", "names"), ("va
 
 @dataclass(frozen=True)
 class Adding:
-    """Something that can be added. `asks` is the question to answer, empty if there is none; `suggest` completes the
-    answer; `make` returns the change and raises CellError for an invalid answer."""
+    """Something that can be added.
+
+    `asks` is the question to answer, empty if there is none; `suggest` completes the answer; `make` returns the change
+    and raises CellError for an invalid answer."""
 
     asks: str
     make: Callable[[str], Edit]
@@ -202,7 +208,9 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Take the call at a row out of its any-order group and put it after the group. A group of one call dissolves."""
+    """Take the call at a row out of its any-order group and put it after the group.
+
+    A group of one call dissolves."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered" or (len(place) < 4 and not is_group(source.table, place)):
         return "this call is in no any-order group"
@@ -229,7 +237,9 @@ def is_group(table: Table, place: Place) -> bool:
 
 
 def item_of(source: FormSource, place: Place) -> Place | None:
-    """Return the innermost list element that contains a place. Lists inside values do not count."""
+    """Return the innermost list element that contains a place.
+
+    Lists inside values do not count."""
     for length in range(len(place), 1, -1):
         if isinstance(place[length - 1], int) and place[length - 2] in (*_LISTS, "any_order"):
             return place[:length]
@@ -265,7 +275,9 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 
 
 def _without_argument(table: Table, place: Place) -> Table:
-    """Remove an argument, or all arguments. A call without arguments left no longer checks arguments."""
+    """Remove an argument, or all arguments.
+
+    A call without arguments left no longer checks arguments."""
     if place[-1] in ("args", "when"):
         owner = value_at(table, place[:-1])
         remaining = {key: value for key, value in owner.items() if key != place[-1]} if isinstance(owner, dict) else {}

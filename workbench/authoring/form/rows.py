@@ -435,7 +435,9 @@ _OF_CHANGE = (
 
 
 def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of one variant. Its own tools, servers and mocks are shown as they stand."""
+    """Yield the rows of one variant.
+
+    Its own tools, servers and mocks are shown as they stand."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     yield from (field_row(variant, place, field, indent) for field in _OF_VARIANT)
@@ -526,8 +528,9 @@ def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRo
 
 
 def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
-    """Align labels, names and checks of neighbouring rows that belong to the same table. `top_labels` is the width of
-    the labels at the top."""
+    """Align labels, names and checks of neighbouring rows that belong to the same table.
+
+    `top_labels` is the width of the labels at the top."""
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):

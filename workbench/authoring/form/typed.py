@@ -47,8 +47,9 @@ def items_at(table: object, place: Place) -> list[object]:
 
 
 def first_change(before: object, after: object) -> Place:
-    """Return the place of the first difference between two tables. An `id` counts only if nothing else differs, because
-    any edit may write it out."""
+    """Return the place of the first difference between two tables.
+
+    An `id` counts only if nothing else differs, because any edit may write it out."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys: list[str | int] = [*before, *(key for key in after if key not in before)]
         changed = [key for key in keys if not same(before.get(key, ABSENT), after.get(key, ABSENT))]
@@ -65,8 +66,9 @@ def first_change(before: object, after: object) -> Place:
 
 
 def place_in(after: object, before: object, place: Place) -> Place | None:
-    """Return where the element at a place of `before` is in `after`, `None` if it is gone. What was not written stays
-    at its place as long as what it belongs to is there."""
+    """Return where the element at a place of `before` is in `after`, `None` if it is gone.
+
+    What was not written stays at its place as long as what it belongs to is there."""
     if not place:
         return ()
     old = value_at(before, place[:1])
@@ -106,7 +108,9 @@ def without(table: Table, place: Place) -> Table:
 
 
 def with_item(table: Table, place: Place, item: object) -> Table:
-    """Insert an element into a list. The place ends with its new index."""
+    """Insert an element into a list.
+
+    The place ends with its new index."""
     index = place[-1]
     assert isinstance(index, int)
     return _changed(table, place[:-1], lambda value: [*_list(value)[:index], item, *_list(value)[index:]])
@@ -170,7 +174,9 @@ _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 
 class CellError(ValueError):
-    """Raised when text is not a value of the wanted kind. The message says in one sentence what to write."""
+    """Raised when text is not a value of the wanted kind.
+
+    The message says in one sentence what to write."""
 
 
 def read_text(text: str) -> str:
@@ -221,8 +227,10 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 
 
 def shown_value(value: object, schema: Schema | None = None) -> str:
-    """Write a value on one line so that `read_value` reads it back. Text has quotes where it looks like something
-    else, even if the schema allows only text: "3" is not 3. A value that the schema refuses is written as TOML."""
+    """Write a value on one line so that `read_value` reads it back.
+
+    Text has quotes where it looks like something else, even if the schema allows only text: "3" is not 3. A value that
+    the schema refuses is written as TOML."""
     if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
             if same(read_value(value, schema), value):
@@ -251,8 +259,9 @@ def _is_range(text: str) -> bool:
 
 
 def read_values(text: str, schema: Schema | None = None) -> list[object]:
-    """Read values separated by commas or line ends; each may be quoted. Empty items are ignored. Raises CellError like
-    `read_value`."""
+    """Read values separated by commas or line ends; each may be quoted.
+
+    Empty items are ignored. Raises CellError like `read_value`."""
     return [read_value(item, schema) for item in _split(text)]
 
 
@@ -262,7 +271,9 @@ def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
 
 
 def read_checks(text: str) -> list[object]:
-    """Read a list of checks, each a plain value or a table. Raises CellError."""
+    """Read a list of checks, each a plain value or a table.
+
+    Raises CellError."""
     found = _toml(text.strip())
     if found is None or not isinstance(found[0], list) or not found[0]:
         raise CellError('write a list of checks: [{ prefix = "a" }, { suffix = "z" }]')
@@ -292,7 +303,9 @@ def last_item(text: str) -> tuple[str, str]:
 
 
 def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
-    """Read a number; whole numbers stay whole. Raises CellError for anything else, or outside the limits."""
+    """Read a number; whole numbers stay whole.
+
+    Raises CellError for anything else, or outside the limits."""
     found = _toml(text.strip())
     number = found[0] if found else None
     if not is_number(number) and number not in (math.inf, -math.inf):
@@ -303,7 +316,9 @@ def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> 
 
 
 def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
-    """Read a whole number within the limits. Raises CellError for anything else."""
+    """Read a whole number within the limits.
+
+    Raises CellError for anything else."""
     number = read_number(text, least, most)
     if isinstance(number, float):
         raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
@@ -311,12 +326,16 @@ def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
 
 
 def read_switch(text: str) -> bool:
-    """Read `true` or `false`. Raises CellError for anything else."""
+    """Read `true` or `false`.
+
+    Raises CellError for anything else."""
     return read_choice(text.lower(), ("true", "false")) == "true"
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str:
-    """Read one of several words. Raises CellError for any other."""
+    """Read one of several words.
+
+    Raises CellError for any other."""
     text = read_text(text)
     if text not in choices:
         raise CellError(f"write {' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))}")
@@ -324,7 +343,9 @@ def read_choice(text: str, choices: Sequence[str]) -> str:
 
 
 def read_duration(text: str) -> str:
-    """Check a duration such as `500s`, `2h` or `250ms` and return it as a suite writes it. Raises CellError."""
+    """Check a duration such as `500s`, `2h` or `250ms` and return it as a suite writes it.
+
+    Raises CellError."""
     text = read_text(text)
     try:
         duration_seconds(text)
@@ -334,7 +355,9 @@ def read_duration(text: str) -> str:
 
 
 def read_range(text: str) -> list[int | float]:
-    """Read two ends, `5..40`. A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
+    """Read two ends, `5..40`.
+
+    A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends = [match[1], match[2]] if match else found[0] if found else None
@@ -365,7 +388,9 @@ def _limits(least: float, most: float) -> str:
 
 
 def _toml(text: str) -> tuple[object] | None:
-    """Read text that is exactly one TOML value, `None` otherwise. The tuple tells the value from none."""
+    """Read text that is exactly one TOML value, `None` otherwise.
+
+    The tuple tells the value from none."""
     if "\n" in text:
         return None
     try:
@@ -380,7 +405,9 @@ def _toml(text: str) -> tuple[object] | None:
 
 
 def _sendable(value: object) -> object:
-    """Return a value if an argument can have it. Raises CellError otherwise."""
+    """Return a value if an argument can have it.
+
+    Raises CellError otherwise."""
     match value:
         case dict():
             return {key: _sendable(inner) for key, inner in value.items()}
@@ -408,7 +435,9 @@ def _split(text: str) -> list[str]:
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Split at commas and line ends outside of brackets and quotes. An apostrophe inside a word opens no quote."""
+    """Split at commas and line ends outside of brackets and quotes.
+
+    An apostrophe inside a word opens no quote."""
     piece, quote, depth, escaped = "", "", 0, False
     for character in text:
         if quote:

@@ -1,5 +1,6 @@
-"""A batch whose runs the workers of a cluster make, in portions. Here is decided who makes what, and here alone is told
-what happened: each run once, whatever becomes of the workers."""
+"""A batch whose runs the workers of a cluster make, in portions.
+
+Here is decided who makes what, and here alone is told what happened: each run once, whatever becomes of the workers."""
 
 from __future__ import annotations
 
@@ -76,7 +77,9 @@ END_TIMEOUT_S = 3.0
 
 
 class Crew:
-    """What is said to workers and heard of them. Use it on one event loop."""
+    """What is said to workers and heard of them.
+
+    Use it on one event loop."""
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -119,8 +122,9 @@ class Crew:
         return await opening
 
     async def open(self) -> frozenset[str]:
-        """Start or reach the cluster, and ask all workers whether they can make the runs. Returns their addresses.
-        Raises ClusterError."""
+        """Start or reach the cluster, and ask all workers whether they can make the runs.
+
+        Returns their addresses. Raises ClusterError."""
         for file in self._plan.files:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would travel: {where}")
@@ -171,7 +175,9 @@ class Crew:
             return error  # it may have ended just now
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
-        """Ask a worker whether it can make the runs. Returns why not. Raises UnreachableError."""
+        """Ask a worker whether it can make the runs.
+
+        Returns why not. Raises UnreachableError."""
         why_not = await self.cluster.why_not(worker)
         if why_not is not None:
             return (why_not,)
@@ -207,7 +213,9 @@ class Crew:
 
 
 def _there(function: str) -> Callable[..., Any]:
-    """A function of a worker, which dask knows by its name. Nothing here uses its module otherwise."""
+    """Return a function of a worker, which dask knows by its name.
+
+    Nothing here uses its module otherwise."""
     called: Callable[..., Any] = getattr(importlib.import_module("workbench.evaluation.cluster_worker"), function)
     return called
 
@@ -265,7 +273,7 @@ class _Worker:
         return sum(out.lane is lane for out in self.out.values())
 
     def may_have_more_of(self, lane: Lane) -> bool:
-        """Whether it may be given the next portion of a lane, as far as it is concerned."""
+        """Return whether it may be given the next portion of a lane, as far as it is concerned."""
         if lane.next_is_suspect or any(out.suspect for out in self.out.values()):
             return not self.out
         return self.portions_of(lane) < AT_A_TIME
@@ -301,7 +309,9 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, crew.samples, approval)
 
     async def run(self) -> None:
-        """Have all runs made. Each ends in exactly one `RunDone`, whatever happens."""
+        """Have all runs made.
+
+        Each ends in exactly one `RunDone`, whatever happens."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -324,7 +334,9 @@ class ClusterBatch(Batch):
         await self._crew.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all of them. Finished runs keep their results. Call it on the engine's loop."""
+        """Stop one run, or all of them.
+
+        Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._cluster_lanes:
             for planned in lane.drop(run_id):
                 self._over(planned, Status.STOPPED)
@@ -353,8 +365,9 @@ class ClusterBatch(Batch):
                     break
 
     def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
-        """Give a worker the next portion of a lane, perhaps with what it had for the portion `before`. Returns whether
-        there was a part of each limit for it."""
+        """Give a worker the next portion of a lane, perhaps with what it had for the portion `before`.
+
+        Returns whether there was a part of each limit for it."""
         needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lent, None

@@ -63,13 +63,13 @@ class RunRef(NamedTuple):
 
     @classmethod
     def of(cls, run: PlannedRun, suite: int) -> RunRef:
-        """The reference to a run of a suite."""
+        """Return the reference to a run of a suite."""
         return cls(
             run.run_id, suite, run.written.id, run.model, run.repeat, run.model_of_suite, run.by, run.repeat_rule
         )
 
     def planned(self, file: SuiteFile, case: Case) -> PlannedRun:
-        """The run again; `case` as its suite has it."""
+        """Return the run again; `case` as its suite has it."""
         written = with_grader(case, self.by, self.repeat_rule)
         of_person = (self.model_of_suite, self.by)
         return PlannedRun(self.run_id, file, written, self.model, self.repeat, *of_person, repeat_rule=self.repeat_rule)
@@ -122,22 +122,27 @@ class StopRuns:
 
 @dataclass(frozen=True)
 class GiveBack:
-    """To a worker: give back these leases. It may be told again."""
+    """To a worker: give back these leases.
+
+    It may be told again."""
 
     lent: int
 
 
 @dataclass(frozen=True)
 class Over:
-    """From a worker: all runs of a portion were told. Its leases wait for another portion, or to be given back."""
+    """From a worker: all runs of a portion were told.
+
+    Its leases wait for another portion, or to be given back."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class GivenBack:
-    """From a worker: it uses leases no longer. `waits_s` says for each of them in how many seconds its permits are
-    free."""
+    """From a worker: it uses leases no longer.
+
+    `waits_s` says for each of them in how many seconds its permits are free."""
 
     lent: int
     waits_s: tuple[tuple[float, ...], ...]
@@ -173,7 +178,9 @@ class UnreachableError(Exception):
 
 
 class DaskCluster:
-    """The workers of a cluster, by their addresses. Use it on one event loop, that on which it was opened."""
+    """The workers of a cluster, by their addresses.
+
+    Use it on one event loop, that on which it was opened."""
 
     def __init__(self, address: ClusterAddress) -> None:
         self._address = address
@@ -181,7 +188,9 @@ class DaskCluster:
         self._client: Any = None
 
     async def open(self) -> None:
-        """Start the workers, or connect to the scheduler. Raises ClusterError."""
+        """Start the workers, or connect to the scheduler.
+
+        Raises ClusterError."""
         try:
             await asyncio.to_thread(_imported)
         except ImportError as error:
@@ -245,7 +254,9 @@ class DaskCluster:
         raise ValueError(f"it has no worker: start one, as in 'dask worker {self._address.text}'")
 
     async def workers(self) -> frozenset[str]:
-        """The addresses of all workers. Raises UnreachableError when the scheduler is gone."""
+        """Return the addresses of all workers.
+
+        Raises UnreachableError when the scheduler is gone."""
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 return frozenset(await self._client.scheduler.ncores())
@@ -253,7 +264,7 @@ class DaskCluster:
             raise UnreachableError(_said(error)) from error
 
     async def why_not(self, worker: str) -> str | None:
-        """Why a worker cannot be used: another Python, or another Workbench."""
+        """Return why a worker cannot be used: another Python, or another Workbench."""
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -268,7 +279,9 @@ class DaskCluster:
     async def call(
         self, worker: str, function: Callable[..., Any], *arguments: object, timeout_s: float = CALL_TIMEOUT_S
     ) -> Any:
-        """What a function, known by its name, returns in a worker, beside its tasks. Raises UnreachableError."""
+        """What a function, known by its name, returns in a worker, beside its tasks.
+
+        Raises UnreachableError."""
         try:
             async with asyncio.timeout(timeout_s):
                 answers = await self._client.run(function, *arguments, workers=[worker])
@@ -277,11 +290,13 @@ class DaskCluster:
             raise UnreachableError(_said(error)) from error
 
     def submit(self, worker: str, key: str, function: Callable[..., object], *arguments: object) -> Any:
-        """A task for one worker."""
+        """Return a task for one worker."""
         return self._client.submit(function, *arguments, key=key, workers=[worker], pure=False)
 
     async def result(self, task: Any) -> Any:
-        """What a task comes to. Raises UnreachableError."""
+        """What a task comes to.
+
+        Raises UnreachableError."""
         try:
             return await task
         except Exception as error:
@@ -323,6 +338,7 @@ def _imported() -> None:
 
 async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
     """Have a dask scheduler answer at an address, in bounded time: dask's own client waits for an answer without end.
+
     Raises OSError where nobody is there, and ValueError where it is somebody else."""
     from distributed.comm.core import CommClosedError, connect
     from distributed.core import send_recv
@@ -393,7 +409,9 @@ class LocalWorkers:
         self._keeping: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> LocalWorkers:
-        """Start all. Raises RuntimeError where one cannot be started."""
+        """Start all.
+
+        Raises RuntimeError where one cannot be started."""
         first = [asyncio.get_running_loop().create_future() for _ in range(self._workers)]
         self._keeping = [asyncio.create_task(self._keep(place, started)) for place, started in enumerate(first)]
         try:
@@ -409,7 +427,9 @@ class LocalWorkers:
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
-        """Have a worker there, from now on. `first` comes to whether one could be started."""
+        """Have a worker there, from now on.
+
+        `first` comes to whether one could be started."""
         from distributed.core import Status
 
         for attempt in count(1):

@@ -47,9 +47,10 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Everything that was approved, by its hash: what a worker says of itself where that was not. Paths of suites,
-    commands, addresses, modules and files with the hashes of their content, names of variables, and how models are
-    reached: no value of a variable."""
+    """Everything that was approved, by its hash: what a worker says of itself where that was not.
+
+    Paths of suites, commands, addresses, modules and files with the hashes of their content, names of variables, and
+    how models are reached: no value of a variable."""
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
         of = f"(of {path.name})"
@@ -114,7 +115,7 @@ def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
 
 
 def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Why models of some runs cannot be reached."""
+    """Yield why models of some runs cannot be reached."""
     for run in samples:
         try:
             approval.specs.of(run)
@@ -123,7 +124,7 @@ def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[st
 
 
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
-    """How all models and judges of runs are reached, as far as that is known, with the paths of their suites."""
+    """Yield how all models and judges of runs are reached, as far as that is known, with the paths of their suites."""
     for run in samples:
         path = run.file.path
         ways: list[Callable[[], ModelSpec | None]] = []
@@ -140,7 +141,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """All endpoints that runs may ask, judges' too: address and model, with how each is reached."""
+    """Return all endpoints that runs may ask, judges' too: address and model, with how each is reached."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.base_url, spec.model), []).append(spec)
@@ -166,7 +167,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _content(folder: Path, word: str) -> str | None:
-    """The hash of a file that a command names below its folder; `None` where it names none."""
+    """Return the hash of a file that a command names below its folder; `None` where it names none."""
     try:
         file = folder / word
         if Path(word).is_absolute() or not file.is_file():
@@ -224,8 +225,9 @@ class EndpointLimits:
 
     @classmethod
     def of(cls, base_url: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """The limits of an endpoint that is reached under several names: the smallest count. `concurrency` is for
-        specs that say nothing."""
+        """Return the limits of an endpoint that is reached under several names: the smallest count.
+
+        `concurrency` is for specs that say nothing."""
         specs = tuple(specs)
         rates = [spec.requests_per_minute for spec in specs if spec.requests_per_minute is not None]
         at_once = min((spec.concurrency or concurrency for spec in specs), default=concurrency)
@@ -246,14 +248,16 @@ class EndpointLimits:
         self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
 
     def can_lend(self) -> bool:
-        """Whether there is a part to be had now."""
+        """Return whether there is a part to be had now."""
         now_s = self._clock()
         while self._coming and self._coming[0][0] <= now_s:
             self._free += heapq.heappop(self._coming)[1]
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """One of so many parts. Only where `can_lend`."""
+        """One of so many parts.
+
+        Only where `can_lend`."""
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
@@ -297,7 +301,9 @@ Group = tuple[Path, str, bool]
 
 @dataclass(eq=False)
 class Lane:
-    """The runs that wait for one endpoint. `limits` say how many may be under way."""
+    """The runs that wait for one endpoint.
+
+    `limits` say how many may be under way."""
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
@@ -324,18 +330,19 @@ class Lane:
         return bool(self.suspects) and self._next() is self.suspects
 
     def needed(self) -> tuple[EndpointLimits, ...]:
-        """The limits of all endpoints that the next runs ask."""
+        """Return the limits of all endpoints that the next runs ask."""
         return self.needs[group_of(self._next()[0])]
 
     def lend(self, workers: int) -> tuple[Lease, ...]:
-        """Parts of what these allow: one for each portion that any of so many workers may have. Only where they can all
-        lend."""
+        """Parts of what these allow: one for each portion that any of so many workers may have.
+
+        Only where they can all lend."""
         return tuple(
             limits.lend(min(limits.most_parts, workers * AT_A_TIME * self.asked_by[limits])) for limits in self.needed()
         )
 
     def take(self, workers: int) -> list[PlannedRun]:
-        """The runs of the next portion, which wait no longer: of one group."""
+        """Return the runs of the next portion, which wait no longer: of one group."""
         queue = self._next()
         group, losses = group_of(queue[0]), self.losses[queue[0].run_id]
         most = AFTER_LOSSES[losses]
@@ -351,7 +358,9 @@ class Lane:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """A run was lost with its worker: it waits again. Returns whether it does, `False` after too many losses."""
+        """Return a run was lost with its worker: it waits again.
+
+        Returns whether it does, `False` after too many losses."""
         self.losses[run.run_id] += 1
         left = len(AFTER_LOSSES) - self.losses[run.run_id]
         if left > 0:
@@ -359,7 +368,9 @@ class Lane:
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
-        """Have one run wait no longer, or all of them. Returns which did."""
+        """Have one run wait no longer, or all of them.
+
+        Returns which did."""
 
         def stays(run: PlannedRun) -> bool:
             return run_id not in (None, run.run_id)
@@ -380,8 +391,9 @@ class Lane:
 def lanes_for(
     plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Sort the runs of a plan into lanes, in their order. Returns these, and the limits of all endpoints, judges' too.
-    `samples` are those of the plan."""
+    """Sort the runs of a plan into lanes, in their order.
+
+    Returns these, and the limits of all endpoints, judges' too. `samples` are those of the plan."""
     samples = tuple(samples)
     endpoints = {
         endpoint: EndpointLimits.of(*endpoint, specs, plan.concurrency)

@@ -13,7 +13,7 @@ VERSION = "ATIF-v1.7"
 
 
 def files_of_atif(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yields the name of a file and its text in pieces for each run."""
+    """Yield the name of a file and its text in pieces for each run."""
     for run in runs:
         result = run.result
         name = f"{run.suite.removesuffix('.toml')}.{result.case_id}.{result.model}.{result.repeat + 1}.atif.json"
@@ -21,7 +21,7 @@ def files_of_atif(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[s
 
 
 def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
-    """Returns a run as an ATIF trajectory."""
+    """Return a run as an ATIF trajectory."""
     agent: dict[str, JsonValue] = {
         "name": "toolcall-workbench",
         "version": __version__,
@@ -41,7 +41,9 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 
 
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
-    """Yields the steps. The results of an agent's calls are the observation of its step."""
+    """Yield the steps.
+
+    The results of an agent's calls are the observation of its step."""
     said = run.conversation
     for at, each in enumerate(said):
         message = each.message

@@ -22,7 +22,7 @@ _MAX_NAME_BYTES = 180
 
 
 def target_file(place: Path, stem: str, ending: str) -> Path:
-    """Returns the new file that a form of one file is written to: `place`, or one in it where that is, or will be, a
+    """Return the new file that a form of one file is written to: `place`, or one in it where that is, or will be, a
     folder. Raises ExportError for one that cannot be."""
     file = place if place.suffix and not place.is_dir() else place / f"{stem}{ending}"
     _make(file.parent)
@@ -34,7 +34,9 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
 
 
 def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
-    """Write runs in a form that is no report's, and return the new files. Raises ExportError."""
+    """Write runs in a form that is no report's, and return the new files.
+
+    Raises ExportError."""
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():
@@ -44,12 +46,16 @@ def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -
 
 
 def write_table(report: Report, form: str, place: Path, stem: str) -> list[Path]:
-    """Write a report in a form that is one of reports, and return the new file. Raises ExportError."""
+    """Write a report in a form that is one of reports, and return the new file.
+
+    Raises ExportError."""
     return [_written(target_file(place, stem, FORMS[form].ending), pieces_of(form, "history show", report))]
 
 
 def report_of(recordings: Iterable[Recording], secrets: Secrets) -> Report:
-    """Returns a report on recorded runs with the grades they were given. Raises RecordingError."""
+    """Return a report on recorded runs with the grades they were given.
+
+    Raises RecordingError."""
     runs: list[FinishedRun] = []
     started: list[str] = []
     for recording in recordings:
@@ -75,7 +81,7 @@ def _make(folder: Path) -> None:
 
 
 def _free(folder: Path, name: str) -> Path:
-    """Returns a new file in a folder, named as near to `name` as the file system and other files allow."""
+    """Return a new file in a folder, named as near to `name` as the file system and other files allow."""
     stem, dot, ending = name.partition(".atif.") if ".atif." in name else name.rpartition(".")
     safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"
     return next(file for file in _candidates(folder, safe, f"{dot}{ending}") if not file.exists())

@@ -34,8 +34,10 @@ from workbench.trajectory.trajectory import Round
 
 
 class Said(NamedTuple):
-    """A message of a conversation as the model read it. A system prompt is the content of one. `answer` is the round
-    that an assistant's message answers, `None` for one that was there before the run."""
+    """A message of a conversation as the model read it.
+
+    A system prompt is the content of one. `answer` is the round that an assistant's message answers, `None` for one
+    that was there before the run."""
 
     role: Literal["system", "user", "assistant", "tool"]
     message: Message
@@ -51,9 +53,10 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A run without secrets. `expected` is what its case expects, a call a line. `requests` says when rounds were
-    asked and answered by their numbers, `answers` when calls were answered by their ids, `ended_ms` when all was
-    over."""
+    """A run without secrets.
+
+    `expected` is what its case expects, a call a line. `requests` says when rounds were asked and answered by their
+    numbers, `answers` when calls were answered by their ids, `ended_ms` when all was over."""
 
     header: Header
     result: RunResult
@@ -89,7 +92,7 @@ class ExportedRun:
             return datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
     def time(self, ms: float) -> str:
-        """Returns the time so many milliseconds after its start as ISO 8601 text."""
+        """Return the time so many milliseconds after its start as ISO 8601 text."""
         return (self.started + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
 
     @property
@@ -111,13 +114,14 @@ class ExportedRun:
 
     @property
     def conversation(self) -> list[Said]:
-        """What was said, system prompts too. An answer that broke off, and was never part of the conversation, is not
-        in it."""
+        """What was said, system prompts too.
+
+        An answer that broke off, and was never part of the conversation, is not in it."""
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
 
 def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
-    """Yields what was said in the first rounds of a run."""
+    """Yield what was said in the first rounds of a run."""
     start = result.trajectory.start
     if start is None:
         return
@@ -146,7 +150,7 @@ def _before(done: Round, system: str | None) -> Iterator[Said]:
 
 
 def question(result: RunResult, round_: Round) -> list[Said]:
-    """Returns what a round's request held."""
+    """Return what a round's request held."""
     at = result.trajectory.rounds.index(round_)
     said = list(conversation(result, at))
     system = next((each.message.content for each in reversed(said) if each.role == "system"), None)
@@ -154,7 +158,7 @@ def question(result: RunResult, round_: Round) -> list[Said]:
 
 
 def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:
-    """Returns a recorded run as it may leave; `result` is what it came to where that is known better than by the
+    """Return a recorded run as it may leave; `result` is what it came to where that is known better than by the
     recording. Raises RecordingError for a recording whose result cannot be read."""
     header = recording.header
     result = _with_finite_scores(result_of_recording(recording) if result is None else result)
@@ -172,7 +176,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
 
 
 def _with_finite_scores(result: RunResult) -> RunResult:
-    """Returns a run with the largest numbers in place of infinite scores, which JSON lacks."""
+    """Return a run with the largest numbers in place of infinite scores, which JSON lacks."""
     most = sys.float_info.max
     grades = [
         grade._replace(score=max(-most, min(grade.score, most))) if grade.score is not None else grade
@@ -183,12 +187,14 @@ def _with_finite_scores(result: RunResult) -> RunResult:
 
 @lru_cache(maxsize=64)
 def suite_in(text: str) -> Suite | None:
-    """Returns a recorded suite, `None` for one that cannot be read any more. Repeats have the same one."""
+    """Return a recorded suite, `None` for one that cannot be read any more.
+
+    Repeats have the same one."""
     return parse_suite(text, Path("recorded.toml")).suite
 
 
 def case_in(header: Header) -> Case | None:
-    """Returns the case of a recording as it was."""
+    """Return the case of a recording as it was."""
     suite = suite_in(header.suite.text)
     return next((case for case in suite.cases if case.id == header.case), None) if suite is not None else None
 
@@ -210,12 +216,12 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Returns a call's arguments as JSON text: what the model wrote, where that is none."""
+    """Return a call's arguments as JSON text: what the model wrote, where that is none."""
     return call.raw if call.raw is not None and call.problem is not None else json_text(dict(call.arguments))
 
 
 def function_of(tool: ToolDefinition) -> dict[str, JsonValue]:
-    """Returns a tool as OpenAI writes it."""
+    """Return a tool as OpenAI writes it."""
     schema = dict(tool.parameters) or {"type": "object", "properties": {}}
     described: dict[str, JsonValue] = {"description": tool.description} if tool.description else {}
     return {"type": "function", "function": {"name": tool.name, **described, "parameters": schema}}

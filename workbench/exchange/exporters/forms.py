@@ -1,4 +1,6 @@
-"""The forms in which runs are exported. A further one is a module with a writer and a row here."""
+"""The forms in which runs are exported.
+
+A further one is a module with a writer and a row here."""
 
 from __future__ import annotations
 
@@ -14,12 +16,16 @@ EXPORTS_FOLDER = "exports"
 
 
 class ExportError(Exception):
-    """What is asked for cannot be exported. The message says why, and what to do."""
+    """What is asked for cannot be exported.
+
+    The message says why, and what to do."""
 
 
 class Form(NamedTuple):
-    """A form, its writer as `module:function`, and how its file ends. Without an ending it is several files, and the
-    writer yields their names and texts. One without a writer is a form of reports (`workbench.show.forms`)."""
+    """A form, its writer as `module:function`, and how its file ends.
+
+    Without an ending it is several files, and the writer yields their names and texts. One without a writer is a form
+    of reports (`workbench.show.forms`)."""
 
     writer: str
     ending: str
@@ -38,12 +44,12 @@ FORMS: dict[str, Form] = {
 
 
 def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yields the text of a form of one file, in pieces."""
+    """Yield the text of a form of one file, in pieces."""
     yield from _writer(form)(runs)
 
 
 def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yields the names of a form's files, and their texts in pieces, to be taken one after the other."""
+    """Yield the names of a form's files, and their texts in pieces, to be taken one after the other."""
     yield from _writer(form)(runs)
 
 

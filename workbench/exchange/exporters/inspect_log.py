@@ -38,7 +38,7 @@ class _Log:
 
 
 def files_of_inspect(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yields the name of a file and its text in pieces for each suite with each model."""
+    """Yield the name of a file and its text in pieces for each suite with each model."""
     logs: dict[tuple[str, str], _Log] = {}
     with ExitStack() as stack:
         for run in runs:
@@ -66,7 +66,7 @@ def _add(log: _Log, run: ExportedRun) -> None:
 
 
 def _name(run: ExportedRun) -> str:
-    """Returns a name of the form that Inspect looks for: the time, the task and an id."""
+    """Return a name of the form that Inspect looks for: the time, the task and an id."""
     when = re.sub(r"[:+]", "-", run.started.isoformat(timespec="seconds"))
     task = re.sub(r"[^A-Za-z0-9-]+", "-", run.suite.removesuffix(".toml")).strip("-") or "suite"
     return f"{when}_{task}_{run.key[:22]}.json"
@@ -153,7 +153,7 @@ def _score(result: RunResult, at: int) -> Json:
 
 
 def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
-    """Returns a request of the model as an event, which is where Inspect has the tools that were offered."""
+    """Return a request of the model as an event, which is where Inspect has the tools that were offered."""
     model, span = run.result.model, run.requests.get(answer.number)
     return {
         "event": "model",

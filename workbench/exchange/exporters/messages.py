@@ -10,7 +10,7 @@ from workbench.trajectory.events import JsonValue
 
 
 def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yields a line for each run: messages, tools, model, name, and as `metadata` what the run came to."""
+    """Yield a line for each run: messages, tools, model, name, and as `metadata` what the run came to."""
     for run in runs:
         document = {
             "messages": [_message(said) for said in run.conversation],

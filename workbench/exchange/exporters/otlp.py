@@ -1,5 +1,7 @@
-"""Traces of OpenTelemetry by its GenAI conventions: a trace for each run. The agent's span holds one for each request
-of the model and one for each answered call; grades are events of the agent's span.
+"""Traces of OpenTelemetry by its GenAI conventions: a trace for each run.
+
+The agent's span holds one for each request of the model and one for each answered call; grades are events of the
+agent's span.
 
 Here they are OTLP/JSON; `workbench.exchange.exporters.otlp` makes protobuf of it.
 """
@@ -42,14 +44,15 @@ _FINISH_REASONS = {"answered": "stop", "tool calls": "tool_call", "truncated": "
 
 
 def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yields a line of OTLP/JSON for each run, as collectors write their files."""
+    """Yield a line of OTLP/JSON for each run, as collectors write their files."""
     for run in runs:
         yield f"{compact_json({'resourceSpans': [resource_spans(run, content=True)]})}\n"
 
 
 def resource_spans(run: ExportedRun, *, content: bool) -> Json:
-    """Returns the trace of a run. Without `content` it holds names, counts, times and verdicts, and nothing that was
-    said, called with or answered."""
+    """Return the trace of a run.
+
+    Without `content` it holds names, counts, times and verdicts, and nothing that was said, called with or answered."""
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
     scope: Json = {"name": "workbench", "version": __version__}
     spans: list[JsonValue] = list(_Trace(run, content).spans())
@@ -204,7 +207,7 @@ class _Trace:
 
 
 def _named(issue: Issue) -> str:
-    """Returns an issue by names alone."""
+    """Return an issue by names alone."""
     where = ".".join(filter(None, (issue.tool, issue.argument)))
     return f"{issue.kind}: {where}" if where else issue.kind
 
@@ -227,7 +230,7 @@ def _tool_definition(function: Json) -> JsonValue:
 
 
 def _messages(said: Iterable[Said]) -> str | None:
-    """Returns messages as the conventions write them, without system prompts, which have a place of their own."""
+    """Return messages as the conventions write them, without system prompts, which have a place of their own."""
     return _json([_message(each) for each in said if each.role != "system"])
 
 
@@ -275,7 +278,7 @@ def _any_value(value: object) -> JsonValue:
 
 
 def _valid(text: str) -> str:
-    """Returns a text as UTF-8 can express it, which is all that protobuf takes."""
+    """Return a text as UTF-8 can express it, which is all that protobuf takes."""
     return text.encode(errors="replace").decode()
 
 
@@ -300,8 +303,8 @@ class Collector:
 
 
 def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
-    """Returns the collector at the asked address, else at that of the environment, with the environment's headers,
-    whose values are secret from now on. Raises ExportError."""
+    """Return the collector at the asked address, else at that of the environment, with the environment's headers, whose
+    values are secret from now on. Raises ExportError."""
     base = asked or environment.get(ENDPOINT, "")
     if not base:
         raise ExportError(f"there is no address to send traces to: write it behind --otlp, or set {ENDPOINT}")
@@ -318,7 +321,7 @@ def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *
 
 
 def _headers(text: str, secrets: Secrets) -> dict[str, str]:
-    """Returns the headers in `NAME=value,NAME=value`, percent-encoded as OpenTelemetry says."""
+    """Return the headers in `NAME=value,NAME=value`, percent-encoded as OpenTelemetry says."""
     headers = {}
     for each in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (unquote(part).strip() for part in each.partition("="))
@@ -331,7 +334,7 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
 
 
 def must_be_installed() -> None:
-    """Raises ExportError where what makes protobuf is not installed."""
+    """Raise ExportError where what makes protobuf is not installed."""
     try:
         _request_of([])
     except ImportError as error:
@@ -341,8 +344,9 @@ def must_be_installed() -> None:
 
 
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
-    """Send runs one request after the other, and return how many the collector took. Raises ExportError, also for what
-    it only partly took."""
+    """Send runs one request after the other, and return how many the collector took.
+
+    Raises ExportError, also for what it only partly took."""
     return asyncio.run(_send(runs, collector))
 
 
@@ -376,7 +380,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 
 
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
-    """Yields the bodies of all requests, and how many runs each holds: several small ones, or a large one alone."""
+    """Yield the bodies of all requests, and how many runs each holds: several small ones, or a large one alone."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])
@@ -408,7 +412,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
 
 
 def _must_be_whole(answer: bytes, collector: Collector) -> None:
-    """Raises ExportError where a collector took only a part."""
+    """Raise ExportError where a collector took only a part."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
@@ -424,7 +428,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Returns why nothing was taken, and what to do, as the rest of a sentence that begins with the address."""
+    """Return why nothing was taken, and what to do, as the rest of a sentence that begins with the address."""
     if isinstance(error, Refused):
         said = quoted(words_of(error.body), secrets)
         why = f"({error.status}: {said})" if said else f"({error.status})"
@@ -455,7 +459,9 @@ def _why(error: Exception, secrets: Secrets) -> str:
 
 
 def _request_of(traces: Sequence[Json]) -> Any:
-    """Returns the request of protobuf. Raises ImportError."""
+    """Return the request of protobuf.
+
+    Raises ImportError."""
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -463,7 +469,7 @@ def _request_of(traces: Sequence[Json]) -> Any:
 
 
 def _with_ids(trace: Any) -> Any:
-    """Returns a trace with ids as protobuf's JSON has bytes: in base64, where OTLP/JSON has hexadecimal digits."""
+    """Return a trace with ids as protobuf's JSON has bytes: in base64, where OTLP/JSON has hexadecimal digits."""
     ids = ("traceId", "spanId", "parentSpanId")
     scopes = [
         {

@@ -28,7 +28,7 @@ _THRESHOLD = 0.8
 
 
 def _at(node: Node, key: str) -> Node | None:
-    """Returns what a table has under a key of Python, or as ADK's server writes it (`evalCases`)."""
+    """Return what a table has under a key of Python, or as ADK's server writes it (`evalCases`)."""
     first, *others = key.split("_")
     return node.first(key, first + "".join(map(str.capitalize, others)))
 
@@ -68,7 +68,7 @@ def _read(source: Source) -> Imported:
 
 
 def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, list[Node]]]:
-    """Yields each conversation of a set: what it is called, and its turns."""
+    """Yield each conversation of a set: what it is called, and its turns."""
     if _at(source.root, "eval_cases") is None:
         if source.records and _is_turn(source.records[0]):
             yield source.name, source.records
@@ -137,7 +137,7 @@ def _answer_of(turn: Node) -> str:
 
 
 def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
-    """Yields a turn as messages of OpenAI: the request, and what is expected after it, if anything is."""
+    """Yield a turn as messages of OpenAI: the request, and what is expected after it, if anything is."""
     asked = _at(turn, "user_content")
     yield {"role": "user", "content": _text(asked, notes) if asked is not None else turn.need("query").text()}
     _left_out(turn, ("rubrics", "app_details", "expected_intermediate_agent_responses"), notes)

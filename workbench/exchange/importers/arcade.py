@@ -1,4 +1,6 @@
-"""Suites of Arcade evals. They are Python, so they are run, by the Python that they are written for
+"""Suites of Arcade evals.
+
+They are Python, so they are run, by the Python that they are written for
 (`workbench.exchange.importers.arcade_runner`): only if the user has said so."""
 
 from __future__ import annotations
@@ -47,8 +49,9 @@ _USUAL: dict[str, JsonValue] = {
 def executed(
     file: Path, code: bytes, python: str, environment: Mapping[str, str], time_limit_s: float = TIME_LIMIT_S
 ) -> Source:
-    """Run the code of a file in its folder, and return the suites in it. It sees no variables but those that programs
-    need. Raises RefusedError where it fails or takes too long."""
+    """Run the code of a file in its folder, and return the suites in it.
+
+    It sees no variables but those that programs need. Raises RefusedError where it fails or takes too long."""
     kept = {name: environment[name] for name in _PASSED_ON if name in environment}
     try:
         process = subprocess.Popen(
@@ -138,7 +141,7 @@ def _rubric(case: Node) -> dict[str, JsonValue]:
 
 
 def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics: Table) -> Table:
-    """Returns what a rubric has in another way than usual."""
+    """Return what a rubric has in another way than usual."""
     other = {key: value for key, value in rubric.items() if value != usual[key]}
     critics = critics | {key: value for key, value in other.items() if not key.endswith("_threshold")}
     thresholds: Table = {key: value for key, value in other.items() if key.endswith("_threshold")}
@@ -188,7 +191,7 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
 
 
 def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Table | None:
-    """Returns what a critic asks of an argument, `None` where no check can say it."""
+    """Return what a critic asks of an argument, `None` where no check can say it."""
     kind = critic.text_of("critic") if critic is not None else "NoneCritic"
     weight = _number(critic, "weight") if critic is not None else 0
 
@@ -243,7 +246,7 @@ def _equals(value: JsonValue, weight: object) -> Table:
 
 
 def _number(node: Node, key: str) -> object:
-    """Returns a weight: a number, or one of Arcade's names, which are the same here."""
+    """Return a weight: a number, or one of Arcade's names, which are the same here."""
     return node.need(key).value
 
 

@@ -29,7 +29,7 @@ RUBRIC = (
 
 
 def plain(value: Any) -> Any:
-    """Returns what JSON cannot say in another way: members of enumerations as their values, times as ISO 8601."""
+    """Return what JSON cannot say in another way: members of enumerations as their values, times as ISO 8601."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (datetime.datetime, datetime.date)):
@@ -48,7 +48,7 @@ def is_suite(value: object) -> bool:
 
 
 def built(function: Any) -> Any:
-    """Returns the suite that a function decorated with `@tool_eval` builds."""
+    """Return the suite that a function decorated with `@tool_eval` builds."""
     suite = inspect.unwrap(function)()
     return asyncio.run(suite) if inspect.iscoroutine(suite) else suite
 

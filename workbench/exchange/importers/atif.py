@@ -54,7 +54,7 @@ def _case(record: Node) -> ImportedCase:
 
 
 def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]:
-    """Returns a step as messages of OpenAI: what was said, and what its calls were answered."""
+    """Return a step as messages of OpenAI: what was said, and what its calls were answered."""
     message = step.get("message")
     content = message.value if message is not None else None
     match step.need("source").text():

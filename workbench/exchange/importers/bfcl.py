@@ -1,5 +1,7 @@
-"""Rows of the Berkeley Function Calling Leaderboard of one turn. Accepted values are in a file of their own:
-`possible_answer/NAME` beside them, or `STEM.possible_answer.ENDING`. docs/compatibility.md has the differences."""
+"""Rows of the Berkeley Function Calling Leaderboard of one turn.
+
+Accepted values are in a file of their own: `possible_answer/NAME` beside them, or `STEM.possible_answer.ENDING`.
+docs/compatibility.md has the differences."""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def _read(source: Source) -> Imported:
 
 
 def _answers(source: Source) -> dict[str, Node]:
-    """Returns what is accepted, by the ids of the rows: from the file beside this one, or from the rows."""
+    """Return what is accepted, by the ids of the rows: from the file beside this one, or from the rows."""
     path = source.path
     found = {row.text_of("id"): truth for row in source.records if (truth := row.get("ground_truth")) is not None}
     for beside in (path.parent / "possible_answer" / path.name, path.with_suffix(f".possible_answer{path.suffix}")):
@@ -108,7 +110,9 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
 
 
 def _tool(name: str, function: Node) -> Table:
-    """Returns a function as a tool. Dots are no part of names for most providers, and become `_`."""
+    """Return a function as a tool.
+
+    Dots are no part of names for most providers, and become `_`."""
     parameters = function.get("parameters")
     schema = json_schema_of(parameters.table()) if parameters is not None else None
     assert schema is None or isinstance(schema, dict)
@@ -122,7 +126,7 @@ def _plain_name(node: Node, name: str) -> str:
 
 
 def json_schema_of(written: JsonValue) -> JsonValue:
-    """Returns the leaderboard's description of values, in types of Python or Java, as JSON Schema."""
+    """Return the leaderboard's description of values, in types of Python or Java, as JSON Schema."""
     if isinstance(written, list):
         return [json_schema_of(each) for each in written]
     if not isinstance(written, dict):
@@ -162,7 +166,7 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
 
 
 def _declared(function: Node, *keys: str) -> JsonValue:
-    """Returns what a function declares of its parameters at some keys, `None` where it does not."""
+    """Return what a function declares of its parameters at some keys, `None` where it does not."""
     found = function.get("parameters")
     for key in keys:
         found = found.get(key) if found is not None else None
@@ -178,7 +182,7 @@ def _check(value: JsonValue, node: Node) -> Table:
 
 
 def _whole(node: Node) -> Iterator[JsonValue]:
-    """Returns the whole values that an accepted one stands for: each field of a table lists what is accepted in it."""
+    """Return the whole values that an accepted one stands for: each field of a table lists what is accepted in it."""
     if isinstance(node.value, dict):
         choices: list[list[dict[str, JsonValue]]] = []
         for name, accepted in node.value.items():

@@ -43,7 +43,7 @@ def _is_true(node: Node, key: str) -> bool:
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Returns the lines that lead to the last one: what was rewound is not among them."""
+    """Return the lines that lead to the last one: what was rewound is not among them."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line: Node | None = lines[-1] if lines else None
@@ -55,7 +55,7 @@ def _last_branch(lines: list[Node]) -> list[Node]:
 
 
 def _turns(lines: list[Node], notes: list[Note]) -> list[list[Node]]:
-    """Returns each request of the user with the lines up to the next."""
+    """Return each request of the user with the lines up to the next."""
     turns: list[list[Node]] = []
     before = 0
     for line in lines:

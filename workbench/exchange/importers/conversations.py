@@ -61,7 +61,9 @@ def not_imported(place: str, why: str) -> Note:
 
 
 class Mapped(NamedTuple):
-    """What of the file became what in the case. `into` is the key of the case, empty where `what` names it."""
+    """What of the file became what in the case.
+
+    `into` is the key of the case, empty where `what` names it."""
 
     what: str
     into: str = ""
@@ -72,7 +74,9 @@ class Mapped(NamedTuple):
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A run of a case, made elsewhere. `started_at` is ISO 8601 text, empty where the file does not say it."""
+    """A run of a case, made elsewhere.
+
+    `started_at` is ISO 8601 text, empty where the file does not say it."""
 
     model: str
     rounds: tuple[ToldRound, ...]
@@ -102,7 +106,9 @@ class ImportedCase:
 
 @dataclass(frozen=True)
 class Imported:
-    """All of a file. `suite` is what stands at the top of the suite beside its name; `notes` are about no one case."""
+    """All of a file.
+
+    `suite` is what stands at the top of the suite beside its name; `notes` are about no one case."""
 
     cases: tuple[ImportedCase, ...]
     suite: Table = field(default_factory=dict)
@@ -111,8 +117,10 @@ class Imported:
 
 @dataclass(frozen=True)
 class Format:
-    """A form of files. `recognizes` says whether a file is plainly of this form, and never raises; `read` raises
-    RefusedError where nothing of the file can be taken."""
+    """A form of files.
+
+    `recognizes` says whether a file is plainly of this form, and never raises; `read` raises RefusedError where nothing
+    of the file can be taken."""
 
     recognizes: Callable[[Source], bool]
     read: Callable[[Source], Imported]
@@ -121,7 +129,7 @@ class Format:
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
-    """Returns the grading of another system, which knows nothing of a tool's schema; `repeat_rule` is what repeats of a
+    """Return the grading of another system, which knows nothing of a tool's schema; `repeat_rule` is what repeats of a
     case come to there, where it has repeats."""
     rule: Table = {"repeat_rule": repeat_rule} if repeat_rule is not None else {}
     return {"invalid_arguments": "note", **rule}
@@ -130,7 +138,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def gathered(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Returns the cases that can be made, and notes of those that cannot."""
+    """Return the cases that can be made, and notes of those that cannot."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -142,8 +150,9 @@ def gathered(
 
 
 def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> Imported:
-    """Returns a case of each node that can be made one. Raises RefusedError where there is none: for the first reason,
-    or because the file holds no `what`."""
+    """Return a case of each node that can be made one.
+
+    Raises RefusedError where there is none: for the first reason, or because the file holds no `what`."""
     cases, notes = gathered(partial(make, node) for node in nodes)
     if not cases:
         raise RefusedError(notes[0].why if notes else f"holds no {what}", notes[0].place if notes else "")
@@ -155,8 +164,10 @@ _MAX_NAME_CHARS = 60
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation of whatever form. The id of each call is its own; By the index of their message: reasoning,
-    latencies and times to the first token in milliseconds, tokens, and the endpoint's deviations that were repaired."""
+    """A conversation of whatever form.
+
+    The id of each call is its own; By the index of their message: reasoning, latencies and times to the first token in
+    milliseconds, tokens, and the endpoint's deviations that were repaired."""
 
     place: str
     messages: tuple[Message, ...]
@@ -185,7 +196,9 @@ class Calls:
         """The deviations that were repaired, by the calls' own ids."""
 
     def call(self, place: Node, given_id: str, tool: str, arguments: object) -> ToolCall:
-        """Returns a call as the model wrote it. Raises RefusedError for one of no tool."""
+        """Return a call as the model wrote it.
+
+        Raises RefusedError for one of no tool."""
         if not tool:
             raise place.refused("is a call without the name of a tool")
         self.made += 1
@@ -204,8 +217,8 @@ class Calls:
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:
-        """Returns the id of the call that a result answers: the one of the same id, else the first unanswered one of
-        the tool; `None` where there is none."""
+        """Return the id of the call that a result answers: the one of the same id, else the first unanswered one of the
+        tool; `None` where there is none."""
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):
                 del self._open[index]
@@ -214,12 +227,12 @@ class Calls:
 
 
 def last_request(messages: Sequence[Message]) -> int | None:
-    """Returns the index of the last message of a user: what a case asks whose answer is still to come."""
+    """Return the index of the last message of a user: what a case asks whose answer is still to come."""
     return max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
 
 
 def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCase:
-    """Returns a conversation as a case, with its run if an answer followed the request: the message with the index
+    """Return a conversation as a case, with its run if an answer followed the request: the message with the index
     `asked`, else the last one of the user that was answered. Raises RefusedError for one in which nobody asks for
     anything."""
     messages = conversation.messages
@@ -262,8 +275,9 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 
 
 def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
-    """Returns cases of which those that ask the same in the same conversation are one, with the runs of all of them. It
-    expects what was done in the first run that its source did not call wrong."""
+    """Return cases of which those that ask the same in the same conversation are one, with the runs of all of them.
+
+    It expects what was done in the first run that its source did not call wrong."""
     found: dict[str, ImportedCase] = {}
     for case in cases:
         asked = {key: case.table.get(key) for key in ("name", "user", "system", "messages", "tools")}
@@ -285,7 +299,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 
 
 def name_of(text: str, place: str) -> str:
-    """Returns a name for a case: the first line of its request, cut after a word."""
+    """Return a name for a case: the first line of its request, cut after a word."""
     line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
     if len(line) > _MAX_NAME_CHARS:
         line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
@@ -293,7 +307,7 @@ def name_of(text: str, place: str) -> str:
 
 
 def tool_table(name: str, description: str, parameters: Mapping[str, JsonValue] | None) -> Table:
-    """Returns a tool as a suite writes it."""
+    """Return a tool as a suite writes it."""
     table: Table = {"name": name}
     if description:
         table["description"] = description
@@ -304,7 +318,9 @@ def tool_table(name: str, description: str, parameters: Mapping[str, JsonValue] 
 
 
 def tool_of(node: Node) -> Table:
-    """Returns a definition of a tool as OpenAI, Anthropic, MCP and OpenTelemetry write it. Raises RefusedError."""
+    """Return a definition of a tool as OpenAI, Anthropic, MCP and OpenTelemetry write it.
+
+    Raises RefusedError."""
     inner = node.get("function") or node
     inner = inner if isinstance(inner.value, dict) else node
     schema = inner.first("parameters", "input_schema", "inputSchema")
@@ -315,7 +331,7 @@ def tool_of(node: Node) -> Table:
 
 
 def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRound, ...]:
-    """Returns the answers among some messages, by index, with what their calls were answered."""
+    """Return the answers among some messages, by index, with what their calls were answered."""
     rounds: list[ToldRound] = []
     for index in range(first, end):
         message = conversation.messages[index]
@@ -343,7 +359,7 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
 def _expecting(
     table: Table, rounds: tuple[ToldRound, ...], place: str
 ) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
-    """Returns a case that expects the calls of a run, answered by mocks as they were there; what was mapped; notes."""
+    """Return a case that expects the calls of a run, answered by mocks as they were there; what was mapped; notes."""
     notes: list[Note] = []
     mapped: list[Mapped] = []
     ordered: list[Table] = []
@@ -413,8 +429,9 @@ def of_reference(
     key: Literal["ordered", "unordered"] = "ordered",
     exact: bool = False,
 ) -> ImportedCase:
-    """Returns a case that expects the calls that a file asks for, answered as the file says by their ids. With `exact`,
-    these calls with these arguments and no others."""
+    """Return a case that expects the calls that a file asks for, answered as the file says by their ids.
+
+    With `exact`, these calls with these arguments and no others."""
     table = {name: value for name, value in case.table.items() if name != "expect_nothing_yet"}
     notes = [note for note in case.notes if note.kind != "expects nothing yet"]
     mapped = list(case.mapped)

@@ -89,7 +89,9 @@ def _case(record: Node) -> ImportedCase:
 
 
 def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ToldResult]]:
-    """Returns tools of a golden as calls, and what they answered. In CSV they are a JSON text."""
+    """Return tools of a golden as calls, and what they answered.
+
+    In CSV they are a JSON text."""
     calls: list[ToolCall] = []
     results: dict[str, ToldResult] = {}
     found = record.get(key)

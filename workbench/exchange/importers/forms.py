@@ -43,14 +43,14 @@ FORMS: dict[str, Form] = {
 
 
 def format_of(name: str) -> Format:
-    """Returns what reads a form."""
+    """Return what reads a form."""
     form = FORMS[name]
     found: Format = getattr(import_module(f"workbench.exchange.importers.{form.module}"), form.attribute)
     return found
 
 
 def forms_that_fit(source: Source) -> list[str]:
-    """Returns the names of all forms that a file plainly has: of one whose fields a person has named, a table; a CSV
+    """Return the names of all forms that a file plainly has: of one whose fields a person has named, a table; a CSV
     file is one also where it has no other form."""
     if source.fields is not None:
         return ["table"]

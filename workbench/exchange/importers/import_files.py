@@ -66,8 +66,9 @@ class MadeSuite:
 
 
 def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> MadeSuite:
-    """Returns the suite of all cases that format 1 can say; the others are among the notes. Raises RefusedError where
-    no case is left."""
+    """Return the suite of all cases that format 1 can say; the others are among the notes.
+
+    Raises RefusedError where no case is left."""
     shared = table_without_secrets(dict(imported.suite), {}, secrets)
     top: Table = {"format": 1, "name": name} | shared
     notes = [*imported.notes, *(Note("", why) for why in places_without_secrets(dict(imported.suite), shared))]
@@ -98,7 +99,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
 
 
 def fitted(case: Table, top: Table) -> Table:
-    """Returns a case for a suite that has more at its top than the one it was made for: without what the suite says
+    """Return a case for a suite that has more at its top than the one it was made for: without what the suite says
     already, and asking the model the same."""
     shared, tools = _tools(top), _tools(case)
     own = [tool for tool in tools if not any(same(tool, other) for other in shared)]
@@ -127,7 +128,7 @@ def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secret
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Returns cases whose ids are unique; only those have one of their own whose name makes none."""
+    """Return cases whose ids are unique; only those have one of their own whose name makes none."""
     taken: set[str] = set()
     found = []
     for table in tables:
@@ -143,8 +144,8 @@ def _with_ids(tables: Iterable[Table]) -> list[Table]:
 
 
 def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[Table], list[Table]]:
-    """Returns the tools for the suite, which several cases offer alike, and the cases: with tools of their own, and
-    with the names of those on offer where that is not all of the suite's, which may offer others, too."""
+    """Return the tools for the suite, which several cases offer alike, and the cases: with tools of their own, and with
+    the names of those on offer where that is not all of the suite's, which may offer others, too."""
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:
@@ -179,7 +180,9 @@ def _tools(table: Table) -> list[Table]:
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
-    """Returns an imported run as one of its case, graded by it. No model is asked, and no tool is called."""
+    """Return an imported run as one of its case, graded by it.
+
+    No model is asked, and no tool is called."""
     planned = PlannedRun(next_run_id(), file, case, run.model, repeat)
     events: list[Event] = []
     time_ms = 0.0
@@ -199,8 +202,9 @@ def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
 
 
 def record_runs(made: MadeSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
-    """Record the runs of all cases into a folder, and count them in an `agreement`. Returns how many there are. Raises
-    RecordingError."""
+    """Record the runs of all cases into a folder, and count them in an `agreement`.
+
+    Returns how many there are. Raises RecordingError."""
     assert made.file.suite is not None
     count, excerpts = 0, Excerpts()
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -230,8 +234,8 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
 
 
 def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
-    """Returns what was imported with the `tools` and `servers` of a suite, or with the tools of a JSON file, as a
-    server answers tools/list or as a list. A tool that the imported file defines itself stays as it is there. Raises
+    """Return what was imported with the `tools` and `servers` of a suite, or with the tools of a JSON file, as a server
+    answers tools/list or as a list. A tool that the imported file defines itself stays as it is there. Raises
     RefusedError."""
     tools, servers = _tools_of_suite(path) if path.suffix.lower() == ".toml" else (_tools_of_list(path), [])
     if not tools and not servers:
@@ -251,7 +255,7 @@ def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
 
 
 def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
-    """Returns a note of the tools that cases ask for and that are not defined."""
+    """Return a note of the tools that cases ask for and that are not defined."""
     suite = file.suite
     assert suite is not None
     known = {tool.name for tool in suite.tools}
@@ -289,10 +293,11 @@ def _tools_of_list(path: Path) -> list[Table]:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What to import to where; `file` may be a folder. `form` is found out where it is `None`; `fields` says which
-    fields of a table are what, `tools_from` which file defines tools. Existing files are replaced, and recordings added
-    to others, only with `force`; with `dry` nothing is written. `source` is what a Python file said when it was run
-    (`workbench.exchange.importers.arcade.executed`)."""
+    """What to import to where; `file` may be a folder.
+
+    `form` is found out where it is `None`; `fields` says which fields of a table are what, `tools_from` which file
+    defines tools. Existing files are replaced, and recordings added to others, only with `force`; with `dry` nothing is
+    written. `source` is what a Python file said when it was run (`workbench.exchange.importers.arcade.executed`)."""
 
     file: Path
     output: Path
@@ -356,8 +361,9 @@ class ImportReport:
 
 
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
-    """Import a file, or the files of a folder into one suite. Raises RefusedError, and writes nothing then, where that
-    cannot be done."""
+    """Import a file, or the files of a folder into one suite.
+
+    Raises RefusedError, and writes nothing then, where that cannot be done."""
     if not (options.force or options.dry):
         must_be_free(options.output, options.runs, "-o")
     if options.source is None and is_code(options.file, options.form):
@@ -401,8 +407,10 @@ class _Read:
 
 
 def _read_folder(options: ImportOptions) -> _Read:
-    """Read the files of a folder, without those in folders below and hidden ones, as one file. Notes say why others are
-    left out. Raises RefusedError where none can be read, or they have several forms and `options` name none."""
+    """Read the files of a folder, without those in folders below and hidden ones, as one file.
+
+    Notes say why others are left out. Raises RefusedError where none can be read, or they have several forms and
+    `options` name none."""
     read: dict[Path, tuple[str, Imported, JsonValue]] = {}
     notes: list[Note] = []
     for path in _visible_in(options.file):
@@ -461,7 +469,7 @@ def _without_name(suite: Table) -> Table:
 
 
 def is_code(file: Path, form: str | None) -> bool:
-    """Whether a file must be run to be imported."""
+    """Return whether a file must be run to be imported."""
     return file.suffix.lower() == ".py" and form in (None, "arcade")
 
 
@@ -490,7 +498,7 @@ def written(
 
 
 def must_be_free(suite: Path | None, recordings: Path | None, option: str) -> None:
-    """Raises RefusedError where a suite exists, which an option names, or a folder has recordings."""
+    """Raise RefusedError where a suite exists, which an option names, or a folder has recordings."""
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
     if recordings is None:
@@ -514,7 +522,9 @@ def _form_of(source: Source) -> str:
 
 
 def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
-    """Make secret whatever in some values looks like a key, as `name` with a number. Returns how many there are."""
+    """Make secret whatever in some values looks like a key, as `name` with a number.
+
+    Returns how many there are."""
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
     while waiting:

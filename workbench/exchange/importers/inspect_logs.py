@@ -1,4 +1,6 @@
-"""Logs of Inspect: `.json` and `.eval` (see `inspect_archives`). A sample is a case, its epochs are runs."""
+"""Logs of Inspect: `.json` and `.eval` (see `inspect_archives`).
+
+A sample is a case, its epochs are runs."""
 
 from __future__ import annotations
 
@@ -110,7 +112,7 @@ def _id_of_answer(event: Node) -> str:
 
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
-    """Returns a message as OpenAI has it, with the tokens and the time of the request that it answers."""
+    """Return a message as OpenAI has it, with the tokens and the time of the request that it answers."""
     content = message.get("content")
     parts = [_resolved(part, attached) for part in content.listed()] if content is not None else []
     match message.text_of("role"):
@@ -147,7 +149,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
 
 
 def _usage(usage: Node | None) -> JsonValue:
-    """Returns tokens as Messages counts them: as there, Inspect's input tokens exclude those of the cache."""
+    """Return tokens as Messages counts them: as there, Inspect's input tokens exclude those of the cache."""
     if usage is None:
         return None
     tokens = usage.table()
@@ -161,7 +163,7 @@ def _usage(usage: Node | None) -> JsonValue:
 
 
 def _resolved(part: Node, attached: Node) -> Node:
-    """Returns a part of a content with the long texts that a log keeps apart."""
+    """Return a part of a content with the long texts that a log keeps apart."""
     text = part.value if isinstance(part.value, str) else part.text_of("text")
     if not text.startswith(_ATTACHMENT):
         return part

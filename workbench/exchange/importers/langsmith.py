@@ -28,7 +28,7 @@ _KEYS = ("inputs", "outputs", "reference_outputs")
 
 
 def _agentevals_messages(node: Node | None) -> Node | None:
-    """Returns the messages of one of the three: a list, or a table with `messages`."""
+    """Return the messages of one of the three: a list, or a table with `messages`."""
     if node is None or is_list_of_messages(node):
         return node
     inner = node.get("messages")
@@ -36,12 +36,12 @@ def _agentevals_messages(node: Node | None) -> Node | None:
 
 
 def is_trajectory(record: Node) -> bool:
-    """Whether the outputs of a record, or those it is compared with, are messages."""
+    """Return whether the outputs of a record, or those it is compared with, are messages."""
     return any(_agentevals_messages(record.get(key)) is not None for key in _KEYS[1:])
 
 
 def is_example(record: Node) -> bool:
-    """Whether a record is of a dataset of LangSmith, whose outputs are the reference."""
+    """Return whether a record is of a dataset of LangSmith, whose outputs are the reference."""
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
 
@@ -80,7 +80,7 @@ def _agentevals_case(record: Node) -> ImportedCase:
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
-    """Returns the messages of `inputs`, where the trajectory does not begin with the request itself."""
+    """Return the messages of `inputs`, where the trajectory does not begin with the request itself."""
     if any(each.text_of("role") in ("user", "human") for each in messages.items()):
         return []
     inputs = record.get("inputs")
@@ -168,7 +168,7 @@ def _case(record: Node) -> ImportedCase:
 
 
 def _messages(table: Node) -> list[Node]:
-    """Returns the messages of inputs or outputs: a list of them, or the one that is their only value."""
+    """Return the messages of inputs or outputs: a list of them, or the one that is their only value."""
     table.table()
     listed = table.get("messages")
     if listed is None and len(table.table()) == 1:
@@ -180,7 +180,7 @@ def _messages(table: Node) -> list[Node]:
 
 
 def _message(node: Node) -> Node | None:
-    """Returns a message as OpenAI has it; `None` for what is none."""
+    """Return a message as OpenAI has it; `None` for what is none."""
     if is_message(node):
         return node
     kind, inner = node.text_of("type"), node

@@ -30,7 +30,7 @@ _ROLES = {"system", "developer", "user", "human", "assistant", "ai", "tool", "fu
 
 
 def is_message(node: Node) -> bool:
-    """Whether a value is a message of either form."""
+    """Return whether a value is a message of either form."""
     return node.text_of("role") in _ROLES
 
 
@@ -39,14 +39,14 @@ def is_list_of_messages(node: Node | None) -> bool:
 
 
 def conversation_nodes(source: Source) -> list[Node]:
-    """Returns the conversations of a file: lists of messages, or tables with `messages`."""
+    """Return the conversations of a file: lists of messages, or tables with `messages`."""
     if source.kind != "lines" and (is_list_of_messages(source.root) or source.root.has("messages")):
         return [source.root]
     return source.records
 
 
 def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversation:
-    """Returns a conversation: a list of messages, or a table with `messages` and maybe `tools`, `system` and `model`;
+    """Return a conversation: a list of messages, or a table with `messages` and maybe `tools`, `system` and `model`;
     with `messages`, these are the conversation's. Raises RefusedError."""
     if messages is None:
         messages = (node if isinstance(node.value, list) else node.need("messages")).items()
@@ -177,7 +177,7 @@ class _Reading:
 
 
 def number_of(node: Node | None) -> float | None:
-    """Returns a number that is not below zero; `None` for anything else."""
+    """Return a number that is not below zero; `None` for anything else."""
     value = node.value if node is not None else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
         return None
@@ -185,7 +185,7 @@ def number_of(node: Node | None) -> float | None:
 
 
 def _usage(node: Node | None) -> Usage | None:
-    """Returns the tokens of an answer, by the keys of one of the three wires; `None` where they do not say any."""
+    """Return the tokens of an answer, by the keys of one of the three wires; `None` where they do not say any."""
     if node is None or not isinstance(node.value, dict):
         return None
     count = UsageCount()
@@ -200,18 +200,18 @@ def _usage(node: Node | None) -> Usage | None:
 
 
 def call_written(given_id: str, tool: str, arguments: JsonValue) -> JsonValue:
-    """Returns a call as a message of OpenAI has it, for `conversation_of`."""
+    """Return a call as a message of OpenAI has it, for `conversation_of`."""
     return {"id": given_id, "function": {"name": tool, "arguments": arguments}}
 
 
 def result_written(given_id: str, content: JsonValue, is_error: bool = False) -> JsonValue:
-    """Returns the message that answers a call: a text, or the JSON of another value."""
+    """Return the message that answers a call: a text, or the JSON of another value."""
     text = content if isinstance(content, str) else "" if content is None else json_text(content)
     return {"role": "tool", "tool_call_id": given_id, "content": text, "is_error": is_error}
 
 
 def _text(node: Node | None, reading: _Reading) -> str:
-    """Returns the text of a message's content: a text, or parts of which some may be texts."""
+    """Return the text of a message's content: a text, or parts of which some may be texts."""
     if node is None:
         return ""
     if isinstance(node.value, str):
@@ -233,7 +233,9 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> Imported:
-    """Returns a case for each conversation. Raises RefusedError where there is none."""
+    """Return a case for each conversation.
+
+    Raises RefusedError where there is none."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)
@@ -301,7 +303,7 @@ def _is_typed(items: list[Node], kinds: set[str]) -> bool:
 
 
 def has_items(record: Node) -> bool:
-    """Whether a record is a conversation in items: a list of them, or a table of `input` and `output`."""
+    """Return whether a record is a conversation in items: a list of them, or a table of `input` and `output`."""
     if isinstance(record.value, list):
         items = _items(record)
         return _is_typed(items, _TYPED) and (is_message(items[0]) or items[0].text_of("type") in _OF_ANSWERS | _RESULTS)
@@ -310,7 +312,9 @@ def has_items(record: Node) -> bool:
 
 
 def conversation_of_items(record: Node) -> Conversation:
-    """Returns a conversation in items. Raises RefusedError."""
+    """Return a conversation in items.
+
+    Raises RefusedError."""
     notes: list[Note] = []
     if isinstance(record.value, list):
         return _with_notes(conversation_of(record, [*messages_of_items(record.items(), notes)]), notes)
@@ -338,8 +342,9 @@ def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
 
 
 def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
-    """Returns items as messages. What a model says one after another, without a result or a request in between, is one
-    answer."""
+    """Return items as messages.
+
+    What a model says one after another, without a result or a request in between, is one answer."""
     answer: dict[str, JsonValue] = {}
     place = ""
     for item in items:
@@ -389,7 +394,7 @@ def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, Jso
 
 
 def _nodes(source: Source) -> list[Node]:
-    """Returns the records of a file that may hold items: a list that is all of a conversation is one."""
+    """Return the records of a file that may hold items: a list that is all of a conversation is one."""
     return [source.root] if source.kind != "lines" and has_items(source.root) else source.records
 
 

@@ -60,14 +60,16 @@ _KINDS = _LISTED | {
 
 
 class Files:
-    """Reads the files of a configuration. What could not be read is among the notes, and stays as it is written."""
+    """Reads the files of a configuration.
+
+    What could not be read is among the notes, and stays as it is written."""
 
     def __init__(self, folder: Path) -> None:
         self.notes: list[Note] = []
         self._folder = folder
 
     def filled(self, node: Node, level: int = 0) -> Node:
-        """Returns a value in which the content of files stands for their names."""
+        """Return a value in which the content of files stands for their names."""
         match node.value:
             case dict() as table:
                 inner: JsonValue = {
@@ -84,7 +86,7 @@ class Files:
         return Node(inner, node.place)
 
     def tests(self, node: Node) -> list[Node]:
-        """Returns the tests of a configuration: those in it and those of its files."""
+        """Return the tests of a configuration: those in it and those of its files."""
         found: list[Node] = []
         for each in node.listed():
             named = each.get("path") if each.has("path") and not each.has("vars") else each
@@ -97,7 +99,7 @@ class Files:
         return found
 
     def prompts(self, node: Node) -> Iterator[Node]:
-        """Returns the texts of prompts, those in files too: a text file may hold several, with `---` between them."""
+        """Return the texts of prompts, those in files too: a text file may hold several, with `---` between them."""
         for each in node.listed():
             prompt = each.first("raw", "content") or each.get("id") or each
             if not isinstance(prompt.value, str) or not self._is_file(prompt.value):
@@ -124,7 +126,7 @@ class Files:
         return (self._folder / text).is_file()
 
     def _contents(self, text: str, node: Node, *, tests: bool = False) -> list[JsonValue]:
-        """Returns what files hold, empty where that cannot be read."""
+        """Return what files hold, empty where that cannot be read."""
         found: list[JsonValue] = []
         try:
             for path in self._paths(text.removeprefix(_SCHEME)):
@@ -160,8 +162,9 @@ def _content(path: Path) -> JsonValue:
 
 
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
-    """Returns the rows of a CSV file as tests: columns that begin with `__` say what is expected, others are
-    variables. A cell that is empty in one row is an empty variable."""
+    """Return the rows of a CSV file as tests: columns that begin with `__` say what is expected, others are variables.
+
+    A cell that is empty in one row is an empty variable."""
     tables = [row for row in rows if isinstance(row, dict)]
     names = list(dict.fromkeys(name for row in tables for name in row if not name.startswith("__")))
     found: list[JsonValue] = []
@@ -180,7 +183,7 @@ def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
 
 
 def _assertion(text: str) -> JsonValue:
-    """Returns an assertion that is written in one cell: `type: value`, `type(threshold): value`, or the answer."""
+    """Return an assertion that is written in one cell: `type: value`, `type(threshold): value`, or the answer."""
     text = text.strip()
     for beginning in ("javascript:", "fn:", "eval:"):
         if text.startswith(beginning):
@@ -243,7 +246,9 @@ def case_of_test(
     tools: tuple[Table, ...],
     name: str,
 ) -> ImportedCase:
-    """Returns a case that expects what assertions say about the answer to a conversation. Raises RefusedError."""
+    """Return a case that expects what assertions say about the answer to a conversation.
+
+    Raises RefusedError."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, [str(tool["name"]) for tool in tools])
@@ -259,7 +264,9 @@ def case_of_test(
 
 
 def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Conversation:
-    """Returns a prompt with its variables filled in. Raises RefusedError for a template that does more."""
+    """Return a prompt with its variables filled in.
+
+    Raises RefusedError for a template that does more."""
 
     def filled(text: str) -> str:
         return _VARIABLE.sub(lambda match: _value(match[1], values, test), text)
@@ -271,7 +278,9 @@ def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Con
 
 
 def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda text: text) -> Conversation:
-    """Returns a prompt as a conversation: the JSON text of messages, or the request itself. Raises RefusedError."""
+    """Return a prompt as a conversation: the JSON text of messages, or the request itself.
+
+    Raises RefusedError."""
     text = prompt.text()
     if text.lstrip().startswith("["):
         return conversation_of(Node(_filled(prompt.parsed().value, filled), prompt.place))
@@ -305,7 +314,7 @@ _CALLS = ("tool_use", "function_call")
 
 
 def results_in(root: Node) -> list[Node]:
-    """Returns the results in a file of results, empty for any other file."""
+    """Return the results in a file of results, empty for any other file."""
     inner = root.get("results")
     listed = inner.get("results") if inner is not None else None
     rows = listed.items() if listed is not None and isinstance(listed.value, list) else []
@@ -315,7 +324,9 @@ def results_in(root: Node) -> list[Node]:
 def cases_of_results(
     results: list[Node], tools: tuple[Table, ...], model_of: Callable[[str], str | None], notes: list[Note]
 ) -> list[ImportedCase]:
-    """Returns a case of each test with a prompt, with the runs of it. What cannot be taken is added to the notes."""
+    """Return a case of each test with a prompt, with the runs of it.
+
+    What cannot be taken is added to the notes."""
     groups: dict[str, list[Node]] = {}
     for result in results:
         prompt, values = result.get("prompt"), result.get("vars")
@@ -401,7 +412,7 @@ def _run(
 
 
 def _message(output: Node) -> dict[str, JsonValue]:
-    """Returns an output as an answer: calls as OpenAI has them, or a text in which Anthropic's and those of Responses
+    """Return an output as an answer: calls as OpenAI has them, or a text in which Anthropic's and those of Responses
     have a line each."""
     if isinstance(output.value, str):
         whole = _parsed(output.value)
@@ -432,7 +443,7 @@ def _parsed(text: str) -> JsonValue:
 
 
 def _calls(output: Node) -> list[JsonValue] | None:
-    """Returns the calls of an output, `None` where it is none."""
+    """Return the calls of an output, `None` where it is none."""
     listed = output.get("tool_calls") or output
     made: list[JsonValue] = []
     for each in listed.listed():
@@ -456,7 +467,7 @@ _READ = {"prompts", "providers", "targets", "tests", "defaultTest", "description
 
 
 def _config(source: Source) -> Node:
-    """Returns the configuration: the file, or the one in a file of results."""
+    """Return the configuration: the file, or the one in a file of results."""
     root = source.root
     inner = root.get("config")
     return inner if inner is not None and root.has("results") else root
@@ -504,7 +515,7 @@ def _read(source: Source) -> Imported:
 
 
 def model_of(provider: str) -> str | None:
-    """Returns the model of a provider's id, `None` for one that is no model here."""
+    """Return the model of a provider's id, `None` for one that is no model here."""
     beginning = next((known for known in _MODELS if provider.startswith(known)), None)
     if beginning is None or provider == beginning:
         return None

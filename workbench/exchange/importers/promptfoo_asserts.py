@@ -25,7 +25,9 @@ _KNOWN = {"type", "value", "threshold", "transform"}
 
 
 class Expectations:
-    """What a case expects. `values` are the variables of its test, `tools` the names on offer."""
+    """What a case expects.
+
+    `values` are the variables of its test, `tools` the names on offer."""
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
         self.mapped: list[Mapped] = []
@@ -42,7 +44,9 @@ class Expectations:
         self._no_others = False
 
     def take(self, node: Node) -> None:
-        """Take one assertion. What of it has no counterpart becomes a note; raises RefusedError for what is none."""
+        """Take one assertion.
+
+        What of it has no counterpart becomes a note; raises RefusedError for what is none."""
         kind = node.need("type").text()
         try:
             done = self._take(kind, node)
@@ -58,7 +62,7 @@ class Expectations:
             self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
 
     def keys(self) -> Table:
-        """Returns the keys of the case."""
+        """Return the keys of the case."""
         tool, args = self._first
         if tool is not None or args:
             tool = tool or (self._tools[0] if len(self._tools) == 1 else ANY_TOOL)
@@ -122,7 +126,7 @@ class Expectations:
         self.notes.append(Note(node.place, f"{node.text_of('type')}: {why}"))
 
     def _filled(self, node: Node) -> str:
-        """Returns a text with the variables of the test."""
+        """Return a text with the variables of the test."""
         text = str(node.value) if isinstance(node.value, int | float) else node.text()
         for name, value in self._values.items():
             if isinstance(value, str | int | float):
@@ -168,7 +172,7 @@ class Expectations:
         return f"the argument {name} of an expected call"
 
     def _literal(self, code: str) -> JsonValue | object:
-        """Returns the value of a literal of JavaScript or a variable of the test, `_NONE` for other code."""
+        """Return the value of a literal of JavaScript or a variable of the test, `_NONE` for other code."""
         if match := _VARIABLE.fullmatch(code):
             value = self._values.get(match[1], _NONE)
             return value if isinstance(value, str | int | float) else _NONE

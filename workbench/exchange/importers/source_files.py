@@ -27,8 +27,9 @@ _TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):
-    """What cannot be imported; `place` is where in the file, empty for all of it. A message about a whole file begins
-    with `file`, where it is given; `reason` is the message without it."""
+    """What cannot be imported; `place` is where in the file, empty for all of it.
+
+    A message about a whole file begins with `file`, where it is given; `reason` is the message without it."""
 
     def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
         said = why if file is None else f"{file} {why}"
@@ -39,14 +40,18 @@ class RefusedError(Exception):
 
 
 class FewValues:
-    """Parses texts of JSON that together hold no more values than one file may. One with more is not parsed."""
+    """Parses texts of JSON that together hold no more values than one file may.
+
+    One with more is not parsed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._left = _TOKENS_OF_A_VALUE * MAX_FILE_VALUES
 
     def parsed(self, text: str) -> JsonValue:
-        """Returns the value of a text. Raises RefusedError for too many, ValueError for no JSON."""
+        """Return the value of a text.
+
+        Raises RefusedError for too many, ValueError for no JSON."""
         without_escapes = text.replace("\\\\", "").replace('\\"', "")
         self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
         if self._left < 0:
@@ -64,8 +69,9 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 
 
 def log_of_archive(path: Path, content: bytes) -> JsonValue:
-    """Returns the log that a `.eval` file holds, as its `.json` would. Raises ValueError and RefusedError, which say
-    what to do."""
+    """Return the log that a `.eval` file holds, as its `.json` would.
+
+    Raises ValueError and RefusedError, which say what to do."""
     how = f"make a .json of it: inspect log convert --to json --output-dir . {path.name}"
     few = FewValues(path)
     try:
@@ -98,7 +104,9 @@ def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
 
 
 def _archive(content: bytes) -> zipfile.ZipFile:
-    """Returns an archive. `zipfile` has Zstandard from Python 3.14 on; `backports.zstd` has it before."""
+    """Return an archive.
+
+    `zipfile` has Zstandard from Python 3.14 on; `backports.zstd` has it before."""
     try:
         module = importlib.import_module("backports.zstd.zipfile")
     except ImportError:
@@ -112,24 +120,25 @@ Kind = Literal["json", "lines", "yaml", "csv"]
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the file and its place there, such as `line 3.messages[0].role`. What is asked of a value that is of
-    another kind raises RefusedError."""
+    """A value of the file and its place there, such as `line 3.messages[0].role`.
+
+    What is asked of a value that is of another kind raises RefusedError."""
 
     value: JsonValue
     place: str = ""
 
     def get(self, key: str) -> Node | None:
-        """Returns what a table has under a key; `None` where that is nothing or null, or where this is no table."""
+        """Return what a table has under a key; `None` where that is nothing or null, or where this is no table."""
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
         return Node(self.value[key], f"{self.place}.{key}".lstrip("."))
 
     def first(self, *keys: str) -> Node | None:
-        """Returns what a table has under the first of some keys that it has."""
+        """Return what a table has under the first of some keys that it has."""
         return next((found for key in keys if (found := self.get(key)) is not None), None)
 
     def need(self, key: str) -> Node:
-        """Returns what a table has under a key that must be there."""
+        """Return what a table has under a key that must be there."""
         self.table()
         found = self.get(key)
         if found is None:
@@ -137,7 +146,7 @@ class Node:
         return found
 
     def has(self, *keys: str) -> bool:
-        """Whether it is a table with all of these keys."""
+        """Return whether it is a table with all of these keys."""
         return all(self.get(key) is not None for key in keys)
 
     def table(self) -> dict[str, JsonValue]:
@@ -151,7 +160,7 @@ class Node:
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
     def listed(self) -> list[Node]:
-        """Returns the elements of a list; anything else is one element."""
+        """Return the elements of a list; anything else is one element."""
         return self.items() if isinstance(self.value, list) else [self]
 
     def text(self) -> str:
@@ -160,11 +169,11 @@ class Node:
         return self.value
 
     def text_of(self, *keys: str) -> str:
-        """Returns the text under the first of some keys that has one, empty where none has."""
+        """Return the text under the first of some keys that has one, empty where none has."""
         return next((each.value for key in keys if (each := self.get(key)) and isinstance(each.value, str)), "")
 
     def parsed(self) -> Node:
-        """Returns the value of a JSON text; what is no text stays as it is."""
+        """Return the value of a JSON text; what is no text stays as it is."""
         if not isinstance(self.value, str):
             return self
         try:
@@ -177,7 +186,7 @@ class Node:
 
 
 def kind_of(value: JsonValue) -> str:
-    """Returns what a value is, for a person."""
+    """Return what a value is, for a person."""
     match value:
         case None:
             return "nothing"
@@ -195,8 +204,10 @@ def kind_of(value: JsonValue) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """A file as it was read. `root` is all of it: of JSON lines and CSV, the list of its records. With `fields`, a
-    person has said which fields of its records are what."""
+    """A file as it was read.
+
+    `root` is all of it: of JSON lines and CSV, the list of its records. With `fields`, a person has said which fields
+    of its records are what."""
 
     path: Path
     kind: Kind
@@ -224,7 +235,9 @@ class Source:
 
 
 def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
-    """Read a file. Raises RefusedError when it cannot be read or is none of the four."""
+    """Read a file.
+
+    Raises RefusedError when it cannot be read or is none of the four."""
     try:
         if path.exists() and not path.is_file():
             kind = "folder" if path.is_dir() else "special file"
@@ -239,7 +252,9 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
 
 
 def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) -> Source:
-    """Read the bytes of a file. Raises RefusedError."""
+    """Read the bytes of a file.
+
+    Raises RefusedError."""
     if content.startswith(b"PK\x03\x04"):
         try:
             return Source(path, "json", Node(_checked(log_of_archive(path, content))), fields)
@@ -285,7 +300,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
 
 
 def _error_line(text: str) -> int:
-    """Returns the line on which a text stops being JSON."""
+    """Return the line on which a text stops being JSON."""
     try:
         parsed_json(text)
     except json.JSONDecodeError as error:
@@ -344,8 +359,9 @@ def _yaml(text: str) -> JsonValue:
 
 
 def _checked(value: object) -> JsonValue:
-    """Returns a value as JSON has it, with dates as texts. Raises RefusedError for what nests too deeply, or is more
-    than a file holds."""
+    """Return a value as JSON has it, with dates as texts.
+
+    Raises RefusedError for what nests too deeply, or is more than a file holds."""
     count = 0
 
     def copied(value: object, level: int) -> JsonValue:

@@ -1,5 +1,6 @@
-"""Traces of OpenTelemetry as OTLP JSON (`workbench.exchange.importers.spans` reads their attributes). The file is one
-export, or one a line as collectors write them."""
+"""Traces of OpenTelemetry as OTLP JSON (`workbench.exchange.importers.spans` reads their attributes).
+
+The file is one export, or one a line as collectors write them."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ class Attributes:
         self.place = place
 
     def node(self, key: str) -> Node | None:
-        """Returns a value, and of a JSON text what it says. Raises RefusedError for a text that is no JSON."""
+        """Return a value, and of a JSON text what it says.
+
+        Raises RefusedError for a text that is no JSON."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -88,12 +91,14 @@ class Attributes:
             raise RefusedError(f"was cut off, or is no JSON at all ({error.why})", error.place) from error
 
     def text(self, *keys: str) -> str:
-        """Returns the first of some values that is a text."""
+        """Return the first of some values that is a text."""
         return next((value for key in keys if isinstance(value := self.values.get(key), str) and value), "")
 
 
 def messages_of(span: Attributes) -> list[JsonValue]:
-    """Returns the conversation of a span, empty where it holds none. Raises RefusedError for one that was cut off."""
+    """Return the conversation of a span, empty where it holds none.
+
+    Raises RefusedError for one that was cut off."""
     for read in _DIALECTS:
         found = [*read(span)]
         if any(isinstance(each, dict) and each.get("role") not in ("system", "developer") for each in found):
@@ -102,7 +107,7 @@ def messages_of(span: Attributes) -> list[JsonValue]:
 
 
 def is_of_whole_run(span: Attributes) -> bool:
-    """Whether a span stands for all answers of an agent and not for one."""
+    """Return whether a span stands for all answers of an agent and not for one."""
     return (
         span.values.get("gen_ai.operation.name") == "invoke_agent"
         or any(key in span.values for key in _WHOLE_RUN)
@@ -111,7 +116,7 @@ def is_of_whole_run(span: Attributes) -> bool:
 
 
 def usage_of(span: Attributes) -> Usage | None:
-    """Returns the tokens that a span counts, `None` where it counts none."""
+    """Return the tokens that a span counts, `None` where it counts none."""
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next((number for key in keys if (number := whole_number(span.values.get(key))) is not None), None)
@@ -121,14 +126,14 @@ def usage_of(span: Attributes) -> Usage | None:
 
 
 def whole_number(value: JsonValue) -> int | None:
-    """Returns a number that OTLP writes as a number or as a text, `None` for anything else."""
+    """Return a number that OTLP writes as a number or as a text, `None` for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 def tool_result_of(span: Attributes) -> tuple[str, str] | None:
-    """Returns the call that the span of a tool answers, and the answer."""
+    """Return the call that the span of a tool answers, and the answer."""
     call_id = span.text("gen_ai.tool.call.id", "ai.toolCall.id")
     keys = ("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result")
     result = next((value for key in keys if (value := span.values.get(key)) is not None), None)
@@ -136,7 +141,7 @@ def tool_result_of(span: Attributes) -> tuple[str, str] | None:
 
 
 def tools_of(span: Attributes) -> list[JsonValue]:
-    """Returns the definitions of tools that a span holds."""
+    """Return the definitions of tools that a span holds."""
     for key in ("gen_ai.tool.definitions", "ai.prompt.tools"):
         if (given := span.node(key)) is not None:
             return [each.parsed().value for each in given.listed()]
@@ -189,7 +194,7 @@ def _texts(value: JsonValue) -> str:
 
 
 def _of_parts(message: Node) -> Iterator[JsonValue]:
-    """Returns a message of the conventions as messages of OpenAI: each result is one of its own."""
+    """Return a message of the conventions as messages of OpenAI: each result is one of its own."""
     role = message.need("role").text()
     texts: list[str] = []
     thoughts: list[str] = []
@@ -225,7 +230,7 @@ def _of_parts(message: Node) -> Iterator[JsonValue]:
 
 
 def _of_events(span: Attributes) -> Iterator[JsonValue]:
-    """Returns the messages that Logfire and Pydantic AI have as a list of events."""
+    """Return the messages that Logfire and Pydantic AI have as a list of events."""
     key = next((key for key in ("all_messages_events", "events") if "role" in as_text(span.values.get(key))), "")
     events = span.node(key)
     for event in events.items() if events is not None else []:
@@ -241,7 +246,7 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
-    """Returns the messages that Logfire has as the body of a request to OpenAI or Anthropic, and the answer to it."""
+    """Return the messages that Logfire has as the body of a request to OpenAI or Anthropic, and the answer to it."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")
@@ -322,8 +327,9 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 
 
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
-    """Returns the messages that a span has in attributes of their own, those of `last` after the others. Raises
-    RefusedError where one in between is missing, as where a limit of attributes was reached."""
+    """Return the messages that a span has in attributes of their own, those of `last` after the others.
+
+    Raises RefusedError where one in between is missing, as where a limit of attributes was reached."""
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
     for key, value in span.values.items():
@@ -361,7 +367,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
 
 
 def _parts_in(value: JsonValue) -> JsonValue:
-    """Returns the parts of a message that are written as one JSON text; any other text stays."""
+    """Return the parts of a message that are written as one JSON text; any other text stays."""
     if not isinstance(value, str) or not value.startswith("[{"):
         return value
     try:
@@ -432,7 +438,7 @@ def _attributes(node: Node) -> dict[str, JsonValue]:
 
 
 def _any_value(node: Node) -> JsonValue:
-    """Returns a value of OTLP as JSON."""
+    """Return a value of OTLP as JSON."""
     for key in ("stringValue", "boolValue", "intValue", "doubleValue"):
         if (found := node.get(key)) is not None:
             return found.value
@@ -458,7 +464,9 @@ def _read(source: Source) -> Imported:
 
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
-    """Returns the longest conversation of a trace as a case, with what its tools answered. Raises RefusedError."""
+    """Return the longest conversation of a trace as a case, with what its tools answered.
+
+    Raises RefusedError."""
     place = f"trace {trace}" if trace else "the trace"
     asked = [(span, messages) for span in spans if (messages := messages_of(span.attributes))]
     if not asked:
@@ -509,7 +517,7 @@ def _must_be_whole(span: _Span, messages: list[JsonValue], place: str) -> None:
 def _measured(
     conversation: Conversation, spans: list[tuple[_Span, list[JsonValue]]]
 ) -> tuple[dict[int, float], dict[int, Usage]]:
-    """Returns the milliseconds and the tokens of the answers, by the indices of their messages: each span has made the
+    """Return the milliseconds and the tokens of the answers, by the indices of their messages: each span has made the
     last answer of its messages. One that stands for several answers says nothing of one of them."""
     answers = [index for index, message in enumerate(conversation.messages) if message.role == "assistant"]
     latencies: dict[int, float] = {}
@@ -530,7 +538,7 @@ def _measured(
 
 
 def _same(messages: list[JsonValue], others: list[JsonValue]) -> bool:
-    """Whether both begin with the same request."""
+    """Return whether both begin with the same request."""
     return _first_request(messages) == _first_request(others)
 
 

@@ -1,4 +1,6 @@
-"""Tables of home-made sets: a request in each row, and what is expected of it. A person says which field is what."""
+"""Tables of home-made sets: a request in each row, and what is expected of it.
+
+A person says which field is what."""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ MEANINGS = {
 
 
 def fields_of(words: str) -> dict[str, str]:
-    """Returns what `user=question,tool=expected_tool` says. Raises RefusedError."""
+    """Return what `user=question,tool=expected_tool` says.
+
+    Raises RefusedError."""
     fields: dict[str, str] = {}
     for word in words.split(","):
         meaning, equals, field = word.partition("=")
@@ -43,7 +47,7 @@ def fields_of(words: str) -> dict[str, str]:
 
 
 def _records(source: Source) -> list[Node]:
-    """Returns the rows of a file: its elements, or those of the one list of tables that a table holds."""
+    """Return the rows of a file: its elements, or those of the one list of tables that a table holds."""
     if source.kind in ("lines", "csv") or isinstance(source.root.value, list):
         return source.records
     lists = [
@@ -80,7 +84,7 @@ def _read(source: Source) -> Imported:
 
 
 def _at(row: Node, field: str) -> Node | None:
-    """Returns what a row has under a field, which may lead inside with dots."""
+    """Return what a row has under a field, which may lead inside with dots."""
     if (whole := row.get(field)) is not None:
         return whole
     found: Node | None = row
@@ -146,7 +150,9 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
 
 
 def _tools(node: Node) -> list[str]:
-    """Returns names of tools: of a list, of its JSON text, or of one name. Tables have theirs under `name`."""
+    """Return names of tools: of a list, of its JSON text, or of one name.
+
+    Tables have theirs under `name`."""
     if isinstance(node.value, str) and node.value.lstrip().startswith("["):
         node = node.parsed()
     names = [(each.first("name", "tool", "tool_name") or each).text().strip() for each in node.listed()]

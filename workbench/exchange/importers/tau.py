@@ -1,5 +1,6 @@
-"""Results of tau-bench and tau2-bench: conversations of an agent with a simulated user. Each turn after which the agent
-called tools is a case, with what was said before as its conversation, and its run."""
+"""Results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
+
+Each turn after which the agent called tools is a case, with what was said before as its conversation, and its run."""
 
 from __future__ import annotations
 
@@ -189,7 +190,7 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
 
 
 def _second(message: Node, about: list[Note]) -> Iterator[JsonValue]:
-    """Yields a message of tau2 as OpenAI has it: what the user did with tools of his own is left out."""
+    """Yield a message of tau2 as OpenAI has it: what the user did with tools of his own is left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:

@@ -42,8 +42,9 @@ result answers."""
 
 @dataclass(frozen=True)
 class ConversationBegan:
-    """A request came that continues no other. Conversations count from 1; `started_at` is ISO 8601 text, and `request`
-    what the user asks for last."""
+    """A request came that continues no other.
+
+    Conversations count from 1; `started_at` is ISO 8601 text, and `request` what the user asks for last."""
 
     number: int
     wire: Provider
@@ -55,7 +56,9 @@ class ConversationBegan:
 
 @dataclass(frozen=True)
 class StepBegan:
-    """A request of a conversation was sent on. Its requests count from 1."""
+    """A request of a conversation was sent on.
+
+    Its requests count from 1."""
 
     number: int
     step: int
@@ -72,7 +75,9 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """Nothing more is recorded. `case` is what became of the conversation; `None` where `why` says why nothing did."""
+    """Nothing more is recorded.
+
+    `case` is what became of the conversation; `None` where `why` says why nothing did."""
 
     number: int
     case: ImportedCase | None
@@ -92,7 +97,9 @@ Listener = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Step:
-    """One request of a conversation and its answer, `None` while it comes. `began_s` is in seconds since 1970."""
+    """One request of a conversation and its answer, `None` while it comes.
+
+    `began_s` is in seconds since 1970."""
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
@@ -122,7 +129,9 @@ class ObservedConversation:
         return f"conversation {self.number}"
 
     def conversation(self) -> Conversation:
-        """All of it that can be taken. Raises RefusedError where no answer can be."""
+        """Return all of it that can be taken.
+
+        Raises RefusedError where no answer can be."""
         answers = [(step, step.answer) for step in self.steps if step.answer is not None]
         sound = [(step, answer) for step, answer in answers if not answer.problem]
         last = self.steps[-1]
@@ -155,7 +164,9 @@ class ObservedConversation:
         )
 
     def case(self) -> ImportedCase:
-        """The case that it makes, with its run. Raises RefusedError, which says why it makes none."""
+        """Return the case that it makes, with its run.
+
+        Raises RefusedError, which says why it makes none."""
         return case_of(self.conversation())
 
 
@@ -169,8 +180,9 @@ def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[t
 
 
 class Observer:
-    """Sorts requests into conversations. `listener` is called with each observation as it happens; `notes` are of
-    requests that belong to no conversation."""
+    """Sorts requests into conversations.
+
+    `listener` is called with each observation as it happens; `notes` are of requests that belong to no conversation."""
 
     def __init__(
         self,
@@ -191,8 +203,9 @@ class Observer:
         """The last step of each conversation that the endpoint keeps, by its id there."""
 
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
-        """A request came: its body, how that is compressed, and where it is sent on to. Returns the step that it is;
-        `None` where it cannot be read, which is among the notes then."""
+        """Return a request came: its body, how that is compressed, and where it is sent on to.
+
+        Returns the step that it is; `None` where it cannot be read, which is among the notes then."""
         self._requests += 1
         try:
             step, parent, kept = self._read(wire, body_node(body, encoding, f"request {self._requests}"), address)
@@ -237,7 +250,9 @@ class Observer:
     def end(
         self, case_of: Callable[[ObservedConversation], ImportedCase] = ObservedConversation.case
     ) -> tuple[ConversationEnded, ...]:
-        """Nothing more comes: tell, and return, what became of each conversation. `case_of` makes the cases."""
+        """Nothing more comes: tell, and return, what became of each conversation.
+
+        `case_of` makes the cases."""
         every: list[ConversationEnded] = []
         for conversation in self.conversations:
             try:
@@ -279,7 +294,7 @@ class Observer:
         return self._of_step[step].steps[-1] is step
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Returns the conversation that a request of these messages goes on with: the one of which it repeats most."""
+        """Return the conversation that a request of these messages goes on with: the one of which it repeats most."""
         fitting = [each for each in self.conversations if each.wire == wire and _continues(keys, each.steps[-1])]
         return max(fitting, key=lambda each: len(each.steps[-1].keys), default=None)
 
@@ -297,8 +312,9 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 
 
 def _continues(keys: list[Key], last: Step) -> bool:
-    """Returns whether a request repeats another one and what it was answered. One whose answer is not known may be made
-    again, or go on with more."""
+    """Return whether a request repeats another one and what it was answered.
+
+    One whose answer is not known may be made again, or go on with more."""
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
     before = last.keys if last.answer.problem else last.keys_after
@@ -331,8 +347,10 @@ SUFFIX = ".kept.jsonl"
 
 @dataclass(frozen=True)
 class _Kept:
-    """A request with its answer. The first `same` messages are those of the conversation's request before, and `head`
-    is `None` where it is that of the request before. Times in seconds since 1970."""
+    """A request with its answer.
+
+    The first `same` messages are those of the conversation's request before, and `head` is `None` where it is that of
+    the request before. Times in seconds since 1970."""
 
     conversation: int
     wire: Provider
@@ -350,8 +368,10 @@ _READ = reader_of(_Kept)
 
 
 class Keeper:
-    """Writes each step down when it has ended. What goes wrong with the file is told once, and written down with the
-    next step that can be. To be used on one thread."""
+    """Writes each step down when it has ended.
+
+    What goes wrong with the file is told once, and written down with the next step that can be. To be used on one
+    thread."""
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
         self.path = path
@@ -365,7 +385,7 @@ class Keeper:
         self._is_broken = False
 
     def check(self) -> None:
-        """Raises RefusedError where an earlier recording left its file."""
+        """Raise RefusedError where an earlier recording left its file."""
         if self.path.exists():
             raise RefusedError(
                 f"{self.path} holds what a recording that was broken off has kept: make a suite of it with"
@@ -432,8 +452,9 @@ class Keeper:
 
 
 def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
-    """Returns the conversations that a recording has kept; a last line that was broken off is left out. Raises
-    RefusedError."""
+    """Return the conversations that a recording has kept; a last line that was broken off is left out.
+
+    Raises RefusedError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -495,7 +516,9 @@ class ServerLog:
 
 
 def read_server_log(path: Path) -> ServerLog:
-    """Returns the log that `workbench record --server --to` wrote. Raises RefusedError."""
+    """Return the log that `workbench record --server --to` wrote.
+
+    Raises RefusedError."""
     from mcp_types import CallToolResult
     from pydantic import ValidationError
 
@@ -531,7 +554,9 @@ def read_server_log(path: Path) -> ServerLog:
 
 
 class Merger:
-    """Makes cases of conversations with what logs know. Each call of a log is used once."""
+    """Makes cases of conversations with what logs know.
+
+    Each call of a log is used once."""
 
     def __init__(self, logs: tuple[ServerLog, ...], secrets: Secrets) -> None:
         self._logs = logs
@@ -547,7 +572,8 @@ class Merger:
         ]
 
     def case(self, observed: ObservedConversation) -> ImportedCase:
-        """Returns the case of a conversation: its mocks answer what servers answered, its run what the model read.
+        """Return the case of a conversation: its mocks answer what servers answered, its run what the model read.
+
         Raises RefusedError."""
         as_read = observed.case()
         if not self._logs:
@@ -568,7 +594,7 @@ class Merger:
         return replace(case, runs=as_read.runs, mapped=(*case.mapped, *mapped))
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
-        """Returns what servers answered, by the ids of calls."""
+        """Return what servers answered, by the ids of calls."""
         ended = {len(step.conversation.messages): step.ended_s for step in observed.steps if step.answer is not None}
         began = [(len(step.conversation.messages), step.began_s) for step in observed.steps]
         found: dict[str, ToolAnswer] = {}
@@ -597,7 +623,7 @@ class Merger:
         return min(fitting, key=lambda each: each.began_s, default=None)
 
     def _tools(self, offered: tuple[Table, ...], place: str) -> tuple[tuple[Table, ...], list[Note]]:
-        """Returns tools with the descriptions and schemas that the model was offered, those of the server where it was
+        """Return tools with the descriptions and schemas that the model was offered, those of the server where it was
         offered none."""
         listed = {name: tool for log in self._logs for name, tool in log.tools.items()}
         tools: list[Table] = []
@@ -616,7 +642,7 @@ class Merger:
 
 
 def _is_tool(offered: str, listed: str) -> bool:
-    """Returns whether a model's tool is that of a server: programs put the server's name before it."""
+    """Return whether a model's tool is that of a server: programs put the server's name before it."""
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 
@@ -627,7 +653,9 @@ _NAME = "recorded"
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a suite and recordings go; one of both may be `None`. What exists is replaced or added to with `force`."""
+    """Where a suite and recordings go; one of both may be `None`.
+
+    What exists is replaced or added to with `force`."""
 
     suite: Path | None
     recordings: Path | None
@@ -641,7 +669,7 @@ class Destination:
         return beside.with_name(beside.name + SUFFIX)
 
     def check(self) -> None:
-        """Raises RefusedError where something is in the way."""
+        """Raise RefusedError where something is in the way."""
         if not self.force:
             must_be_free(self.suite, self.recordings, "--suite")
 
@@ -658,8 +686,10 @@ class Saved:
 def save_observed(
     observer: Observer, destination: Destination, secrets: Secrets, logs: Iterable[ServerLog] = ()
 ) -> Saved:
-    """Write all conversations that can be taken, with what the logs of servers know of their calls. The report names
-    each conversation, and why it was not taken if it was not. Raises RefusedError where nothing can be written."""
+    """Write all conversations that can be taken, with what the logs of servers know of their calls.
+
+    The report names each conversation, and why it was not taken if it was not. Raises RefusedError where nothing can be
+    written."""
     learn_keys(
         [
             [*step.messages, *step.head.values(), *([step.answer.message] if step.answer is not None else [])]

@@ -47,7 +47,9 @@ class Listen:
 
 
 def listen_at(text: str) -> Listen:
-    """Returns where `HOST:PORT`, `:PORT` or `PORT` is. Raises ListenError for what is no address of this machine."""
+    """Return where `HOST:PORT`, `:PORT` or `PORT` is.
+
+    Raises ListenError for what is no address of this machine."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isascii() or not port.isdecimal() or int(port) > 65535:
@@ -62,7 +64,9 @@ def listen_at(text: str) -> Listen:
 
 
 def upstream_at(text: str) -> str:
-    """Returns the base URL that `openai`, `anthropic` or an address stands for. Raises ListenError."""
+    """Return the base URL that `openai`, `anthropic` or an address stands for.
+
+    Raises ListenError."""
     if text in UPSTREAMS:
         return UPSTREAMS[text]
     try:
@@ -72,8 +76,10 @@ def upstream_at(text: str) -> str:
 
 
 class RecordingProxy:
-    """Passes requests on to one endpoint. `say` is told, in a line for a person, what went wrong outside of
-    conversations. To be started and closed on one event loop."""
+    """Passes requests on to one endpoint.
+
+    `say` is told, in a line for a person, what went wrong outside of conversations. To be started and closed on one
+    event loop."""
 
     def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
         self._upstream = upstream
@@ -89,7 +95,9 @@ class RecordingProxy:
         """How many requests were passed on that belong to no conversation, such as listings of models."""
 
     async def start(self, listen: Listen) -> str:
-        """Begin to listen. Returns the base URL that the program is to be given. Raises ListenError."""
+        """Begin to listen.
+
+        Returns the base URL that the program is to be given. Raises ListenError."""
         import aiohttp
         from aiohttp import web
 
@@ -206,8 +214,9 @@ class RecordingProxy:
         answer: web.StreamResponse,
         step: Step | None,
     ) -> None:
-        """Pass a body on. What ends an answer is read before it is passed on, since the next request may come at once
-        after it."""
+        """Pass a body on.
+
+        What ends an answer is read before it is passed on, since the next request may come at once after it."""
         import aiohttp
 
         missing = upstream.content_length if request.method != "HEAD" else 0
@@ -239,14 +248,14 @@ class RecordingProxy:
             self._observer.answered(step)
 
     def _url(self, path: str) -> str:
-        """Returns where a path leads at the endpoint: the base URL's own path comes once."""
+        """Return where a path leads at the endpoint: the base URL's own path comes once."""
         base = self._parts.path
         if base and not (path == base or path.startswith((f"{base}/", f"{base}?"))):
             path = base + path
         return f"{self._parts.scheme}://{self._parts.netloc}{path}"
 
     def _refused(self, request: web.BaseRequest) -> str | None:
-        """Returns why a request is refused: a page in a browser may have sent it, by a name that leads here."""
+        """Return why a request is refused: a page in a browser may have sent it, by a name that leads here."""
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
             return f"the Host {host or 'that is missing'} is not this proxy: use {min(self._hosts)}"
@@ -267,7 +276,7 @@ def _in_url(host: str) -> str:
 
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Returns headers without those that are about one connection."""
+    """Return headers without those that are about one connection."""
     named = {name.strip().lower() for value in headers.getall("connection", []) for name in value.split(",")}
     kept = headers.copy()
     for name in _OF_ONE_CONNECTION | named:
@@ -276,7 +285,7 @@ def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 
 
 def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Returns the headers that a request is passed on with."""
+    """Return the headers that a request is passed on with."""
     kept = _kept(headers)
     for name in ("host", "content-length", "expect"):
         kept.popall(name, None)

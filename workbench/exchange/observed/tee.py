@@ -1,5 +1,7 @@
-"""A tee for MCP servers: a program that a client starts in a server's place. It starts the server, passes every byte on
-in both directions as it comes, and writes what it saw of tools and calls to a file. It says nothing of its own."""
+"""A tee for MCP servers: a program that a client starts in a server's place.
+
+It starts the server, passes every byte on in both directions as it comes, and writes what it saw of tools and calls to
+a file. It says nothing of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class ServerLogWriter:
     call with its result. Usable from several threads. What goes wrong with the file is told once, and ends the log."""
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
-        """Raises OSError where the file cannot be written."""
+        """Raise OSError where the file cannot be written."""
         self._path = path
         self._secrets = secrets
         self._complain = complain
@@ -108,8 +110,9 @@ class ServerLogWriter:
 
 
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
-    """Be a server until it ends; returns its exit code, 128 and the number for a signal that ended it. `complain` takes
-    a line for standard error."""
+    """Be a server until it ends; returns its exit code, 128 and the number for a signal that ended it.
+
+    `complain` takes a line for standard error."""
     _learn_words(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)
@@ -168,7 +171,9 @@ def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_en
 
 
 class _Lines:
-    """Cuts bytes into lines. One that is too long is left out."""
+    """Cuts bytes into lines.
+
+    One that is too long is left out."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

@@ -46,14 +46,15 @@ READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 
 
 def wire_at(path: str) -> Provider | None:
-    """Returns the wire format that is spoken at a path, `None` where no conversations are."""
+    """Return the wire format that is spoken at a path, `None` where no conversations are."""
     return next((wire for ending, wire in _PATHS.items() if path.rstrip("/").endswith(ending)), None)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer, or its `problem`: why there is none that can be taken. Times in milliseconds since the request;
-    `response_id` is what a later request of the Responses API may continue."""
+    """A model's answer, or its `problem`: why there is none that can be taken.
+
+    Times in milliseconds since the request; `response_id` is what a later request of the Responses API may continue."""
 
     text: str = ""
     reasoning: str = ""
@@ -76,7 +77,7 @@ class Answer:
 
 
 def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
-    """Returns the messages of a request, as OpenAI's Chat Completions or Anthropic have them; what is left out is added
+    """Return the messages of a request, as OpenAI's Chat Completions or Anthropic have them; what is left out is added
     to the notes. Raises RefusedError."""
     if wire != "openai-responses":
         return [each.value for each in body.need("messages").items()]
@@ -88,7 +89,7 @@ def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue
 
 
 def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
-    """Returns the names of the tools that a request offers: all that reading its answer needs."""
+    """Return the names of the tools that a request offers: all that reading its answer needs."""
     tools = body.get("tools")
     names = []
     for tool in tools.listed() if tools is not None else []:
@@ -98,7 +99,9 @@ def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
 
 
 class Decompressed:
-    """The bytes of a body behind its compression. Raises ValueError for one that cannot be read."""
+    """The bytes of a body behind its compression.
+
+    Raises ValueError for one that cannot be read."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
@@ -159,7 +162,9 @@ class AnswerReading:
             self.fail(f"the answer {error}")
 
     def feed(self, chunk: bytes) -> None:
-        """A piece of the body has come. Answers that mark their own end are over with that."""
+        """A piece of the body has come.
+
+        Answers that mark their own end are over with that."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._take(chunk))
 
@@ -288,7 +293,9 @@ def _response_id(data: str) -> str:
 
 
 def body_node(body: bytes, encoding: str, place: str) -> Node:
-    """Returns the JSON of a request. Raises RefusedError."""
+    """Return the JSON of a request.
+
+    Raises RefusedError."""
     try:
         return Node(parsed_json(Decompressed(encoding).feed(body).decode("utf-8")), place)
     except (ValueError, RecursionError) as error:

@@ -36,8 +36,9 @@ class Settings:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
-        """The settings of a session; models of the command line come before those of the project. Raises UsageError for
-        a report whose ending means no form, or whose folder is not there."""
+        """Return the settings of a session; models of the command line come before those of the project.
+
+        Raises UsageError for a report whose ending means no form, or whose folder is not there."""
         option = config.option
         reports = tuple(config.invocation_params.dir / file for file in option.workbench_report)
         try:
@@ -99,11 +100,15 @@ class Workbench:
         self._workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
 
     def evaluate(self, suites: Any, **options: Any) -> workbench.Report:
-        """Do what `workbench.evaluate` does. Takes the same arguments."""
+        """Do what `workbench.evaluate` does.
+
+        Takes the same arguments."""
         return workbench.evaluate(suites, **self._with_settings(options))
 
     async def evaluate_async(self, suites: Any, **options: Any) -> workbench.Report:
-        """Do what `workbench.evaluate_async` does. Takes the same arguments."""
+        """Do what `workbench.evaluate_async` does.
+
+        Takes the same arguments."""
         return await workbench.evaluate_async(suites, **self._with_settings(options))
 
     def beside(self, folder: Path) -> Callable[..., workbench.Report]:

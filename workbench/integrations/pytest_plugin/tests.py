@@ -47,7 +47,9 @@ Outcome = Literal["passed", "failed", "error", "skipped", "quarantined", "gated"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test came to. `text` is the report on it, or in a word why it has none."""
+    """What a test came to.
+
+    `text` is the report on it, or in a word why it has none."""
 
     outcome: Outcome
     text: str = ""
@@ -58,7 +60,7 @@ class Verdict:
 
 
 def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[tuple[str, SuiteTest]]:
-    """The tests of a suite by their names, in the order of the file; its gates come last."""
+    """Yield the tests of a suite by their names, in the order of the file; its gates come last."""
     for cell in suite.cells(models):
         yield f"{cell.case.id}[{cell.model}]", SuiteTest(suite, cell)
     if has_gates(suite):
@@ -66,7 +68,7 @@ def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[
 
 
 def has_gates(suite: workbench.LoadedSuite) -> bool:
-    """Whether the suite says what its runs must reach together, or may spend."""
+    """Return whether the suite says what its runs must reach together, or may spend."""
     gate = suite.definition.gate
     return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
         value is not None
@@ -77,7 +79,9 @@ def has_gates(suite: workbench.LoadedSuite) -> bool:
 
 
 class Batch:
-    """An evaluation of suite tests. It begins when the first verdict is asked for."""
+    """An evaluation of suite tests.
+
+    It begins when the first verdict is asked for."""
 
     def __init__(self, settings: Settings, tests: Mapping[str, SuiteTest]) -> None:
         self._settings = settings
@@ -227,7 +231,7 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
 
 
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
-    """The verdict on a case that failed, by what became of it since the baseline."""
+    """Return the verdict on a case that failed, by what became of it since the baseline."""
     against = report.against
     assert against is not None
     sentence = against.sentence_of(run)
@@ -238,7 +242,7 @@ def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.R
 
 
 def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
-    """The verdict on the demands of a suite, each on a line."""
+    """Return the verdict on the demands of a suite, each on a line."""
     if report is None:
         return Verdict("skipped", "none of the suite's cases was run")
     gates = (gate for gate in report.gates if gate.suite == str(suite))
@@ -250,7 +254,9 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
 
 
 class Desk:
-    """Where the workers of pytest-xdist ask for verdicts. Only who knows the token of `address` is answered."""
+    """Where the workers of pytest-xdist ask for verdicts.
+
+    Only who knows the token of `address` is answered."""
 
     def __init__(self) -> None:
         self._token = secrets.token_bytes(32)
@@ -293,8 +299,9 @@ class Desk:
 
 
 class RemoteBatch:
-    """The batch of the controller, as a worker sees it. It connects for the first verdict: a controller that refuses
-    its options has ended before its workers begin."""
+    """The batch of the controller, as a worker sees it.
+
+    It connects for the first verdict: a controller that refuses its options has ended before its workers begin."""
 
     def __init__(self, address: tuple[str, bytes]) -> None:
         self._address, self._token = address
@@ -316,7 +323,9 @@ class SuiteFile(pytest.File):
     """A suite."""
 
     def collect(self) -> Iterator[SuiteItem]:
-        """Its tests. A suite with errors is an error of the collection that names each with its line."""
+        """Its tests.
+
+        A suite with errors is an error of the collection that names each with its line."""
         try:
             suite = workbench.load(self.path)
         except workbench.SuiteError as error:
@@ -344,7 +353,9 @@ class SuiteItem(pytest.Item):
                 self.add_marker(pytest.mark.skip(reason=case.definition.skip))
 
     def setup(self) -> None:
-        """Wait for the verdict. What the infrastructure is to blame for is no failure of the test, but an error."""
+        """Wait for the verdict.
+
+        What the infrastructure is to blame for is no failure of the test, but an error."""
         self.verdict = verdict = self._plugin.verdict(self.nodeid)
         self.user_properties.extend(verdict.properties)
         if verdict.outcome == "error":
@@ -370,7 +381,7 @@ class SuiteItem(pytest.Item):
             raise pytest.fail.Exception(verdict.text, pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The place of the case in its file; lines count from 0 here."""
+        """Return the place of the case in its file; lines count from 0 here."""
         line = self.test.cell.case.line - 1 if self.test.cell is not None else None
         return self.path, line, self.name
 
@@ -399,8 +410,9 @@ class Suites:
         return self._batch.verdict(node)
 
     def _is_run(self, item: SuiteItem) -> bool:
-        """Return whether a test is part of the batch. A case that its suite skips is one where there is a baseline, in
-        which it may have passed."""
+        """Return whether a test is part of the batch.
+
+        A case that its suite skips is one where there is a baseline, in which it may have passed."""
         of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
         return item.get_closest_marker("skip") is None or (of_suite and self.settings.baseline is not None)
 
@@ -449,7 +461,9 @@ class Suites:
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for workers that wait for verdicts
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop what nobody waits for any more, as after `-x`. A report that could not be written is no success."""
+        """Stop what nobody waits for any more, as after `-x`.
+
+        A report that could not be written is no success."""
         if self._batch is not None:
             self._batch.stop()
             if self._batch.unwritten and session.exitstatus == pytest.ExitCode.OK:

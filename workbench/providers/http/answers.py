@@ -26,7 +26,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Parses one stream. No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD.
+    """Parses one stream.
+
+    No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD.
 
     In addition to the standard's fields, a line that begins with `{` counts as data: some servers write an error like
     that into the middle of a stream.
@@ -42,7 +44,9 @@ class SseParser:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Returns the events that are complete with these bytes. Raises TooMuchError when one grows too large."""
+        """Return the events that are complete with these bytes.
+
+        Raises TooMuchError when one grows too large."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -64,7 +68,7 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """Returns the events that the end of the stream completes: some servers omit the blank line, or any line end,
+        """Return the events that the end of the stream completes: some servers omit the blank line, or any line end,
         after the last event."""
         events: list[SseEvent] = []
         self._take(b"".join(self._line_pieces), events)
@@ -110,7 +114,8 @@ Kind = Literal["events", "document", "page", "garbage"]
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """Yields the events of an answer as it comes: what one reading of the connection brings is one event of each kind.
+    """Yield the events of an answer as it comes: what one reading of the connection brings is one event of each kind.
+
     It ends with the answer's last event, even when the connection stays open.
 
     Raises ModelError, and whatever the HTTP library raises.
@@ -151,8 +156,9 @@ async def read_answer(
 
 
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
-    """Yields what some server-sent events say, neighbouring pieces of one text or of one call's arguments joined. When
-    the reader raises, what came before is yielded first."""
+    """Yield what some server-sent events say, neighbouring pieces of one text or of one call's arguments joined.
+
+    When the reader raises, what came before is yielded first."""
     said: list[ModelEvent] = []
     try:
         for event in events:
@@ -166,7 +172,9 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
 
 
 def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
-    """Append a piece to the last event. Returns whether they belong together."""
+    """Append a piece to the last event.
+
+    Returns whether they belong together."""
     match piece, said[-1]:
         case TextDelta(round, text), TextDelta(_, before):
             said[-1] = TextDelta(round, before + text)
@@ -180,7 +188,7 @@ def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
 
 
 async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, bytes]:
-    """Returns as much of a body as its kind requires, and the kind."""
+    """Return as much of a body as its kind requires, and the kind."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
@@ -213,7 +221,7 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:
-    """Returns the kind of a body by its beginning, since content types are unreliable; `None` when more bytes are
+    """Return the kind of a body by its beginning, since content types are unreliable; `None` when more bytes are
     needed."""
     if _BYTE_ORDER_MARK.startswith(head):
         return None
@@ -238,7 +246,7 @@ def _document(body: bytes, errors: EndpointErrors) -> JsonValue:
 
 
 def _is_cut(body: bytes) -> bool:
-    """Returns whether bytes that are not JSON would be, if the rest of them had come."""
+    """Return whether bytes that are not JSON would be, if the rest of them had come."""
     try:
         from_json(body, allow_partial=True)
     except ValueError:

@@ -38,7 +38,9 @@ class BodyError(OSError):
 
 
 def content_of(response: aiohttp.ClientResponse) -> Content:
-    """Return the body of a response that aiohttp leaves compressed. Raises BodyError."""
+    """Return the body of a response that aiohttp leaves compressed.
+
+    Raises BodyError."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         return response.content
@@ -48,7 +50,9 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
 
 
 class _Decompressed:
-    """A compressed body. Raises ConnectionError where its end is missing, and BodyError."""
+    """A compressed body.
+
+    Raises ConnectionError where its end is missing, and BodyError."""
 
     def __init__(self, content: Content) -> None:
         self._content = content

@@ -58,8 +58,10 @@ class _Connection:
 
 @dataclass(eq=False)
 class Client:
-    """The connections to one endpoint. `errors` are the exceptions that its use can raise. `has_answered`: something at
-    the address speaks HTTP as it is spoken here."""
+    """The connections to one endpoint.
+
+    `errors` are the exceptions that its use can raise. `has_answered`: something at the address speaks HTTP as it is
+    spoken here."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -68,12 +70,15 @@ class Client:
     has_answered: bool = False
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
-        """Send a request and return the unread response. Raises one of `errors`; a refusal is `Refused`."""
+        """Send a request and return the unread response.
+
+        Raises one of `errors`; a refusal is `Refused`."""
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, key_name: str | None) -> tuple[tuple[str, str], ...]:
-        """Return the headers of every request. The key is shown as `$` and the name of its variable, and other values
-        that may be secret as `…`."""
+        """Return the headers of every request.
+
+        The key is shown as `$` and the name of its variable, and other values that may be secret as `…`."""
         hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"} if key_name else {}
         shown = {name.lower(): value for name, value in self.session.headers.items()}
         for name in shown.keys() - _SHOWN_HEADERS:
@@ -81,7 +86,9 @@ class Client:
         return tuple(shown.items())
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
-        """Returns the body at a path. Raises as `post`, and ModelError for one that is too large."""
+        """Return the body at a path.
+
+        Raises as `post`, and ModelError for one that is too large."""
         async with await self._ask("GET", path, read_timeout_s) as response:
             body = bytearray()
             content = content_of(response)
@@ -124,8 +131,10 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None
     ) -> aiohttp.ClientResponse:
-        """Send a request. A server may close a connection that it kept open at the moment of the next request: that one
-        goes out again at once, until a new connection takes it."""
+        """Send a request.
+
+        A server may close a connection that it kept open at the moment of the next request: that one goes out again at
+        once, until a new connection takes it."""
         import aiohttp
 
         while True:
@@ -170,7 +179,9 @@ class Client:
 
 
 class Clients:
-    """The clients of a session. `starting` wraps the creation of each. Use it on one event loop."""
+    """The clients of a session.
+
+    `starting` wraps the creation of each. Use it on one event loop."""
 
     def __init__(self, starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext()) -> None:
         self._starting = starting
@@ -179,7 +190,9 @@ class Clients:
         self._tls: ssl.SSLContext | None = None
 
     async def client(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
-        """Returns the client for a model's endpoint. Raises ModelError when none can be made."""
+        """Return the client for a model's endpoint.
+
+        Raises ModelError when none can be made."""
         place = (spec.provider, spec.base_url, key, spec.legacy_auth)
         client = self._clients.get(place)
         if client is not None:
@@ -229,7 +242,7 @@ class Clients:
 
 
 def _connection_trace() -> aiohttp.TraceConfig:
-    """Returns what notes of each request whether its connection was open before."""
+    """Return what notes of each request whether its connection was open before."""
     import aiohttp
 
     async def reused(_session: object, context: Any, _params: object) -> None:
@@ -250,6 +263,7 @@ def _is_the_vendors(spec: ModelSpec) -> bool:
 
 def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
     """Return the headers that the environment asks for at a vendor's own address, named as the vendor's SDK names them.
+
     Credentials among them are left out: the only key that is sent is the model's own."""
     vendor = spec.provider.partition("-")[0]
     headers = {header: os.environ.get(variable, "") for header, variable in _VENDOR_HEADERS.get(vendor, ())}
@@ -277,7 +291,7 @@ def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Returns what checks certificates: the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR
+    """Return what checks certificates: the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR
     names. Raises ValueError."""
     import httpx2
 
@@ -291,7 +305,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Returns the body of a response, or its beginning of more than so many bytes, however it is compressed."""
+    """Return the body of a response, or its beginning of more than so many bytes, however it is compressed."""
     body = bytearray()
     while len(body) <= most and (chunk := await response.content.readany()):
         body += chunk
@@ -299,7 +313,7 @@ async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Refused:
-    """Returns an answer other than success, with as much of its body as an error can need, and soon."""
+    """Return an answer other than success, with as much of its body as an error can need, and soon."""
     import aiohttp
 
     body = bytearray()

@@ -53,7 +53,9 @@ _WIRES: Mapping[Provider, Callable[[ModelSpec, Secrets], Wire]] = {
 
 
 def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
-    """Returns the wire format of a model's provider for that model. Its quotes of the endpoint contain no secrets."""
+    """Return the wire format of a model's provider for that model.
+
+    Its quotes of the endpoint contain no secrets."""
     return _WIRES[spec.provider](spec, secrets)
 
 
@@ -67,8 +69,9 @@ _NOT_AN_API = "answers, but not as a model API does: correct base_url"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a model can be asked, as far as that is known without asking it, in one sentence. `answers` is also true
-    where the endpoint answers but has nothing at this path, or no such model."""
+    """Whether a model can be asked, as far as that is known without asking it, in one sentence.
+
+    `answers` is also true where the endpoint answers but has nothing at this path, or no such model."""
 
     ok: bool
     sentence: str
@@ -85,7 +88,9 @@ class CheckResult:
 
 
 async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Look for the model among those that the endpoint lists. An endpoint that lists none counts as good."""
+    """Look for the model among those that the endpoint lists.
+
+    An endpoint that lists none counts as good."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             began = perf_counter()
@@ -101,7 +106,9 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
 
 
 async def list_models(spec: ModelSpec, client: Client, errors: EndpointErrors) -> tuple[str, ...]:
-    """Return the names of the models that the endpoint lists. Raises ModelError."""
+    """Return the names of the models that the endpoint lists.
+
+    Raises ModelError."""
     listing, path = _listing(spec)
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
@@ -142,7 +149,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Returns the path of the listing of models, and the path below which each model is."""
+    """Return the path of the listing of models, and the path below which each model is."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"
@@ -150,7 +157,7 @@ def _listing(spec: ModelSpec) -> tuple[str, str]:
 
 
 def _names(body: bytes) -> list[str] | None:
-    """Returns the ids in a listing of models; `None` when it is none."""
+    """Return the ids in a listing of models; `None` when it is none."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -185,7 +192,9 @@ _AT_ONCE = 1.5
 
 
 class ToldSlots:
-    """The slots that one endpoint tells of itself, found once. `share` is the number of processes that use it."""
+    """The slots that one endpoint tells of itself, found once.
+
+    `share` is the number of processes that use it."""
 
     def __init__(self, share: int, tell: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -201,8 +210,10 @@ class ToldSlots:
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
-        """Ask the endpoint, unless that was done or it is far away. Tell where it has fewer slots than requests are
-        `allowed` at a time. Raises nothing that an endpoint can cause."""
+        """Ask the endpoint, unless that was done or it is far away.
+
+        Tell where it has fewer slots than requests are `allowed` at a time. Raises nothing that an endpoint can cause.
+        """
         async with self._finding:
             if self._is_found:
                 return
@@ -247,8 +258,10 @@ async def _told_slots(client: Client) -> int | None:
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A request in flight. `ahead` is how many were when it was sent, `ends_s` when these ended, in order. `first_s` is
-    when the first token came, `computing_s` when the endpoint says that it began."""
+    """A request in flight.
+
+    `ahead` is how many were when it was sent, `ends_s` when these ended, in order. `first_s` is when the first token
+    came, `computing_s` when the endpoint says that it began."""
 
     sent_s: float
     ahead: int
@@ -258,9 +271,10 @@ class Flight:
 
 
 class Flights:
-    """The requests in flight to one model at an endpoint. Where first tokens come later the more requests are in
-    flight, finds out how many are computed at a time, and calls `lower` with that number, which is lower each time.
-    `clock` returns monotonic seconds."""
+    """The requests in flight to one model at an endpoint.
+
+    Where first tokens come later the more requests are in flight, finds out how many are computed at a time, and calls
+    `lower` with that number, which is lower each time. `clock` returns monotonic seconds."""
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
@@ -355,8 +369,10 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
 
 
 class EndpointModel:
-    """One model at one endpoint. All names of a model share its rate limiter and its flights, all models of an endpoint
-    share its clients and slots. `key` is the value of the API key, `None` when the model needs none."""
+    """One model at one endpoint.
+
+    All names of a model share its rate limiter and its flights, all models of an endpoint share its clients and slots.
+    `key` is the value of the API key, `None` when the model needs none."""
 
     def __init__(
         self,
@@ -382,7 +398,9 @@ class EndpointModel:
         self._flights = flights
 
     async def start(self) -> None:
-        """Import what speaks HTTP, make the client, and ask for the endpoint's slots. Raises ModelError."""
+        """Import what speaks HTTP, make the client, and ask for the endpoint's slots.
+
+        Raises ModelError."""
         client = await self._clients.client(self.spec, self.key, self._errors)
         await self._slots.find(self.spec, client, self._limiter.allowed)
         if self._slots.is_llama_cpp:
@@ -401,14 +419,18 @@ class EndpointModel:
             yield
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
-        """Return what `stream` would send for a request. Raises ModelError."""
+        """Return what `stream` would send for a request.
+
+        Raises ModelError."""
         client = await self._clients.client(self.spec, self.key, self._errors)
         body = self._wire.body(request)
         headers = client.headers_without_secrets(self.spec.api_key_env)
         return HttpRequest("POST", shown_url(f"{client.base_url}{self._wire.path}"), headers, json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request. Raises ModelError for everything that can go wrong at an endpoint."""
+        """Answer a request.
+
+        Raises ModelError for everything that can go wrong at an endpoint."""
         client = await self._clients.client(self.spec, self.key, self._errors)
         path = self._wire.path
         began = False
@@ -512,7 +534,8 @@ class Endpoints:
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
     ) -> Model:
-        """Returns the model behind its endpoint; nothing is connected or imported before its first request.
+        """Return the model behind its endpoint; nothing is connected or imported before its first request.
+
         `on_pause` is called with the seconds for which a request is delayed at the endpoint's request.
 
         Raises ModelError when the variable of its key is not set.
@@ -573,8 +596,9 @@ class Endpoints:
         return self._flights[place]
 
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
-        """Check whether the endpoint answers, accepts the key and has the model, without asking the model. Raises
-        nothing that an endpoint or a setting can cause."""
+        """Check whether the endpoint answers, accepts the key and has the model, without asking the model.
+
+        Raises nothing that an endpoint or a setting can cause."""
         errors = EndpointErrors(spec, self._secrets)
         try:
             client = await self._clients.client(spec, self._key_of(spec, environment), errors)
@@ -583,7 +607,9 @@ class Endpoints:
         return await check(spec, client, errors)
 
     async def list_models(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the names of the models that an endpoint lists. Raises ModelError."""
+        """Return the names of the models that an endpoint lists.
+
+        Raises ModelError."""
         errors = EndpointErrors(spec, self._secrets)
         client = await self._clients.client(spec, self._key_of(spec, environment), errors)
         return await list_models(spec, client, errors)
@@ -614,5 +640,5 @@ class Endpoints:
 
 
 def _given_key(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
-    """Returns the value of a model's key, empty where its variable is not set; `None` when it needs no key."""
+    """Return the value of a model's key, empty where its variable is not set; `None` when it needs no key."""
     return environment.get(spec.api_key_env, "").strip() if spec.api_key_env is not None else None

@@ -48,8 +48,7 @@ class Refusal:
         return f"({self.status}: {self.text})" if self.text else f"({self.status})"
 
     def is_retryable(self, headers: Mapping[str, str]) -> bool:
-        """Returns whether the same request may succeed later; an explicit statement of the endpoint takes
-        precedence."""
+        """Return whether the same request may succeed later; an explicit statement of the endpoint takes precedence."""
         header = headers.get("x-should-retry", "").lower()
         if header in ("true", "false"):
             return header == "true"
@@ -58,7 +57,7 @@ class Refusal:
         return self.status in PASSING_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """Returns what happened and the way out, as the rest of a sentence that begins with the endpoint."""
+        """Return what happened and the way out, as the rest of a sentence that begins with the endpoint."""
         why = self._why
         match self.status:
             case 401 | 403 if spec.api_key_env is None:
@@ -99,14 +98,14 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Returns what the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
+    """Return what the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
     if spec.provider == "anthropic" or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
 
 
 def shown_url(url: str) -> str:
-    """Returns an address without its possible secrets: a user's name and password, the query."""
+    """Return an address without its possible secrets: a user's name and password, the query."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -116,8 +115,10 @@ def shown_url(url: str) -> str:
 
 
 def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Returns the seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. A
-    date counts from that of the answer, where it has one, because the clock here may be another's or be set meanwhile.
+    """Return the seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date.
+
+    A date counts from that of the answer, where it has one, because the clock here may be another's or be set
+    meanwhile.
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -148,8 +149,9 @@ class TlsExpectedError(ConnectionError):
 
 
 async def speaks_tls(host: str, port: int) -> bool:
-    """Return whether a server answers the beginning of a TLS handshake in TLS, whatever its certificate. Most close a
-    connection without a word that begins otherwise, as any other server may."""
+    """Return whether a server answers the beginning of a TLS handshake in TLS, whatever its certificate.
+
+    Most close a connection without a word that begins otherwise, as any other server may."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -165,7 +167,7 @@ async def speaks_tls(host: str, port: int) -> bool:
 
 
 def proxy_for(base_url: str) -> str | None:
-    """Returns the address of the proxy that the environment names for an endpoint; `None` where it is reached directly.
+    """Return the address of the proxy that the environment names for an endpoint; `None` where it is reached directly.
 
     Raises ValueError for a proxy that cannot be used, without quoting a password.
     """
@@ -183,7 +185,7 @@ def proxy_for(base_url: str) -> str | None:
 
 
 def shown_proxy(proxy: str) -> str:
-    """Returns the address of a proxy without a user and a password."""
+    """Return the address of a proxy without a user and a password."""
     scheme, _, rest = proxy.rpartition("://")
     host = rest.rpartition("@")[2].rstrip("/")
     return host if scheme in ("", "http") else f"{scheme}://{host}"
@@ -208,7 +210,7 @@ class Broken:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yields an exception and everything that led to it, the outermost first."""
+    """Yield an exception and everything that led to it, the outermost first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -223,8 +225,9 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
-    """Returns the failure of the connection behind an exception; `None` when it is none. `began` tells that part of an
-    answer had come."""
+    """Return the failure of the connection behind an exception; `None` when it is none.
+
+    `began` tells that part of an answer had come."""
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
@@ -237,7 +240,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
-    """Returns what is wrong with a proxy, to which every connection goes first."""
+    """Return what is wrong with a proxy, to which every connection goes first."""
     import aiohttp
 
     for cause in causes:
@@ -315,14 +318,14 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
 
 
 def _is_in_tls(error: BaseException) -> bool:
-    """Returns whether the status line that could not be read is an alert of TLS."""
+    """Return whether the status line that could not be read is an alert of TLS."""
     from aiohttp import http_exceptions
 
     return isinstance(error, http_exceptions.BadStatusLine) and r"b'\x15\x03" in error.message
 
 
 def _is_incomplete(error: BaseException) -> bool:
-    """Returns whether an error in HTTP is only that the rest is missing."""
+    """Return whether an error in HTTP is only that the rest is missing."""
     from aiohttp import http_exceptions
 
     return isinstance(error, http_exceptions.PayloadEncodingError) and "Not enough data" in str(error)
@@ -340,20 +343,22 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure of this progra
 
 @dataclass(frozen=True)
 class EndpointErrors:
-    """Makes the errors of one model's endpoint. `now` returns seconds since 1970, for dates in headers."""
+    """Makes the errors of one model's endpoint.
+
+    `now` returns seconds since 1970, for dates in headers."""
 
     spec: ModelSpec
     secrets: Secrets
     now: Callable[[], float] = time.time
 
     def error(self, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None) -> ModelError:
-        """Returns an error from the rest of a sentence that begins with the endpoint."""
+        """Return an error from the rest of a sentence that begins with the endpoint."""
         return ModelError(
             f"{shown_url(self.spec.base_url)} {sentence}", retryable=retryable, retry_after_s=retry_after_s
         )
 
     def of_reading(self, error: ModelError) -> ModelError:
-        """Returns an error of the answer's reader, with the endpoint added."""
+        """Return an error of the answer's reader, with the endpoint added."""
         place = shown_url(self.spec.base_url)
         said = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
         sentence = said if place in said else f"{said} ({place})"
@@ -362,8 +367,10 @@ class EndpointErrors:
     def of_exception(
         self, error: Exception, *, path: str, began: bool = False, tool_at: Callable[[str], str | None] = lambda _: None
     ) -> ModelError:
-        """Returns the error for an exception of the HTTP library. `path` was requested; `began` tells that
-        part of an answer had come; `tool_at` finds the tool that an error's text complains about."""
+        """Return the error for an exception of the HTTP library.
+
+        `path` was requested; `began` tells that part of an answer had come; `tool_at` finds the tool that an error's
+        text complains about."""
         for cause in causes_of(error):
             if isinstance(cause, Refused):
                 return self._of_refusal(cause, path, tool_at)
@@ -373,33 +380,34 @@ class EndpointErrors:
         return self.error(f"cannot be asked: {self.quoted(f'{type(error).__name__}: {error}')}")
 
     def of_page(self, body: bytes) -> ModelError:
-        """Returns the error for a web page where a model's answer should be."""
+        """Return the error for a web page where a model's answer should be."""
         said = words_of(body)
         hint = base_url_hint(self.spec) or "correct base_url"
         return self.error(f"answers with a web page ({self.quoted(said)}), not with a model's answer: {hint}")
 
     def of_garbage(self, body: bytes) -> ModelError:
-        """Returns the error for something that is neither a stream of events nor JSON. Bytes that are not even text may
-        have been garbled in transit, and are worth another try."""
+        """Return the error for something that is neither a stream of events nor JSON.
+
+        Bytes that are not even text may have been garbled in transit, and are worth another try."""
         text = body.decode("utf-8", "replace")
         sentence = f"answers with something that is not a model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)
 
     def of_cut_document(self) -> ModelError:
-        """Returns the error for JSON whose end is missing."""
+        """Return the error for JSON whose end is missing."""
         return self.error("sent only the beginning of its answer: look at the server or its proxy", retryable=True)
 
     def of_settings(self, error: Exception) -> ModelError:
-        """Returns the error for an endpoint that cannot even be tried."""
+        """Return the error for an endpoint that cannot even be tried."""
         way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be asked: {self.quoted(str(error))}; {way_out}")
 
     def of_nothing(self) -> ModelError:
-        """Returns the error for success without a body."""
+        """Return the error for success without a body."""
         return self.error("answers with nothing: look at the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = MAX_QUOTE_CHARS) -> str:
-        """Returns foreign text on one line, without secrets, and cut."""
+        """Return foreign text on one line, without secrets, and cut."""
         return quoted(text, self.secrets, longest)
 
     def _of_refusal(self, refused: Refused, path: str, tool_at: Callable[[str], str | None]) -> ModelError:
@@ -420,5 +428,5 @@ class EndpointErrors:
 
 
 def words_of(body: bytes) -> str:
-    """Returns what the body of a refusal says, empty where it says nothing."""
+    """Return what the body of a refusal says, empty where it says nothing."""
     return error_text(body.decode("utf-8", "replace")) or ""

@@ -22,8 +22,10 @@ TIMER_S = 0.0005
 
 
 class RateLimiter:
-    """Lets requests through in the order in which they came. `clock` returns monotonic seconds, `sleep` waits
-    seconds. `on_hold` is called with the seconds of each pause that the endpoint asks for."""
+    """Lets requests through in the order in which they came.
+
+    `clock` returns monotonic seconds, `sleep` waits seconds. `on_hold` is called with the seconds of each pause that
+    the endpoint asks for."""
 
     def __init__(
         self,
@@ -47,8 +49,10 @@ class RateLimiter:
         """Callbacks of waiting requests, called when a pause begins or grows."""
 
     def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Set the limits of a named model. Where several names mean the same model at the same endpoint, the smallest
-        numbers apply. Requests per minute are spaced evenly."""
+        """Set the limits of a named model.
+
+        Where several names mean the same model at the same endpoint, the smallest numbers apply. Requests per minute
+        are spaced evenly."""
         self._limits[name] = (concurrency, 60.0 / requests_per_minute if requests_per_minute else SPACING_S)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
         self._interval_s = max(interval_s for _, interval_s in self._limits.values())
@@ -78,8 +82,10 @@ class RateLimiter:
 
     @asynccontextmanager
     async def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> AsyncGenerator[None]:
-        """One request's turn, held while the request is going on. `on_pause` is called with the seconds for which the
-        endpoint accepts no request, and again where that becomes longer."""
+        """One request's turn, held while the request is going on.
+
+        `on_pause` is called with the seconds for which the endpoint accepts no request, and again where that becomes
+        longer."""
         if (pause_s := self._held_until_s - self._clock()) > 0:
             on_pause(pause_s)
         self._on_pauses.append(on_pause)
@@ -180,7 +186,9 @@ class LeasedLimiter(RateLimiter):
         self._changed()
 
     async def give_back(self, number: int) -> tuple[float, ...]:
-        """Use a lease no longer, once no request needs it. Returns in how many seconds its permits are free."""
+        """Use a lease no longer, once no request needs it.
+
+        Returns in how many seconds its permits are free."""
         del self._leases[number]
         permits = self._permits.pop(number, [])
         self._changed()
@@ -218,13 +226,14 @@ class LeasedLimiter(RateLimiter):
         return free_s - self._clock()
 
     def _next(self) -> list[float] | None:
-        """The permits among which the one is that is free first."""
+        """Return the permits among which the one is that is free first."""
         return min(self._permits.values(), key=lambda permits: permits[0], default=None)
 
 
 class Leases:
-    """The leases of this process, by numbers, and the limiters that they are for. Use it on one event loop. `on_hold`
-    is called as that of `Endpoints`, `good` says whether the leases still are."""
+    """The leases of this process, by numbers, and the limiters that they are for.
+
+    Use it on one event loop. `on_hold` is called as that of `Endpoints`, `good` says whether the leases still are."""
 
     def __init__(self, on_hold: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_hold = on_hold
@@ -232,7 +241,7 @@ class Leases:
         self._limiters: dict[tuple[str, str], LeasedLimiter] = {}
 
     def limiter(self, base_url: str, model: str) -> LeasedLimiter:
-        """The limiter of a model at an address."""
+        """Return the limiter of a model at an address."""
         key = base_url, model
         if key not in self._limiters:
             self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key), good=self._good)
@@ -244,6 +253,8 @@ class Leases:
             self.limiter(lease.base_url, lease.model).take(number, lease)
 
     async def give_back(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
-        """Use them no longer. Returns in how many seconds the permits of each are free."""
+        """Use them no longer.
+
+        Returns in how many seconds the permits of each are free."""
         limiters = [self.limiter(lease.base_url, lease.model) for lease in leases]
         return tuple(await asyncio.gather(*(limiter.give_back(number) for limiter in limiters)))

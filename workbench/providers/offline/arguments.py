@@ -60,7 +60,7 @@ class ToolResult:
         return _number_in(self.data, _DEEPEST)
 
     def named(self, name: str) -> JsonValue:
-        """Returns the first value in the result under a name, however that is spelt; None without one."""
+        """Return the first value in the result under a name, however that is spelt; None without one."""
         return _under(self.data, split_name(name), _DEEPEST)
 
     @property
@@ -71,7 +71,7 @@ class ToolResult:
 
 
 def _finite(data: JsonValue) -> JsonValue:
-    """Parses JSON that can be written again: NaN and Infinity, which Python reads, are refused."""
+    """Parse JSON that can be written again: NaN and Infinity, which Python reads, are refused."""
     json.dumps(data, allow_nan=False)
     return data
 
@@ -143,7 +143,7 @@ _REGIONS = frozenset(
 
 
 def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
-    """Returns the value of a piece of evidence in the parameter's type; None when it has none."""
+    """Return the value of a piece of evidence in the parameter's type; None when it has none."""
     if one.kind not in ACCEPTED.get(parameter.role, ()):
         return None
     value: JsonValue = one.value
@@ -160,7 +160,7 @@ def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
 
 
 def zone_of(text: str) -> str | None:
-    """Returns the IANA time zone of a name or a city: `Tokyo` → `Asia/Tokyo`."""
+    """Return the IANA time zone of a name or a city: `Tokyo` → `Asia/Tokyo`."""
     return _zones().get(text.strip().lower().replace(" ", "_"))
 
 
@@ -186,7 +186,7 @@ def _moment(parameter: Parameter, one: Evidence) -> str | None:
 
 
 def _wanted_moment(parameter: Parameter) -> str:
-    """Returns `date`, `time`, `date-time`, or `any` when the schema does not say."""
+    """Return `date`, `time`, `date-time`, or `any` when the schema does not say."""
     stated = parameter.schema.get("format")
     if stated in ("date", "time", "date-time"):
         return str(stated)
@@ -198,7 +198,8 @@ def _wanted_moment(parameter: Parameter) -> str:
 
 
 def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> list[tuple[Evidence, JsonValue]]:
-    """Returns the parameter's listed values (or examples) that a clause names, the longest first, with their places.
+    """Return the parameter's listed values (or examples) that a clause names, the longest first, with their places.
+
     `known` are stems of the tool itself: for an optional parameter they prove nothing, and neither do small words or
     the clause's first verb."""
     examples = parameter.schema.get("examples")
@@ -231,7 +232,7 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
 
 
 def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
-    """Returns the number that the parameter's description assigns to a word of the clause, as in "0 (off) to 100
+    """Return the number that the parameter's description assigns to a word of the clause, as in "0 (off) to 100
     (full)"."""
     meanings = {word: float(number) for number, word in _DIGIT_MEANING.findall(parameter.description)}
     spelled = [meanings[word.text.lower()] for word in clause.words if word.text.lower() in meanings]
@@ -239,7 +240,7 @@ def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
 
 
 def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
-    """Returns whether a piece of evidence overlaps any of the spans."""
+    """Return whether a piece of evidence overlaps any of the spans."""
     return any(start < one.end and one.start < end for start, end in spans)
 
 
@@ -262,7 +263,7 @@ _MAX_PHRASE_WORDS = 4
 
 
 def search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Returns the words of a search: without the request's verb, without small words, and without words (`known`, as
+    """Return the words of a search: without the request's verb, without small words, and without words (`known`, as
     stems) of the tool itself, unless nothing else is left."""
     words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
@@ -272,7 +273,7 @@ def search_words(clause: Clause, used: Collection[Span], known: Collection[str])
 
 
 def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Returns the content of a message or a title, as written: the text behind "that", "saying", "called" or a colon;
+    """Return the content of a message or a title, as written: the text behind "that", "saying", "called" or a colon;
     else the action ("remind me to …") or the topic ("about …"); else the clause without its verb and its tool's
     words."""
     text = clause.text
@@ -285,7 +286,7 @@ def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str
 
 
 def _tidied(content: str) -> str:
-    """Returns the text without the gaps of used words, and without the small words before them."""
+    """Return the text without the gaps of used words, and without the small words before them."""
     *before_holes, last = content.split("\x00")
     pieces = [*(_without_lead(piece) for piece in before_holes), last.strip(_TRIMMED)]
     return " ".join(piece for piece in pieces if not _says_nothing(piece))
@@ -299,8 +300,8 @@ def _without_lead(piece: str) -> str:
 
 
 def phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> list[list[Evidence]]:
-    """Returns groups of words behind a preposition, as names written in lower case would be ("in tokyo and paris" is
-    one group)."""
+    """Return groups of words behind a preposition, as names written in lower case would be ("in tokyo and paris" is one
+    group)."""
     groups: list[list[Evidence]] = []
     words = list(_unused(clause, used))
     position = 0
@@ -364,7 +365,7 @@ def _without_beginning(clause: Clause, text: str, known: Collection[str]) -> str
 
 
 def _with_article(text: str, start: int) -> str:
-    """Returns the rest from a place on, with the article right before it."""
+    """Return the rest from a place on, with the article right before it."""
     before = text[:start].rsplit(maxsplit=1)
     return f"{before[-1]} {text[start:]}" if before and before[-1].lower() in _ARTICLES else text[start:]
 
@@ -415,7 +416,7 @@ class Filled:
     loose_ends: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
-        """Returns one set of arguments for each value."""
+        """Return one set of arguments for each value."""
         if self.instead is None:
             return [self.arguments]
         name, values = self.instead
@@ -425,8 +426,10 @@ class Filled:
 def fill(
     tool: ToolDefinition, clause: Clause, recalled: Sequence[Evidence] = (), result: ToolResult | None = None
 ) -> Filled:
-    """Returns arguments for a call of `tool`. `recalled` is the evidence of earlier messages, for a clause that refers
-    back to them; `result` is the result of an earlier call, for a clause that continues from it."""
+    """Return arguments for a call of `tool`.
+
+    `recalled` is the evidence of earlier messages, for a clause that refers back to them; `result` is the result of an
+    earlier call, for a clause that continues from it."""
     parameters = parameters_of(dict(tool.parameters))
     filling = _Filling(parameters, _with_result(clause, parameters, result), tool_words(tool), dict(tool.parameters))
     filling.run(recalled, result)
@@ -434,7 +437,7 @@ def fill(
 
 
 def _with_result(clause: Clause, parameters: Iterable[Parameter], result: ToolResult | None) -> Clause:
-    """Returns the clause with the result's number where the result is mentioned, or first when a number is missing."""
+    """Return the clause with the result's number where the result is mentioned, or first when a number is missing."""
     if result is None or result.number is None:
         return clause
     mention = clause.result_mention
@@ -491,14 +494,14 @@ class _Filling:
         return Filled(ordered, missing, self._instead(), len(untaken) + self.guesses)
 
     def _instead(self) -> tuple[str, tuple[JsonValue, ...]] | None:
-        """Returns values listed together with one parameter's, if no other parameter took any of them."""
+        """Return values listed together with one parameter's, if no other parameter took any of them."""
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one, _ in others):
                 return name, tuple(value for _, value in others[:_MAX_INSTEAD])
         return None
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
-        """Returns parameters without a value, by role and by whether they are required."""
+        """Return parameters without a value, by role and by whether they are required."""
         return [
             one
             for one in self.parameters
@@ -508,7 +511,7 @@ class _Filling:
         ]
 
     def _is_tool_word(self, one: Evidence) -> bool:
-        """Returns whether a capitalised word only names what the tool does, such as "DM", and so is not a name."""
+        """Return whether a capitalised word only names what the tool does, such as "DM", and so is not a name."""
         return one.kind == "name" and all(stem(word) in self.known for word in split_name(str(one.value)))
 
     def _claim(self, start: int, end: int) -> None:
@@ -516,8 +519,10 @@ class _Filling:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _give(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
-        """Fill a parameter from evidence, with the introducing words from `start` on. Returns False if it does not fit.
-        Evidence listed together with it goes into the list, or is kept as alternatives."""
+        """Fill a parameter from evidence, with the introducing words from `start` on.
+
+        Returns False if it does not fit. Evidence listed together with it goes into the list, or is kept as
+        alternatives."""
         reader = self._reader(parameter)
         value = value_for(reader, one)
         if value is None:
@@ -541,7 +546,7 @@ class _Filling:
         return True
 
     def _reader(self, parameter: Parameter) -> Parameter:
-        """Returns the schema that a single value has to fit: the parameter's own, or that of a list's items."""
+        """Return the schema that a single value has to fit: the parameter's own, or that of a list's items."""
         if parameter.role != "list":
             return parameter
         return parameter_of(parameter.name, parameter.schema.get("items"), parameter.required, self.root)
@@ -624,7 +629,9 @@ class _Filling:
                 return
 
     def _owners(self, found: Sequence[Evidence]) -> Evidence | None:
-        """Read `owner/name` as two parameters. Returns the evidence that was used, if any."""
+        """Read `owner/name` as two parameters.
+
+        Returns the evidence that was used, if any."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owners = [one for one in required_first if not _OWNERS.isdisjoint(split_name(one.name))]
         owned = [one for one in required_first if not _OWNED.isdisjoint(split_name(one.name))]

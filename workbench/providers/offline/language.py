@@ -34,7 +34,7 @@ class Word:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Returns a set of words written with blanks between them."""
+    """Return a set of words written with blanks between them."""
     return frozenset(words.split())
 
 
@@ -150,7 +150,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """Returns a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
+    """Return a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
     word = word.lower()
     if len(word) > _MAX_STEMMED_CHARS:
         return word
@@ -167,13 +167,13 @@ def stem(word: str) -> str:
 
 
 def words_of(text: str) -> Iterator[Word]:
-    """Returns the words of a text with their places; a possessive `'s` and other short forms are cut off."""
+    """Return the words of a text with their places; a possessive `'s` and other short forms are cut off."""
     for match in _WORD.finditer(text):
         yield Word(match[0], match.start(), match.end(), _stem_of_written(match[0]))
 
 
 def stems_of(text: str) -> dict[str, None]:
-    """Returns the distinct stems of a text, in order, without numbers and words without meaning of their own."""
+    """Return the distinct stems of a text, in order, without numbers and words without meaning of their own."""
     return {found: None for word in _WORD.findall(text) if _tells(found := _stem_of_written(word))}
 
 
@@ -190,7 +190,7 @@ def _tells(stemmed: str) -> bool:
 
 
 def split_name(name: str) -> list[str]:
-    """Returns the words inside an identifier: `Weather_GetCurrent` → weather, get, current."""
+    """Return the words inside an identifier: `Weather_GetCurrent` → weather, get, current."""
     return [word.lower() for word in re.findall(r"[^\W_]+", _HUMP.sub(" ", name))]
 
 
@@ -213,7 +213,7 @@ CHANGING_VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in CHANGING_
 
 
 def operation_of(word: str) -> str | None:
-    """Returns the arithmetic operation of a word or a sign."""
+    """Return the arithmetic operation of a word or a sign."""
     lowered = word.lower()
     root = stem(lowered)
     for operation, forms in ARITHMETIC.items():
@@ -279,9 +279,10 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """Returns all tools, best first, equal ones in the order offered. `hints` are words that the text implies;
-        `named` are stems that name a value given with them, as in "subject 'Lunch'", and so indicate a parameter rather
-        than a tool."""
+        """Return all tools, best first, equal ones in the order offered.
+
+        `hints` are words that the text implies; `named` are stems that name a value given with them, as in "subject
+        'Lunch'", and so indicate a parameter rather than a tool."""
         named = frozenset(named)
         stems = list(dict.fromkeys([*stems_of(text), *(stem(hint) for hint in hints)]))[:_MAX_WORDS]
         totals = [0.0] * len(self.tools)
@@ -308,12 +309,12 @@ class ToolIndex:
         return sorted(ranked, key=lambda one: -one.score)
 
     def _rarity_of(self, having: int) -> float:
-        """Returns near 0 for a word that every one of many tools has, 1 for a word of one tool alone (inverse document
+        """Return near 0 for a word that every one of many tools has, 1 for a word of one tool alone (inverse document
         frequency, scaled)."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Returns the words of the tools that are the given one, a synonym or a similar spelling, with their
+        """Return the words of the tools that are the given one, a synonym or a similar spelling, with their
         likeness."""
         alike = {word: _RELATED_WORTH for word in RELATED.get(asked, ()) if word in self._worth}
         if asked in self._worth:
@@ -335,7 +336,7 @@ class ToolIndex:
 
 
 def changes_something(tool: ToolDefinition) -> bool:
-    """Returns whether a tool changes something, by its annotations, or else by the first word of its name."""
+    """Return whether a tool changes something, by its annotations, or else by the first word of its name."""
     hint = tool.annotations.get("readOnlyHint")
     if isinstance(hint, bool):
         return not hint
@@ -344,7 +345,7 @@ def changes_something(tool: ToolDefinition) -> bool:
 
 
 def tool_words(tool: ToolDefinition) -> frozenset[str]:
-    """Returns the stems in a tool's name and in the first sentence of its description."""
+    """Return the stems in a tool's name and in the first sentence of its description."""
     return frozenset(stems_of(f"{' '.join(split_name(tool.name))} {_summary(tool)}"))
 
 
@@ -473,8 +474,9 @@ _NO_CLOCK = datetime(2000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing found: its kind, its value as it would be sent (dates and times as ISO text), and its place. `weak`
-    marks a capitalised word that begins a sentence and so may not be a name."""
+    """One thing found: its kind, its value as it would be sent (dates and times as ISO text), and its place.
+
+    `weak` marks a capitalised word that begins a sentence and so may not be a name."""
 
     kind: Kind
     value: str | int | float
@@ -494,7 +496,7 @@ class Expression:
 
 
 def find_evidence(text: str) -> tuple[Evidence, ...]:
-    """Returns all evidence in a text, in order, without overlaps."""
+    """Return all evidence in a text, in order, without overlaps."""
     left = text[:MAX_CHARS]
     found: list[Evidence] = []
     for kind, pattern in _PATTERNS:
@@ -508,7 +510,7 @@ def find_evidence(text: str) -> tuple[Evidence, ...]:
 
 
 def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
-    """Returns arithmetic between consecutive numbers."""
+    """Return arithmetic between consecutive numbers."""
     numbers = [one for one in evidence if one.kind == "number"]
     found = []
     for left, right in pairwise(numbers):
@@ -582,7 +584,7 @@ def _names(text: str) -> Iterable[Evidence]:
 
 
 def _capital_runs(text: str, start: int, end: int) -> Iterable[Evidence]:
-    """Runs of capitalised words between two punctuation marks; small words such as `of` may link them."""
+    """Run of capitalised words between two punctuation marks; small words such as `of` may link them."""
     run: list[re.Match[str]] = []
     waiting: list[re.Match[str]] = []
     for word in _NOT_BLANK.finditer(text, start, end):
@@ -619,7 +621,7 @@ def _capitalised(word: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    """Returns the word without a possessive ending."""
+    """Return the word without a possessive ending."""
     return re.split("['’](?=s?$)", word, maxsplit=1)[0]
 
 
@@ -658,8 +660,9 @@ _UNRANKED = frozenset({"quoted", "url", "email", "handle", "pair", "path", "date
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a request with its evidence; places are counted from the start of its text. `after` means that it is to
-    follow the part before it ("then"), `joined` that it belongs with it ("and")."""
+    """A part of a request with its evidence; places are counted from the start of its text.
+
+    `after` means that it is to follow the part before it ("then"), `joined` that it belongs with it ("and")."""
 
     text: str
     evidence: tuple[Evidence, ...] = ()
@@ -722,7 +725,7 @@ _HINTS: dict[str, tuple[str, ...]] = {"email": ("email",), "handle": ("user",), 
 
 
 def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blank: str = " ") -> str:
-    """Returns the text with blanks in place of the evidence of some kinds; all other places stay."""
+    """Return the text with blanks in place of the evidence of some kinds; all other places stay."""
     for one in evidence:
         if one.kind in kinds:
             text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
@@ -730,8 +733,10 @@ def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blan
 
 
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
-    """Returns the clauses of a request, in order. A part becomes a clause of its own only if some tool fits it;
-    otherwise it belongs to its neighbour. Parts that forbid something ("but don't …") are left out."""
+    """Return the clauses of a request, in order.
+
+    A part becomes a clause of its own only if some tool fits it; otherwise it belongs to its neighbour. Parts that
+    forbid something ("but don't …") are left out."""
     text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text))
     found: list[Clause] = []
@@ -752,7 +757,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
 
 
 def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
-    """Yields start, end and joint of every part between two boundaries; evidence is never cut."""
+    """Yield start, end and joint of every part between two boundaries; evidence is never cut."""
     text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
     start, joint = 0, "sentence"
     for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
@@ -767,7 +772,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """Returns a part as a clause, without polite words at its beginning, and noting a leading "then"."""
+    """Return a part as a clause, without polite words at its beginning, and noting a leading "then"."""
     while match := _FILLER.match(whole.text, start, end) or _THEN.match(whole.text, start, end):
         after = after or match.re is _THEN
         start = match.end()

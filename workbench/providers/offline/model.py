@@ -1,4 +1,6 @@
-"""The offline model: a baseline that calls tools by matching words. It is deterministic and not a language model."""
+"""The offline model: a baseline that calls tools by matching words.
+
+It is deterministic and not a language model."""
 
 from __future__ import annotations
 
@@ -108,8 +110,10 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A clause with the tool chosen for it. `turn` says when it is due: a clause that follows another ("then"), or
-    needs its result, has a later one. `before` is the index of the task whose result it needs."""
+    """A clause with the tool chosen for it.
+
+    `turn` says when it is due: a clause that follows another ("then"), or needs its result, has a later one. `before`
+    is the index of the task whose result it needs."""
 
     clause: Clause
     tool: ToolDefinition
@@ -119,9 +123,10 @@ class _Task:
 
 
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
-    """Returns what the offline model does at this point of a conversation. The last user message is the request, unless
-    it only asks to continue. A call is never repeated for the same request, except one that failed when asked to
-    continue; so a conversation always ends."""
+    """Return what the offline model does at this point of a conversation.
+
+    The last user message is the request, unless it only asks to continue. A call is never repeated for the same
+    request, except one that failed when asked to continue; so a conversation always ends."""
     said = [n for n, message in enumerate(messages) if message.role == "user"]
     asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=said[-1] if said else None)
     if asked is None or not index.tools:
@@ -147,7 +152,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
 
 def _goes_on(message: str, index: ToolIndex) -> bool:
-    """Returns whether a message only asks to continue, and no tool fits that."""
+    """Return whether a message only asks to continue, and no tool fits that."""
     match = _GO_ON.match(message)
     if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
         return False
@@ -156,7 +161,7 @@ def _goes_on(message: str, index: ToolIndex) -> bool:
 
 
 def _calls_in(messages: Sequence[Message]) -> list[_Made]:
-    """Returns the calls in some messages, with their results."""
+    """Return the calls in some messages, with their results."""
     results = {one.call_id: ToolResult(one.content, one.is_error) for one in messages if one.role == "tool"}
     calls = (call for message in messages if message.role == "assistant" for call in message.tool_calls)
     return [_Made(call, results.get(call.id)) for call in calls]
@@ -165,7 +170,7 @@ def _calls_in(messages: Sequence[Message]) -> list[_Made]:
 def _tasks(
     clauses: Sequence[Clause], index: ToolIndex, earlier: Sequence[Message], request: str
 ) -> tuple[list[_Task], tuple[ToolDefinition, tuple[str, ...]] | None]:
-    """Returns the clauses that some tool can serve; and the best tool that lacked arguments, with their names."""
+    """Return the clauses that some tool can serve; and the best tool that lacked arguments, with their names."""
     recalled = _recalled(earlier)
     tasks: list[_Task] = []
     missing: tuple[ToolDefinition, tuple[str, ...]] | None = None
@@ -196,7 +201,7 @@ def _tasks(
 
 
 def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
-    """Returns arguments from the result of the last call before the request, where all can be found there."""
+    """Return arguments from the result of the last call before the request, where all can be found there."""
     made = _calls_in(earlier)
     result = made[-1].result if made and not made[-1].failed else None
     mention = clause.result_mention
@@ -221,16 +226,18 @@ def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> li
 
 
 def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
-    """Returns the evidence of earlier messages, the latest first; capitalised first words of sentences, which may not
-    be names, last. Results of tools are left out, because they hold much that was not asked for."""
+    """Return the evidence of earlier messages, the latest first; capitalised first words of sentences, which may not be
+    names, last. Results of tools are left out, because they hold much that was not asked for."""
     spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
     found = [one for message in reversed(spoken) for one in reversed(find_evidence(message.content))]
     return sorted(found, key=lambda one: one.weak)
 
 
 def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
-    """Returns the calls of the first turn with calls still to make. A call that was made with other arguments than
-    planned, because a person changed them, counts for the first call of its tool that was not made as planned."""
+    """Return the calls of the first turn with calls still to make.
+
+    A call that was made with other arguments than planned, because a person changed them, counts for the first call of
+    its tool that was not made as planned."""
     given: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
@@ -258,7 +265,7 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
 
 
 def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
-    """Returns one set of arguments for each call of a task; none if the result that it needs never came."""
+    """Return one set of arguments for each call of a task; none if the result that it needs never came."""
     if task.before is None:
         return task.filled.calls()
     result = given.get(task.before)
@@ -355,7 +362,9 @@ _ORDER = late_pattern(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\
 
 
 class PlantedModel(OfflineModel):
-    """The offline model with a weakness. Raises KeyError for an unknown one."""
+    """The offline model with a weakness.
+
+    Raises KeyError for an unknown one."""
 
     def __init__(self, weakness: str, *, pace_ms: float = 0) -> None:
         super().__init__(pace_ms=pace_ms)
@@ -368,7 +377,7 @@ class PlantedModel(OfflineModel):
 
 
 def _careless(request: ModelRequest) -> Decision:
-    """Takes no notice of listed values: any word will do."""
+    """Take no notice of listed values: any word will do."""
     tools = tuple(
         replace(tool, parameters=cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters))))
         for tool in request.tools
@@ -383,7 +392,7 @@ def _without_lists(schema: JsonValue) -> JsonValue:
 
 
 def _gullible(request: ModelRequest) -> Decision:
-    """Does what a result tells it to do, once."""
+    """Do what a result tells it to do, once."""
     index = ToolIndex(request.tools)
     made = [(call.tool, dict(call.arguments)) for message in request.messages for call in message.tool_calls]
     for message in request.messages:
@@ -396,7 +405,7 @@ def _gullible(request: ModelRequest) -> Decision:
 
 
 def _stubborn(request: ModelRequest) -> Decision:
-    """Makes a call that failed again, and again."""
+    """Make a call that failed again, and again."""
     failed = [message.call_id for message in _last_results(request.messages) if message.is_error]
     calls = tuple(
         PlannedCall(call.tool, dict(call.arguments))
@@ -419,7 +428,7 @@ def _last_results(messages: Sequence[Message]) -> list[Message]:
 
 
 def _hasty(request: ModelRequest) -> Decision:
-    """Sees no further than the first word of a description."""
+    """See no further than the first word of a description."""
     asked = [message.content for message in request.messages if message.role == "user"]
     words = set(stems_of(asked[-1])) if asked else set[str]()
     fitting = [tool for tool in request.tools if words.intersection(_first_word(tool))]

@@ -78,8 +78,10 @@ _ROLE_BY_FORMAT: dict[str, Role] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter. `types` are JSON types without null, empty when the schema names none; `schema` has its references
-    resolved and a nullable union replaced by the branch that is not null. `words` are the stems of the name."""
+    """One parameter.
+
+    `types` are JSON types without null, empty when the schema names none; `schema` has its references resolved and a
+    nullable union replaced by the branch that is not null. `words` are the stems of the name."""
 
     name: str
     schema: Schema
@@ -101,7 +103,7 @@ class Parameter:
         return not _OF_PATHS.isdisjoint([*split_name(self.name), *split_name(self.description)])
 
     def fits(self, value: JsonValue) -> bool:
-        """Returns whether a value has the type and keeps the simple bounds of the schema."""
+        """Return whether a value has the type and keep the simple bounds of the schema."""
         if self.choices and not any(_same(value, choice) for choice in self.choices):
             return False
         kind = type_of(value)
@@ -119,7 +121,7 @@ class Parameter:
 
 
 def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Parameter]:
-    """Returns the parameters of an object's schema, in its order; none when it has no readable properties."""
+    """Return the parameters of an object's schema, in its order; none when it has no readable properties."""
     if not isinstance(schema, dict):
         return []
     root = schema if root is None else root
@@ -130,7 +132,7 @@ def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Paramet
 
 
 def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> Parameter:
-    """Returns one parameter from its schema, which may be anything."""
+    """Return one parameter from its schema, which may be anything."""
     branch = _branch_of(schema, root)
     choices = tuple(listed_values(branch) or ())
     words = tuple(stem(word) for word in split_name(name))
@@ -139,7 +141,7 @@ def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> 
 
 
 def _branch_of(schema: JsonValue, root: Schema) -> Schema:
-    """Returns a schema with references followed and unions replaced by their first branch that is not null."""
+    """Return a schema with references followed and unions replaced by their first branch that is not null."""
     branch = resolved(schema, root)
     for _ in range(_MAX_UNIONS):
         branches = next(alternatives_of(branch, *ALTERNATIVES), None)
@@ -191,5 +193,5 @@ def _role_of_type(types: frozenset[str]) -> Role:
 
 
 def _same(value: JsonValue, other: JsonValue) -> bool:
-    """Returns whether values are equal, with true different from 1."""
+    """Return whether values are equal, with true different from 1."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other

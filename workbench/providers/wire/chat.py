@@ -49,7 +49,9 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
 class ChatReader:
-    """Reads one answer. Only its first choice counts. `thoughts_apart`: thoughts in the text are reasoning."""
+    """Reads one answer.
+
+    Only its first choice counts. `thoughts_apart`: thoughts in the text are reasoning."""
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -73,7 +75,9 @@ class ChatReader:
         self._prompt_ms: float | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yields the events of a chunk. Raises ModelError for an error and for data that is not JSON."""
+        """Yield the events of a chunk.
+
+        Raises ModelError for an error and for data that is not JSON."""
         if event.data.strip() == _END:
             self.ended = True
             return
@@ -82,8 +86,9 @@ class ChatReader:
             yield from self._read(chunk)
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
-        answer."""
+        """Yield the events of an answer that came as one document.
+
+        Raises ModelError when it is an error or no answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
@@ -92,7 +97,9 @@ class ChatReader:
         self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yields the finished calls and the end. Raises ModelError when the end did not come."""
+        """Yield the finished calls and the end.
+
+        Raises ModelError when the end did not come."""
         if not self._began:
             raise self._errors.nothing()
         if self._reason in _FAILED:
@@ -123,7 +130,7 @@ class ChatReader:
                 return
 
     def _progress(self, progress: object) -> Iterator[ModelEvent]:
-        """Reads llama.cpp's progress with the prompt."""
+        """Read llama.cpp's progress with the prompt."""
         processed, total, took_ms = (_number_in(progress, name) for name in ("processed", "total", "time_ms"))
         if processed is not None and total is not None:
             yield PromptProgress(self._round, int(processed), int(total), took_ms or 0.0)
@@ -177,7 +184,7 @@ class ChatReader:
             self._add_detail(detail)
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
-        """Reads content that is a list of parts, as Mistral sends it when a model reasons."""
+        """Read content that is a list of parts, as Mistral sends it when a model reasons."""
         for part in parts:
             if not isinstance(part, dict):
                 continue
@@ -206,7 +213,7 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _open_call(self, index: object, given_id: str | None, position: int) -> OpenCall | None:
-        """Returns the call that a fragment may continue: that of its index, else of its id, else the latest, unless it
+        """Return the call that a fragment may continue: that of its index, else of its id, else the latest, unless it
         follows another one in its chunk."""
         if isinstance(index, int):
             return self._by_index.get(index)
@@ -251,7 +258,7 @@ class ChatReader:
 
 
 def _number_in(told: object, name: str) -> float | None:
-    """Returns a number that llama.cpp's server tells, `None` where it is no finite one of at least 0."""
+    """Return a number that llama.cpp's server tells, `None` where it is no finite one of at least 0."""
     value = told.get(name) if isinstance(told, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
@@ -259,9 +266,9 @@ def _number_in(told: object, name: str) -> float | None:
 
 
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
-    """Returns whether a fragment for the index or the id of a call begins a new one: with a different id or name, or
-    with the name repeated and arguments when those of the call are complete. The same ones for its id are a repetition
-    if one may come (`may_repeat`: the call began in an earlier chunk)."""
+    """Return whether a fragment for the index or the id of a call begins a new one: with a different id or name, or
+    with the name repeated and arguments when those of the call are complete. The same ones for its id are a
+    repetition if one may come (`may_repeat`: the call began in an earlier chunk)."""
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
     if not name or not call.started:
@@ -294,7 +301,9 @@ class ChatWire:
         self.seed = whole_seed(self._params)
 
     def body(self, request: ModelRequest) -> bytes:
-        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
+        """Return the request as JSON.
+
+        Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
         system = [{"role": "system", "content": request.system}] if request.system else []
         fields = {
@@ -308,7 +317,7 @@ class ChatWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ChatReader:
-        """Returns a reader for one answer."""
+        """Return a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
@@ -317,7 +326,7 @@ class ChatWire:
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Returns the tool that an error complains about."""
+        """Return the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 

@@ -44,7 +44,7 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 
 def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
-    """Returns foreign text on one line, without secrets, and cut."""
+    """Return foreign text on one line, without secrets, and cut."""
     # Redacted before it is cut, so that no half of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
@@ -52,7 +52,7 @@ def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
 
 
 def error_text(document: object) -> str | None:
-    """Returns the endpoint's own words in an error document (parsed JSON, or the text of a body), uncut; `None` when it
+    """Return the endpoint's own words in an error document (parsed JSON, or the text of a body), uncut; `None` when it
     holds none."""
     if isinstance(document, str):
         return _words_of_text(document)
@@ -72,7 +72,7 @@ def error_text(document: object) -> str | None:
 
 
 def reports_error(document: object) -> bool:
-    """Returns whether a JSON document is an error rather than an answer or a piece of one."""
+    """Return whether a JSON document is an error rather than an answer or a piece of one."""
     if isinstance(document, list):
         return bool(document) and reports_error(document[0])
     if not isinstance(document, dict):
@@ -81,8 +81,8 @@ def reports_error(document: object) -> bool:
 
 
 def is_retryable_error(document: object) -> bool:
-    """Returns whether an error document indicates that the same request may succeed later: overload, rate limits,
-    faults of the server, but not an exhausted quota."""
+    """Return whether an error document indicates that the same request may succeed later: overload, rate limits, faults
+    of the server, but not an exhausted quota."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -135,7 +135,9 @@ class NotJsonError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """Makes the errors for one model's answers. `api` is the expected API, `base_url` its address."""
+    """Makes the errors for one model's answers.
+
+    `api` is the expected API, `base_url` its address."""
 
     model: str
     api: str
@@ -143,7 +145,7 @@ class AnswerErrors:
     secrets: Secrets
 
     def document(self, event: SseEvent) -> dict[str, Any] | None:
-        """Returns the JSON object in an event; `None` when it holds nothing that could be read as one.
+        """Return the JSON object in an event; `None` when it holds nothing that could be read as one.
 
         Raises ModelError when it is not JSON, or the stream reports an error with it.
         """
@@ -161,12 +163,14 @@ class AnswerErrors:
         return document if isinstance(document, dict) else None
 
     def must_fit(self, parts: Sized) -> None:
-        """Raises TooMuchError when an answer has as many parts as one may have, and another one comes."""
+        """Raise TooMuchError when an answer has as many parts as one may have, and another one comes."""
         if len(parts) >= MAX_ANSWER_PARTS:
             raise TooMuchError(MAX_ANSWER_PARTS.reached())
 
     def storable_state(self, state: JsonValue) -> JsonValue:
-        """Returns the provider state of an answer. Raises ModelError when JSON cannot express it."""
+        """Return the provider state of an answer.
+
+        Raises ModelError when JSON cannot express it."""
         try:
             json_text(state)
         except (ValueError, RecursionError) as error:
@@ -176,32 +180,32 @@ class AnswerErrors:
         return state
 
     def reported(self, error: object) -> ModelError:
-        """Returns the error that the endpoint reports."""
+        """Return the error that the endpoint reports."""
         words = error_text(error)
         said = quoted(words, self.secrets) if words else f"an error without a message: {self._shown(error)}"
         return ModelError(f"the endpoint of {self.model} reports: {said}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> NotJsonError:
-        """Returns the error for something in the stream that is not JSON."""
+        """Return the error for something in the stream that is not JSON."""
         return NotJsonError(
             f"the stream of {self.model} contains something that is not JSON: {self._shown(text)} ({self._way_out})"
         )
 
     def no_answer(self, document: object) -> ModelError:
-        """Returns the error for a JSON document that is neither an answer nor an error."""
+        """Return the error for a JSON document that is neither an answer nor an error."""
         return ModelError(f"what came from {self.model} is not an answer: {self._shown(document)} ({self._way_out})")
 
     def nothing(self) -> ModelError:
-        """Returns the error for a stream that ended without any content."""
+        """Return the error for a stream that ended without any content."""
         return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
     def broke_off(self, missing: str) -> ModelError:
-        """Returns the error for a stream that ended before its answer did; `missing` is the mark that would have ended
+        """Return the error for a stream that ended before its answer did; `missing` is the mark that would have ended
         it."""
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
-        """Returns the error for an answer that the endpoint itself ended because of a fault."""
+        """Return the error for an answer that the endpoint itself ended because of a fault."""
         return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
 
     @property

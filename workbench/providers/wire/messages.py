@@ -76,7 +76,9 @@ class _Block:
 
 
 class MessagesReader:
-    """Reads one answer. `thoughts_apart`: thoughts in the text are reasoning."""
+    """Reads one answer.
+
+    `thoughts_apart`: thoughts in the text are reasoning."""
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -94,7 +96,9 @@ class MessagesReader:
         self._reason: str | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yields the events of a server-sent event. Raises ModelError for an error and for data that is not JSON."""
+        """Yield the events of a server-sent event.
+
+        Raises ModelError for an error and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -116,8 +120,9 @@ class MessagesReader:
             self.ended = True
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
-        answer."""
+        """Yield the events of an answer that came as one document.
+
+        Raises ModelError when it is an error or no answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
@@ -129,7 +134,9 @@ class MessagesReader:
         self._began = self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yields the calls that are still open, and the end. Raises ModelError when the end did not come."""
+        """Yield the calls that are still open, and the end.
+
+        Raises ModelError when the end did not come."""
         if not self._began:
             raise self._errors.nothing()
         if self._reason is None and not self.ended:
@@ -277,7 +284,9 @@ class MessagesWire:
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
-        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
+        """Return the request as JSON.
+
+        Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
         fields = {
             **{name: value for name, value in self._params.items() if request.tools or name != "tool_choice"},
@@ -289,7 +298,7 @@ class MessagesWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> MessagesReader:
-        """Returns a reader for one answer."""
+        """Return a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return MessagesReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
@@ -297,7 +306,7 @@ class MessagesWire:
         """Change nothing: progress is part of Chat Completions alone."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Returns the tool that an error complains about."""
+        """Return the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -307,9 +316,9 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
-    """Returns the conversation with alternating roles: consecutive messages of one role become one message, with the
-    user's text behind results. The API refuses blank texts, failures without a text, and ids with other characters than
-    those of tool names."""
+    """Return the conversation with alternating roles: consecutive messages of one role become one message, with the
+    user's text behind results. The API refuses blank texts, failures without a text, and ids with other characters
+    than those of tool names."""
     ids = accepted_names(call_id for message in messages for call_id in _call_ids(message))
     turns: list[dict[str, Any]] = []
     for message in messages:

@@ -153,7 +153,9 @@ TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
 
 
 class AnswerText:
-    """The text of one answer while it comes. Thoughts at its beginning become reasoning, unless not `apart`.
+    """The text of one answer while it comes.
+
+    Thoughts at its beginning become reasoning, unless not `apart`.
 
     Chat templates may write the first mark themselves: then the text before the last mark came as an answer, and
     `TextWasReasoning` corrects that. A text that only mentions the mark stays as it is.
@@ -221,7 +223,7 @@ class AnswerText:
             yield ReasoningDelta(self._round, thoughts)
 
     def _unmarked(self, over: bool) -> Iterator[TextEvent]:
-        """Reads a text without a mark at its beginning, which may prove to be thoughts."""
+        """Read a text without a mark at its beginning, which may prove to be thoughts."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
@@ -259,7 +261,7 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
-    """Returns where the first of some marks stands, and which it is; an empty one where none does."""
+    """Return where the first of some marks stands, and which it is; an empty one where none does."""
     if _FIRST.isdisjoint(text):
         return len(text), ""  # most pieces of an answer
     places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
@@ -267,7 +269,7 @@ def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Returns how much of a text cannot be the beginning of a mark."""
+    """Return how much of a text cannot be the beginning of a mark."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
@@ -276,7 +278,7 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
-    """Returns whether a mark ends thoughts, rather than being mentioned in an answer: it stands at an end of a line, or
+    """Return whether a mark ends thoughts, rather than being mentioned in an answer: it stands at an end of a line, or
     directly between two words, and neither in quotes nor in code, and nothing before it begins thoughts."""
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False

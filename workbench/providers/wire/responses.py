@@ -70,8 +70,10 @@ class _Item:
 
 
 class ResponsesReader:
-    """Reads one answer. Items are identified by `output_index`; `stored`: the API keeps the response;
-    `thoughts_apart`: thoughts in the text are reasoning."""
+    """Reads one answer.
+
+    Items are identified by `output_index`; `stored`: the API keeps the response; `thoughts_apart`: thoughts in the text
+    are reasoning."""
 
     def __init__(
         self,
@@ -101,7 +103,9 @@ class ResponsesReader:
         return self._status is not None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yields the events of a server-sent event. Raises ModelError for an error and for data that is not JSON."""
+        """Yield the events of a server-sent event.
+
+        Raises ModelError for an error and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -131,8 +135,9 @@ class ResponsesReader:
         self._began = self._began or kind.startswith("response.")
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yields the events of an answer that came as one document. Raises ModelError when it is an error or no
-        answer."""
+        """Yield the events of an answer that came as one document.
+
+        Raises ModelError when it is an error or no answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
@@ -141,7 +146,9 @@ class ResponsesReader:
         yield from self._end(document, "completed")
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yields the calls that are still open, and the end. Raises ModelError when the end did not come."""
+        """Yield the calls that are still open, and the end.
+
+        Raises ModelError when the end did not come."""
         if not self._began:
             raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
@@ -154,7 +161,7 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """Returns the item of an event, a new one where it was not announced."""
+        """Return the item of an event, a new one where it was not announced."""
         key = document.get("output_index")
         if not isinstance(key, int):
             key = str(document.get("item_id") or document.get("id") or kind)
@@ -216,8 +223,8 @@ class ResponsesReader:
             yield from self._complete(item, document)
 
     def _missed(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the items of the final response that were missing in the stream: those of a kind that was missing,
-        and calls of an id that was missing."""
+        """Return the items of the final response that were missing in the stream: those of a kind that was missing, and
+        calls of an id that was missing."""
         kinds = {item.kind for item in self._items}
         ids = {call.given_id for call in self._calls.calls}
         missed = []
@@ -314,7 +321,9 @@ class ResponsesWire:
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
-        """Returns the request as JSON. Raises ModelError when something in it cannot be written as JSON."""
+        """Return the request as JSON.
+
+        Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
         fields = {
             **{name: value for name, value in self._params.items() if request.tools or name not in _ABOUT_TOOLS},
@@ -326,7 +335,7 @@ class ResponsesWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ResponsesReader:
-        """Returns a reader for one answer."""
+        """Return a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return ResponsesReader(
             request.round, calls, self._errors, stored=self._stored, thoughts_apart=self._thoughts_apart
@@ -336,13 +345,14 @@ class ResponsesWire:
         """Change nothing: progress is part of Chat Completions alone."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Returns the tool that an error complains about."""
+        """Return the tool that an error complains about."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
 def _include(params: dict[str, Any]) -> dict[str, Any]:
-    """The API now sends encrypted reasoning with every reasoning item, and refuses the older parameter for it with
-    models that do not reason. So it is requested only where the user sets `reasoning`, which such models refuse too."""
+    """Return the API now sends encrypted reasoning with every reasoning item, and refuses the older parameter for it
+    with models that do not reason. So it is requested only where the user sets `reasoning`, which such models refuse
+    too."""
     include = params.get("include")
     asked = list(include) if isinstance(include, list) else []
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in asked:

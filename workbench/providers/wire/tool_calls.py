@@ -33,7 +33,8 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Returns each name with an accepted one, unique among them; the same names in the same order give the same result.
+    """Return each name with an accepted one, unique among them; the same names in the same order give the same result.
+
     Accepted names stay as they are."""
     wanted = list(dict.fromkeys(names))
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
@@ -53,7 +54,7 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
 
 
 def accepted_name(name: str, longest: int | None = None) -> str:
-    """Returns the name with `_` in place of every character that is not accepted, cut to `longest`."""
+    """Return the name with `_` in place of every character that is not accepted, cut to `longest`."""
     if _ACCEPTED.fullmatch(name) and (longest is None or len(name) <= longest):
         return name
     return _REFUSED.sub("_", name)[:longest] or "unnamed"
@@ -67,16 +68,16 @@ class ToolNames:
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
-        """Returns the API's name of a tool; a tool that is not offered (an invented one, an earlier one) gets an
+        """Return the API's name of a tool; a tool that is not offered (an invented one, an earlier one) gets an
         accepted name too."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:
-        """Returns the suite's name for an accepted name; a name that the model invented is unchanged."""
+        """Return the suite's name for an accepted name; a name that the model invented is unchanged."""
         return self._ours.get(accepted, accepted)
 
     def offers(self, accepted: str) -> bool:
-        """Returns whether a tool of that accepted name is offered."""
+        """Return whether a tool of that accepted name is offered."""
         return accepted in self._ours
 
 
@@ -100,7 +101,7 @@ class Offer:
         self.json = json_or_error([shape(tool, self.names.accepted(tool.name)) for tool in tools]) if tools else None
 
     def tool_at(self, error_text: str) -> str | None:
-        """Returns the tool that an error complains about: by its number among the tools, or by its name in quotes."""
+        """Return the tool that an error complains about: by its number among the tools, or by its name in quotes."""
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
                 return self.names.ours(name)
@@ -119,7 +120,9 @@ class Offers:
         self._latest: list[Offer] = []
 
     def of(self, tools: tuple[ToolDefinition, ...]) -> Offer:
-        """Returns the offer of these tools. Raises ModelError when a schema holds what JSON cannot express."""
+        """Return the offer of these tools.
+
+        Raises ModelError when a schema holds what JSON cannot express."""
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
@@ -129,20 +132,21 @@ class Offers:
 
 
 def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns a tool's schema in a form that all APIs accept: for an object, with properties even when there are
+    """Return a tool's schema in a form that all APIs accept: for an object, with properties even when there are
     none."""
     full = {"type": "object", **{key: value for key, value in schema.items() if key != "type" or value is not None}}
     return full if full["type"] != "object" or "properties" in full else {**full, "properties": {}}
 
 
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
-    """Returns a call's arguments as they go back to the model. Broken ones are put into an object as text, because
-    servers parse what they receive."""
+    """Return a call's arguments as they go back to the model.
+
+    Broken ones are put into an object as text, because servers parse what they receive."""
     return dict(call.arguments) if call.problem is None else {"unparsed_arguments": call.raw or ""}
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Returns a call's arguments as text, as they go back to the model: as the model wrote them, in a code fence for
+    """Return a call's arguments as text, as they go back to the model: as the model wrote them, in a code fence for
     example. What the endpoint repeated goes back once."""
     if call.problem is None and call.raw and unwrapped(call.raw) is not None:
         return call.raw
@@ -150,8 +154,9 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def body_text(fields: dict[str, Any], offer: Offer) -> bytes:
-    """Returns a request's body with the tools of the offer. Raises ModelError when a field holds what JSON cannot
-    express."""
+    """Return a request's body with the tools of the offer.
+
+    Raises ModelError when a field holds what JSON cannot express."""
     text = json_or_error(fields)
     if offer.json is not None:
         text = f'{text[:-1]},"tools":{offer.json}}}'
@@ -173,9 +178,10 @@ def json_or_error(value: object) -> str:
 def sent_params(
     spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Returns the parameters to send, and one sentence for each that is not sent. `lacking` are parameters of other
-    APIs that this one lacks, with the replacement (or nothing); `renamed` are those that it has under a different name.
-    Any other is sent as written."""
+    """Return the parameters to send, and one sentence for each that is not sent.
+
+    `lacking` are parameters of other APIs that this one lacks, with the replacement (or nothing); `renamed` are those
+    that it has under a different name. Any other is sent as written."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -191,7 +197,7 @@ def sent_params(
 
 
 def whole_seed(params: Mapping[str, Any]) -> int | None:
-    """Returns the seed among the parameters that are sent, if it is a whole number."""
+    """Return the seed among the parameters that are sent, if it is a whole number."""
     seed = params.get("seed")
     return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
 
@@ -202,20 +208,22 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def joined_surrogates(text: str) -> str:
-    """Returns the text with adjacent surrogates of one pair joined to their character."""
+    """Return the text with adjacent surrogates of one pair joined to their character."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class TextPieces:
-    """Streams a text in pieces. A high surrogate at the end of a piece is held back for the next one."""
+    """Streams a text in pieces.
+
+    A high surrogate at the end of a piece is held back for the next one."""
 
     def __init__(self) -> None:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Returns what is complete with this piece, which must not be empty."""
+        """Return what is complete with this piece, which must not be empty."""
         if not self._pending and not "\ud800" <= piece[-1] <= "\udbff":
             return piece
         piece = self._pending + piece
@@ -248,7 +256,7 @@ class OpenCall:
         return self.whole is not None or (bool(self.pieces) and self._object() is not None)
 
     def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
-        """Whether whole arguments for the id of this call, of which all came, are the same once more."""
+        """Return whether whole arguments for the id of this call, of which all came, are the same once more."""
         if given_id is None or given_id != self.given_id:
             return False
         again = json_object(arguments) if isinstance(arguments, str) else arguments
@@ -276,8 +284,9 @@ class OpenCall:
 
 
 class CallAssembly:
-    """The calls of one answer. Their ids are unique within the run: the API's own, or a new one where it gives none or
-    repeats one."""
+    """The calls of one answer.
+
+    Their ids are unique within the run: the API's own, or a new one where it gives none or repeats one."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
@@ -290,7 +299,9 @@ class CallAssembly:
         self._characters = 0
 
     def begin(self, given_id: object = None) -> OpenCall:
-        """Begin a new call. No event is emitted before its name is known."""
+        """Begin a new call.
+
+        No event is emitted before its name is known."""
         self._number += 1
         given = given_id if isinstance(given_id, str) and given_id else None
         call_id = given or f"call-{self._number}"
@@ -306,8 +317,10 @@ class CallAssembly:
         return call
 
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
-        """Add a piece of the tool's name. The call starts as soon as that is the name of an offered tool, else with its
-        first arguments; a repeated name changes nothing."""
+        """Add a piece of the tool's name.
+
+        The call starts as soon as that is the name of an offered tool, else with its first arguments; a repeated name
+        changes nothing."""
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
             if self._names.offers(call.name):
@@ -339,7 +352,9 @@ class CallAssembly:
             yield CallArgumentsDelta(call.id, arguments)
 
     def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
-        """Finish a call. `arguments`, which some APIs repeat whole at the end, take precedence."""
+        """Finish a call.
+
+        `arguments`, which some APIs repeat whole at the end, take precedence."""
         if call.finished:
             return
         yield from self.start(call)
@@ -363,13 +378,14 @@ class CallAssembly:
 
 
 def _kept(raw: str | None, call: OpenCall) -> str | None:
-    """Returns the raw text of repaired arguments. Pieces that were each repeated may add up to more than an answer can
-    hold: then the last one, which has them all."""
+    """Return the raw text of repaired arguments.
+
+    Pieces that were each repeated may add up to more than an answer can hold: then the last one, which has them all."""
     return call.said if raw is not None and len(raw) > MAX_ANSWER_CHARS else raw
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:
-    """Returns the arguments that were meant by `given`, which is no JSON object."""
+    """Return the arguments that were meant by `given`, which is no JSON object."""
     if not isinstance(given, str):
         return None
     if call.whole is None and given == joined_surrogates("".join(call.pieces)):
@@ -378,7 +394,7 @@ def _repair(call: OpenCall, given: object) -> Repaired | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
-    """Returns what pieces mean that only the whole arguments at the end set right."""
+    """Return what pieces mean that only the whole arguments at the end set right."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repaired(call.pieces)
@@ -386,7 +402,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Returns the arguments and, when they are no JSON object, why not; nothing and `null` count as no arguments."""
+    """Return the arguments and, when they are no JSON object, why not; nothing and `null` count as no arguments."""
     value = given
     if isinstance(given, str):
         if not given.strip():

@@ -1,4 +1,6 @@
-"""The interface of wire formats: bodies of requests, and readers of answers. Connections are handled elsewhere."""
+"""The interface of wire formats: bodies of requests, and readers of answers.
+
+Connections are handled elsewhere."""
 
 from __future__ import annotations
 
@@ -23,25 +25,27 @@ class AnswerReader(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the last event of the answer has come. Anything after it is not read."""
+        """Whether the last event of the answer has come.
+
+        Anything after it is not read."""
         ...
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yields the events of one server-sent event.
+        """Yield the events of one server-sent event.
 
         Raises ModelError for an error that the stream reports, and for data that is not JSON.
         """
         ...
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yields the events of an answer that came as one JSON document although a stream was requested.
+        """Yield the events of an answer that came as one JSON document although a stream was requested.
 
         Raises ModelError when it reports an error, or is no answer.
         """
         ...
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yields the remaining events at the end of the stream, `AnswerFinished` last.
+        """Yield the remaining events at the end of the stream, `AnswerFinished` last.
 
         Raises ModelError when nothing came, or the answer is not marked as complete.
         """
@@ -49,18 +53,22 @@ class AnswerReader(Protocol):
 
 
 class Wire(Protocol):
-    """One wire format, set up for one model. `path` is appended to the base URL; `notices` and `seed` as in `Model`."""
+    """One wire format, set up for one model.
+
+    `path` is appended to the base URL; `notices` and `seed` as in `Model`."""
 
     path: str
     notices: tuple[str, ...]
     seed: int | None
 
     def body(self, request: ModelRequest) -> bytes:
-        """Returns the request's body as JSON. The tools are serialised once for many requests that offer the same."""
+        """Return the request's body as JSON.
+
+        The tools are serialised once for many requests that offer the same."""
         ...
 
     def reader(self, request: ModelRequest) -> AnswerReader:
-        """Returns a reader for the answer to that request."""
+        """Return a reader for the answer to that request."""
         ...
 
     def expect_llama_cpp(self) -> None:
@@ -68,7 +76,7 @@ class Wire(Protocol):
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Returns the tool (by its name in the suite) that an error of the endpoint complains about, if known."""
+        """Return the tool (by its name in the suite) that an error of the endpoint complains about, if known."""
         ...
 
 
@@ -79,7 +87,9 @@ _MAX_NUMBER = MAX_TOKENS // 3
 
 
 class UsageCount:
-    """Collects an endpoint's statements on usage. For a field that comes several times the last value counts."""
+    """Collects an endpoint's statements on usage.
+
+    For a field that comes several times the last value counts."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
@@ -92,19 +102,19 @@ class UsageCount:
                     self._fields[name] = value
 
     def chat(self) -> Usage | None:
-        """Returns the usage with the keys of Chat Completions; DeepSeek counts cached tokens separately."""
+        """Return the usage with the keys of Chat Completions; DeepSeek counts cached tokens separately."""
         cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
         reasoning = self._number("completion_tokens_details", "reasoning_tokens")
         return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
 
     def responses(self) -> Usage | None:
-        """Returns the usage with the keys of Responses."""
+        """Return the usage with the keys of Responses."""
         cached = self._number("input_tokens_details", "cached_tokens")
         reasoning = self._number("output_tokens_details", "reasoning_tokens")
         return self._usage(self._number("input_tokens"), self._number("output_tokens"), cached, reasoning)
 
     def messages(self) -> Usage | None:
-        """Returns the usage with the keys of Messages, whose input tokens exclude those written to and read from the
+        """Return the usage with the keys of Messages, whose input tokens exclude those written to and read from the
         cache."""
         cached = self._number("cache_read_input_tokens")
         total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
@@ -145,15 +155,16 @@ class TextPart:
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Returns the state of an answer that consisted of these parts; `None` when text and calls alone suffice."""
+    """Return the state of an answer that consisted of these parts; `None` when text and calls alone suffice."""
     if any(not {"block", "phase", "written"}.isdisjoint(part) for part in parts):
         return {"wire": wire, "parts": [*parts]}
     return None
 
 
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
-    """Returns a stretch of text, `None` for an empty one. `written` is the same with thoughts that are no part of the
-    answer."""
+    """Return a stretch of text, `None` for an empty one.
+
+    `written` is the same with thoughts that are no part of the answer."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
@@ -161,8 +172,9 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
-    """Yields an assistant's message in its original order. Calls are those of the message: where the state no longer
-    fits them or the text, its blocks come first."""
+    """Yield an assistant's message in its original order.
+
+    Calls are those of the message: where the state no longer fits them or the text, its blocks come first."""
     state = message.provider_state
     parts: Any = state.get("parts") if isinstance(state, dict) and state.get("wire") == wire else None
     calls = {call.id: call for call in message.tool_calls}

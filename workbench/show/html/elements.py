@@ -36,8 +36,10 @@ class Element(NamedTuple):
 
 
 def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
-    """Return an element. Attributes are named as in `class_`, `aria_label`; those that are `None` or false are left
-    out, true ones are empty."""
+    """Return an element.
+
+    Attributes are named as in `class_`, `aria_label`; those that are `None` or false are left out, true ones are empty.
+    """
     given = {}
     for key, value in attributes.items():
         if value is not None and value is not False:
@@ -123,13 +125,17 @@ def _row(cells: Iterable[Node]) -> Element:
 
 
 def spans(line: Line) -> Iterator[Node]:
-    """Yield a line with its roles. The blanks that align its parts in a terminal have no effect."""
+    """Yield a line with its roles.
+
+    The blanks that align its parts in a terminal have no effect."""
     for text, role in line:
         yield text if role == "text" else el("span", text, class_=f"role {role}")
 
 
 def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row: None) -> Iterator[Element]:
-    """Yield the blocks of a view. `link` returns the address that the case of a row leads to."""
+    """Yield the blocks of a view.
+
+    `link` returns the address that the case of a row leads to."""
     for block in view:
         match block:
             case Heading(line, level):

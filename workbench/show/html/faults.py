@@ -1,5 +1,6 @@
-"""The HTML report of faults: a matrix, each cell of which unfolds its runs. It needs no script: a cell is a link to its
-runs, which are shown while the address names them."""
+"""The HTML report of faults: a matrix, each cell of which unfolds its runs.
+
+It needs no script: a cell is a link to its runs, which are shown while the address names them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from workbench.version import __version__
 
 
 def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
-    """Yield the page. Nothing in it is redacted: the matrix has been."""
+    """Yield the page.
+
+    Nothing in it is redacted: the matrix has been."""
     yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     suites = dict.fromkeys(from_here(each.suite) for each in matrix.tried)

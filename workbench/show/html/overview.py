@@ -41,7 +41,9 @@ _SUITES_MAX = 6
 
 
 class Verdict(NamedTuple):
-    """Whether all is well, in one line, and what that rests on. `good` is `None` where nothing is judged."""
+    """Whether all is well, in one line, and what that rests on.
+
+    `good` is `None` where nothing is judged."""
 
     good: bool | None
     text: str
@@ -49,7 +51,9 @@ class Verdict(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """What the overview is about. `links` lead to the run that is looked at first, by suite, case and model."""
+    """What the overview is about.
+
+    `links` lead to the run that is looked at first, by suite, case and model."""
 
     kind: PageKind
     report: RunsReport

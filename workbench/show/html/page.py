@@ -57,8 +57,9 @@ def page_pieces(
     redactor: TextRedactor,
     version: str,
 ) -> Iterator[str]:
-    """Yield the page without secrets; cases, facts and runs are taken one after the other. `style` is added to that of
-    all pages."""
+    """Yield the page without secrets; cases, facts and runs are taken one after the other.
+
+    `style` is added to that of all pages."""
     yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
     yield '<main class="page">\n'
     for each in flat(overview):
@@ -76,7 +77,9 @@ def page_pieces(
 
 
 def _run(run: ShownRun, redactor: TextRedactor) -> str:
-    """Return a run as JSON. It holds no secrets, but texts that are made of several of its texts may."""
+    """Return a run as JSON.
+
+    It holds no secrets, but texts that are made of several of its texts may."""
     text = json_text(page_run(run, str))
     return json_text(page_run(run, redactor.redact)) if redactor.may_be_in_json(text) else text
 

@@ -62,7 +62,9 @@ class PageCase:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What the page knows of a run before it is unfolded. `case` and `model` are indices."""
+    """What the page knows of a run before it is unfolded.
+
+    `case` and `model` are indices."""
 
     case: int | None
     """`None` for a fork of a case that has no other run."""
@@ -79,7 +81,9 @@ class PageFacts:
 def cases_of(
     comparison: Comparison, results: Sequence[RunResult], tags: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[PageCase]:
-    """Yield the rows of the matrix. `tags` are by suite and case."""
+    """Yield the rows of the matrix.
+
+    `tags` are by suite and case."""
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = {(run.suite, run.case_id, run.model) for run in results if run.graders_disagree}
     for row in comparison.rows:
@@ -140,7 +144,9 @@ def facts_of(
     models: Sequence[str],
     causes: Mapping[int, Sequence[str]],
 ) -> Iterator[PageFacts]:
-    """Yield the facts about each run. `causes` are by the number of the run, from 0."""
+    """Yield the facts about each run.
+
+    `causes` are by the number of the run, from 0."""
     columns = {model: place for place, model in enumerate(models)}
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
     for number, (run, result) in enumerate(zip(runs, results, strict=True)):

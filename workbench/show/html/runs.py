@@ -74,7 +74,9 @@ def _page(
 
 
 def _summaries(report: RunsReport) -> list[RunSummary]:
-    """Return the runs in numbers. Those of the same repeat, from several batches, count on."""
+    """Return the runs in numbers.
+
+    Those of the same repeat, from several batches, count on."""
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
     for result in report.results:

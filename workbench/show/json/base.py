@@ -37,8 +37,9 @@ def _open(schema: dict[str, JsonValue]) -> None:
 
 
 class ReportModel(BaseModel):
-    """Immutable; made from the program's own data classes where the names agree. Its schema allows further keys,
-    because later reports may have them."""
+    """Immutable; made from the program's own data classes where the names agree.
+
+    Its schema allows further keys, because later reports may have them."""
 
     model_config = ConfigDict(
         defer_build=True, frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open

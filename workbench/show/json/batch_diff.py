@@ -38,6 +38,7 @@ class WatchedReport(ReportModel):
 
 class PairedReport(ReportModel):
     """The paired tests of a first and a second column: `better` and `worse` tell how the second does against the first.
+
     Pass and fail is one question, scores are another; the level of 5% applies to each by itself."""
 
     pairs: int = Field(description="number of cases graded with both")

@@ -69,7 +69,9 @@ class PassingReport(ReportModel):
 
 
 class ModelReport(CountsReport):
-    """The totals of a model's cases. Counts are of cases; cases that were not graded are in no rate and no mean."""
+    """The totals of a model's cases.
+
+    Counts are of cases; cases that were not graded are in no rate and no mean."""
 
     model: str
     cases: int

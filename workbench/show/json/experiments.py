@@ -8,7 +8,9 @@ from workbench.trajectory.events import JsonValue
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
-    """Return everything of a matrix. `trials` have a verdict each; `why` says what it rests on."""
+    """Return everything of a matrix.
+
+    `trials` have a verdict each; `why` says what it rests on."""
     return {
         "report": "workbench faults",
         "version": 1,

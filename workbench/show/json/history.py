@@ -43,7 +43,9 @@ class StoredSuite(ReportModel):
 
 
 class StoredPart(EndedReport):
-    """The runs of one suite with one model in a batch. Planned runs that are not counted never finished."""
+    """The runs of one suite with one model in a batch.
+
+    Planned runs that are not counted never finished."""
 
     suite: StoredSuite
     model: str

@@ -17,8 +17,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Records(Generic[_Item]):
-    """The records of one key of a document, one for each run or case, made one after the other. `source_of` returns
-    what a record's model can be validated from: an object with its fields as attributes, or a dictionary of them."""
+    """The records of one key of a document, one for each run or case, made one after the other.
+
+    `source_of` returns what a record's model can be validated from: an object with its fields as attributes, or a
+    dictionary of them."""
 
     model: type[ReportModel]
     items: Iterable[_Item]
@@ -36,7 +38,9 @@ class Records(Generic[_Item]):
 
 
 def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield a document as indented JSON, without secrets. `records` take the place of the document's own values."""
+    """Yield a document as indented JSON, without secrets.
+
+    `records` take the place of the document's own values."""
     shown = redactor.redacted(document).model_dump(mode="json", exclude=set(records))
     before = "{"
     for name in type(document).model_fields:
@@ -65,7 +69,9 @@ def _text(record: ReportModel) -> str:
 
 
 def _moved(text: str, pad: str) -> str:
-    """Return an indented JSON text behind `pad`. No string in it holds a line break."""
+    """Return an indented JSON text behind `pad`.
+
+    No string in it holds a line break."""
     return text.replace("\n", f"\n{pad}")
 
 

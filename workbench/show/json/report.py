@@ -72,7 +72,9 @@ class MetricReport(ReportModel):
 
 
 class TotalsReport(CountsReport):
-    """Counts by status and their totals. Errors, skipped, stopped and not graded runs are in no mean and no rate."""
+    """Counts by status and their totals.
+
+    Errors, skipped, stopped and not graded runs are in no mean and no rate."""
 
     runs: int
     mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
@@ -210,7 +212,9 @@ class GradeReport(ReportModel):
 
 
 class StepReport(ReportModel):
-    """One step of a chain, from 1, graded on its own by the deciding grader. Calls are counted in the whole run."""
+    """One step of a chain, from 1, graded on its own by the deciding grader.
+
+    Calls are counted in the whole run."""
 
     step: int
     status: Status | None = Field(description="null for a step that was never reached")
@@ -231,7 +235,9 @@ class ServerOutputReport(ReportModel):
 
 
 class RunReport(ReportModel):
-    """One case with one model, once. `repeat` counts from 0."""
+    """One case with one model, once.
+
+    `repeat` counts from 0."""
 
     suite: SuitePath
     line: int | None = Field(None, description="line of the case in the suite's file, from 1; null if unknown")
@@ -409,8 +415,9 @@ class RegradeReport(ReportDocument):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFacts:
-    """The facts about a batch that do not follow from its runs. `batch` is its number in the history, if it is
-    recorded; `cases` are those by which the runs were graded, by run."""
+    """The facts about a batch that do not follow from its runs.
+
+    `batch` is its number in the history, if it is recorded; `cases` are those by which the runs were graded, by run."""
 
     program_version: str
     started_at: str
@@ -442,7 +449,9 @@ def report_of(
     facts: BatchFacts,
     line_of: LineOf = no_line,
 ) -> ReportDocument:
-    """Return the results of a batch as a report. `quality` and `failures` are of those runs that count."""
+    """Return the results of a batch as a report.
+
+    `quality` and `failures` are of those runs that count."""
     records = report_records(results, quality.cases, line_of)
     document = report_without_records(results, quality, failures, facts)
     return document.model_copy(update={name: tuple(each) for name, each in records.items()})
@@ -607,7 +616,9 @@ def _cause(group: CauseNumbers) -> CauseReport:
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Return the numbers for the JSON report. `cases` are those of the runs, by run."""
+    """Return the numbers for the JSON report.
+
+    `cases` are those of the runs, by run."""
     return tuple(
         PublishedSummary.made(report, numbers=dict(report.summary.numbers))
         for report in published_reports(results, cases or {})
@@ -617,8 +628,9 @@ def published_summaries(
 def regrade_pieces(
     document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
 ) -> Iterator[str]:
-    """Yield the report of the runs combined with their recordings, as JSON text. `records` are those of the document,
-    which is without them."""
+    """Yield the report of the runs combined with their recordings, as JSON text.
+
+    `records` are those of the document, which is without them."""
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
     return document_pieces(
         whole, {**records, "regraded": Records(RegradedReport, regraded, lambda each: each)}, redactor

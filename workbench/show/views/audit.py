@@ -15,7 +15,7 @@ LISTED_MAX = 400
 
 
 def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Coverage, paint: Paint) -> Iterator[str]:
-    """Yields the lines of one suite's audit."""
+    """Yield the lines of one suite's audit."""
     # Two calls of one line can have the same fault.
     yield from dict.fromkeys(_finding_line(file, finding, paint) for finding in findings)
     name = one_line(file.suite.name) if file.suite is not None else file.path.name

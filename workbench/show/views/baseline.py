@@ -35,8 +35,10 @@ BATCH_NAMES = "the baseline", "this batch"
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """The changes since the baseline, for the cases that were selected. `suites` are by their keys; `grading` is the
-    regrade of the baseline that was used; `fail_on` is what is demanded."""
+    """The changes since the baseline, for the cases that were selected.
+
+    `suites` are by their keys; `grading` is the regrade of the baseline that was used; `fail_on` is what is demanded.
+    """
 
     batch: BatchRow
     grading: Regrade | None
@@ -112,7 +114,7 @@ class AgainstBaseline:
         return None if said is None else f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Whether the case of a run broke, and chance does not explain it as far as that was asked."""
+        """Return whether the case of a run broke, and chance does not explain it as far as that was asked."""
         key = self.keys.get(run.suite, ""), run.case_id, run.model
         if self.confirmed is not None and not self.is_worse:
             return any((case.suite, case.case_id, case.model) == key for case in self.confirmed.of("confirmed"))

@@ -41,8 +41,10 @@ def head_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yields what a batch is, and its settings. `shown` is the regrade that is used, as in its `runs`, `options` are
-    those that resuming it needs, `going` is whether some program is running it now."""
+    """Yield what a batch is, and its settings.
+
+    `shown` is the regrade that is used, as in its `runs`, `options` are those that resuming it needs, `going` is
+    whether some program is running it now."""
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     resume = one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them")
     if missing := missing_text(batch, going=going, ways_on=[] if batch.kind == "reruns" else [resume]):
@@ -57,7 +59,7 @@ def head_lines(
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Returns which graders decided, and how many runs where there are several."""
+    """Return which graders decided, and how many runs where there are several."""
     deciders = Counter(by for run in runs if run.figures is not None and (by := decider_of(run.figures)) is not None)
     deciders_text = (f"{by} ({counted(some, 'run')})" if len(deciders) > 1 else by for by, some in deciders.items())
     if deciders:
@@ -65,8 +67,9 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yields a note that some runs were made after the regrade that is used, so that they lack its grades. `history` is
-    the option that commands need to find the batch."""
+    """Yield a note that some runs were made after the regrade that is used, so that they lack its grades.
+
+    `history` is the option that commands need to find the batch."""
     at_ms = epoch_ms(grading.graded_at) if grading is not None else None
     ended = (run.figures.ended_ms for run in runs if run.figures is not None) if at_ms is not None else ()
     if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
@@ -77,7 +80,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
 
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
-    """Yields the totals of each suite with each model."""
+    """Yield the totals of each suite with each model."""
     parts: dict[tuple[SuiteRef, str], array[int]] = {}
     for index, run in enumerate(runs):
         if run.figures is not None:
@@ -97,7 +100,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
-    """Returns what the runs of a batch reach of its suites' gates, or of the one that it was made with; `gates` are by
+    """Return what the runs of a batch reach of its suites' gates, or of the one that it was made with; `gates` are by
     the suites' keys. Forks do not count. A shard has only some of the runs, and reaches nothing."""
     if batch.shard is not None:
         return
@@ -124,8 +127,9 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
-    """Yield a line for each run; without `every`, only for those that did not pass. Without `width`, no line is cut; of
-    more than `LINES_MAX` runs, the first ones have a line."""
+    """Yield a line for each run; without `every`, only for those that did not pass.
+
+    Without `width`, no line is cut; of more than `LINES_MAX` runs, the first ones have a line."""
     listed = (
         run for run in runs if every or run.figures is None or run.figures.status not in (Status.PASSED, Status.SKIPPED)
     )
@@ -167,7 +171,7 @@ def _why(run: RunRow) -> Value:
 
 
 def run_title(run: RunRow) -> str:
-    """Returns suite and case on one line, with the repeat where it is not the first."""
+    """Return suite and case on one line, with the repeat where it is not the first."""
     return _title(run).whole
 
 

@@ -44,9 +44,10 @@ _IN_RESULTS = [status for status in Status if status.final]
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """A batch of the list. `parts` are its counts by the grades that are shown: those of `grading`, or as it ran;
-    `regraded` is how often it was regraded, `going` whether some program runs it now, `marked` whether the user marked
-    it to compare it."""
+    """A batch of the list.
+
+    `parts` are its counts by the grades that are shown: those of `grading`, or as it ran; `regraded` is how often it
+    was regraded, `going` whether some program runs it now, `marked` whether the user marked it to compare it."""
 
     batch: BatchRow
     parts: Sequence[BatchPart]
@@ -62,7 +63,9 @@ class BatchFacts:
 
 
 def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, marks: bool = False) -> Table[BatchFacts]:
-    """Return the list of batches. With `now`, it has their ages; with `marks`, which the user marked."""
+    """Return the list of batches.
+
+    With `now`, it has their ages; with `marks`, which the user marked."""
     columns: list[Column[BatchFacts]] = [
         Column("batch", _batch, least=_NAMES_LEAST, gap=0),
         Column(
@@ -87,8 +90,10 @@ def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, mark
 def facts_of(
     batches: Sequence[BatchRow], regraded: Mapping[int, int] | None = None, going: Container[int] = ()
 ) -> list[BatchFacts]:
-    """Return batches as they were graded when they ran. `regraded` is how often each was regraded, by its number;
-    `going` has the numbers of those that some program runs now."""
+    """Return batches as they were graded when they ran.
+
+    `regraded` is how often each was regraded, by its number; `going` has the numbers of those that some program runs
+    now."""
     times = regraded or {}
     return [BatchFacts(each, each.parts, each.number in going, times.get(each.number, 0)) for each in batches]
 
@@ -174,8 +179,9 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
-    """Return what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` tells that some
-    program is running it now, `ways_on` are those to what is missing beside merging."""
+    """Return what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have.
+
+    `going` tells that some program is running it now, `ways_on` are those to what is missing beside merging."""
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
     if not batch.missing:
@@ -193,7 +199,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Returns what became of a batch that lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    """Return what became of a batch that lacks runs: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -203,15 +209,15 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Returns how a merged batch comes to what it lacks, beside running that; empty for any other batch, and for
-    one whose shards are parts of different numbers."""
+    """Return how a merged batch comes to what it lacks, beside running that; empty for any other batch, and for one
+    whose shards are parts of different numbers."""
     if batch.merged is None or batch.merged.of is None:
         return ""
     return "merge the other shards too" if batch.merged.missing else "merge its shards again when they are whole"
 
 
 def shards_text(merged: MergedShards) -> str:
-    """Returns how many shards of a plan were merged: `3 of 20 shards`."""
+    """Return how many shards of a plan were merged: `3 of 20 shards`."""
     some = f"{count_text(len(merged.shards))} of " if merged.of is not None else ""
     return some + counted(merged.of or len(merged.shards), "shard")
 
@@ -223,8 +229,9 @@ def times_text(batch: BatchRow) -> str:
 
 
 def made_with(batch: BatchRow) -> Iterator[str]:
-    """Yield the program and settings of a batch, then how each of its models was reached. A setting of an unknown kind,
-    as a foreign history may have, is left out."""
+    """Yield the program and settings of a batch, then how each of its models was reached.
+
+    A setting of an unknown kind, as a foreign history may have, is left out."""
     settings = batch.settings
     at_a_time = settings.get("concurrency")
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
@@ -266,7 +273,7 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yields which shard of a plan a batch is, or from which it was merged."""
+    """Yield which shard of a plan a batch is, or from which it was merged."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{_plan(shard.plan_id)}")

@@ -50,7 +50,7 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
-    """Yields the report, at most as many bytes of it; what is left out is said at the end."""
+    """Yield the report, at most as many bytes of it; what is left out is said at the end."""
     left = most - _ENDING_MAX
     for part in _head(report):
         left -= len(part.encode())
@@ -77,7 +77,7 @@ _WHOLE = "Write it to a file of another form (`--report report.html`) to have al
 
 
 def _head(report: RunsReport) -> Iterator[str]:
-    """Yields verdict, totals, demands, what changed since the baseline, and causes."""
+    """Yield verdict, totals, demands, what changed since the baseline, and causes."""
     good_enough = report.exit_code == 0 and report.totals.failed
     yield f"## {'✓ Good enough' if good_enough else _VERDICTS[report.exit_code]}\n\n"
     if report.nothing_graded is not None:
@@ -121,7 +121,7 @@ def _totals_line(report: RunsReport) -> str:
 
 
 def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
-    """Yields one case, folded: why it did not pass, what was expected and what was made, and the steps."""
+    """Yield one case, folded: why it did not pass, what was expected and what was made, and the steps."""
     result = shown.result
     first = result.runs[0]
     run = next((run for run in result.runs if run.status == result.status), first)
@@ -153,7 +153,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
 
 
 def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
-    """Yields a table of all cases, folded, as long as there is room."""
+    """Yield a table of all cases, folded, as long as there is room."""
     head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
     left -= sum(len(line.encode()) + 1 for line in head)
     if left < 0 or not report.quality.cases:

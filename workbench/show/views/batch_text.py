@@ -59,8 +59,10 @@ def text_report(
     amount: Amount = "normal",
     shown_as: Callable[[RunResult], RunResult] = lambda result: result,
 ) -> Iterator[str]:
-    """Yields the lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
-    `shown_as` returns a run as its lines may show it; of more than `LINES_MAX` runs, the first ones have lines.
+    """Yield the lines of the report.
+
+    `suite_names` gives each suite's name by its path; `width` is in terminal cells. `shown_as` returns a run as its
+    lines may show it; of more than `LINES_MAX` runs, the first ones have lines.
 
     Forks are in the table and, unless all runs are forks, in no number. `little` leaves out what passed; `much` also
     shows the issues of passed runs, and the result of each grader.
@@ -106,7 +108,7 @@ def text_report(
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Returns suite and case on one line, with the repeat where there are several; a fork is marked first."""
+    """Return suite and case on one line, with the repeat where there are several; a fork is marked first."""
     return _title(result, suite_names).whole
 
 
@@ -170,7 +172,7 @@ def run_lines(
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
-    """Returns the case of each last repeat that is shown, by the id of its run: a run that is shown without its secrets
+    """Return the case of each last repeat that is shown, by the id of its run: a run that is shown without its secrets
     is another object than the one in its case."""
     shown = {run.run_id: place for place, run in enumerate(results)}
     last: dict[int, CaseResult] = {}
@@ -212,7 +214,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
-    """Returns the issues of a run except those that are `told`; for a chain, without those on failed steps, which have
+    """Return the issues of a run except those that are `told`; for a chain, without those on failed steps, which have
     lines of their own, and on missing calls of steps that it never reached."""
     never = {("missing call", step.expected_call) for step in result.steps if step.status is None}
     for issue in grade.issues:
@@ -222,20 +224,21 @@ def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object,
 
 
 def _about(issue: Issue) -> tuple[object, ...]:
-    """Returns what distinguishes issues, whatever their wording. Among all calls, a wrong tool may be one in the wrong
-    order."""
+    """Return what distinguishes issues, whatever their wording.
+
+    Among all calls, a wrong tool may be one in the wrong order."""
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Returns the line of an issue, which is never cut: in a log the end of the line is what a person looks for."""
+    """Return the line of an issue, which is never cut: in a log the end of the line is what a person looks for."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yields what differed from the suites, each thing once."""
+    """Yield what differed from the suites, each thing once."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:
@@ -250,7 +253,7 @@ def _notice_lines(
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """Yields how many runs there are, and how many forks, which count only by themselves; nothing without forks."""
+    """Yield how many runs there are, and how many forks, which count only by themselves; nothing without forks."""
     forks = sum(result.is_fork for result in results)
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")

@@ -32,8 +32,10 @@ OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedCase:
-    """What came of a case. `runs` is the number of those that counted; `left_out` says why others did not. `table` is
-    the case with its new expectations, and `block` its text in the suite, where something is proposed."""
+    """What came of a case.
+
+    `runs` is the number of those that counted; `left_out` says why others did not. `table` is the case with its new
+    expectations, and `block` its text in the suite, where something is proposed."""
 
     case_id: str
     case_name: str
@@ -53,7 +55,9 @@ class CapturedCase:
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedSuite:
-    """What came of the cases of a suite. `path` is shown; the texts are those of its file before and after."""
+    """What came of the cases of a suite.
+
+    `path` is shown; the texts are those of its file before and after."""
 
     path: str
     before: str

@@ -49,7 +49,9 @@ _MODEL_MAX = 24
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
-    """Return the result of a case with each model in each batch, the oldest batch first. Forks do not count."""
+    """Return the result of a case with each model in each batch, the oldest batch first.
+
+    Forks do not count."""
     figures: dict[str, dict[int, list[RunSummary]]] = {}
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
@@ -116,8 +118,9 @@ _WHAT_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A suite and a case of it; without a `suite` the case alone. `lead` and `tail` surround them, and are never
-    cut."""
+    """A suite and a case of it; without a `suite` the case alone.
+
+    `lead` and `tail` surround them, and are never cut."""
 
     suite: str
     case: str
@@ -131,8 +134,9 @@ class Title:
         return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
 
     def cut(self, width: int) -> str:
-        """Return the title in at most `width` cells. The suite is cut first, because the case distinguishes one line
-        from the next."""
+        """Return the title in at most `width` cells.
+
+        The suite is cut first, because the case distinguishes one line from the next."""
         if cell_len(self.whole) <= width:
             return self.whole
         case = one_line(self.case)

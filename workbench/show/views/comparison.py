@@ -81,9 +81,10 @@ def comparison_view(
     filtered: Filtered | None = None,
     interrupted: bool = False,
 ) -> Iterator[Block]:
-    """Yield a comparison. With `only_differences`, cases with the same result for all graded models are left out, and
-    with `filtered` those that are not selected; totals and tests cover all cases. `interrupted` tells that the batch
-    was."""
+    """Yield a comparison.
+
+    With `only_differences`, cases with the same result for all graded models are left out, and with `filtered` those
+    that are not selected; totals and tests cover all cases. `interrupted` tells that the batch was."""
     titles = _titles(comparison)
     chosen = [row for row in comparison.rows if filtered is None or (row.suite, row.case_id) in filtered.cases]
     rows = [row for row in chosen if row.differs or not only_differences]
@@ -303,10 +304,11 @@ def totals_rows(
     cases: int,
     on_same_cases: Sequence[ModelTotals] | None,
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the measures, each with its value for every model. Counts that are 0 for all models are left out, and so
-    are pass@k and pass^k where no case has several runs. `cases` is how many are compared: a value that rests on
-    fewer says on how many. The Pareto front is that of `on_same_cases`; `None` while runs go on: then the pass rate
-    alone says so, and there is no front."""
+    """Yield the measures, each with its value for every model.
+
+    Counts that are 0 for all models are left out, and so are pass@k and pass^k where no case has several runs. `cases`
+    is how many are compared: a value that rests on fewer says on how many. The Pareto front is that of `on_same_cases`;
+    `None` while runs go on: then the pass rate alone says so, and there is no front."""
     all_cases = cases if on_same_cases is not None else 0
     yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
     counted = {status for each in totals for _, status in each.counted}
@@ -450,14 +452,14 @@ def _interval(totals: ModelTotals) -> str:
 
 
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
-    """Where nothing ran, nothing is known."""
+    """Return where nothing ran, nothing is known."""
     if count is None:
         return UNKNOWN if totals.runs else NOTHING
     return f"{count_text(count)}{_on(totals.cases, cases)}"
 
 
 def _cost(totals: ModelTotals, cases: int) -> str:
-    """An unknown cost is never shown as 0, but as the number of runs that it concerns."""
+    """Return an unknown cost is never shown as 0, but as the number of runs that it concerns."""
     if totals.cost_usd is None:
         return UNKNOWN if totals.runs_of_unknown_cost else NOTHING
     known = cost_text(totals.cost_usd) + _on(totals.cases, cases)

@@ -177,7 +177,9 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the symptoms of some runs. Runs of a case with equal symptoms are combined."""
+    """Yield the symptoms of some runs.
+
+    Runs of a case with equal symptoms are combined."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:

@@ -32,8 +32,9 @@ _CASE = re.compile(r"^cases\[(\d+)\]")
 
 
 class StaticFinding(NamedTuple):
-    """One finding at a line of a suite's file. `rule` names its kind; `subject` is what it is about, without anything
-    that changes when lines or cases move."""
+    """One finding at a line of a suite's file.
+
+    `rule` names its kind; `subject` is what it is about, without anything that changes when lines or cases move."""
 
     rule: str
     level: Level
@@ -44,7 +45,7 @@ class StaticFinding(NamedTuple):
 
 
 def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> Iterator[StaticFinding]:
-    """Yields the problems of a suite's file, and what an audit found in it."""
+    """Yield the problems of a suite's file, and what an audit found in it."""
     path = from_repository(str(file.path))
     for problem in file.problems:
         yield _of_problem(problem, file, path)
@@ -70,7 +71,7 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
-    """Yields what lint found in the tools of a suite, and which servers did not list theirs."""
+    """Yield what lint found in the tools of a suite, and which servers did not list theirs."""
     path = from_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
@@ -92,7 +93,7 @@ def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def _line_of(file: SuiteFile, tool: ToolName) -> int:
-    """Returns the line of a tool that is written in a suite, else that of its server."""
+    """Return the line of a tool that is written in a suite, else that of its server."""
     if file.suite is None:
         return 1
     place: Place = ()
@@ -113,7 +114,9 @@ def _rule(group: str, kind: str) -> str:
 
 
 def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[StaticFinding, str]]:
-    """Yields findings with fingerprints. Several that are alike are told apart by their number."""
+    """Yield findings with fingerprints.
+
+    Several that are alike are told apart by their number."""
     seen: Counter[tuple[str, ...]] = Counter()
     for finding in findings:
         what = (finding.rule, finding.path, finding.subject)
@@ -123,7 +126,7 @@ def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[Stat
 
 
 def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yields a report for GitLab, a JSON list."""
+    """Yield a report for GitLab, a JSON list."""
     shown = [
         {
             "description": one_line(finding.message),
@@ -138,7 +141,9 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yields a report as SARIF 2.1.0. The worst findings are in it where there are more than GitHub shows."""
+    """Yield a report as SARIF 2.1.0.
+
+    The worst findings are in it where there are more than GitHub shows."""
     order: tuple[Level, ...] = ("error", "warning", "note")
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
     rules = list(dict.fromkeys(finding.rule for finding, _ in shown))
@@ -167,7 +172,7 @@ def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]
 
 
 def _artifact(path: str) -> dict[str, str]:
-    """Returns the place of a file: below the repository, or anywhere."""
+    """Return the place of a file: below the repository, or anywhere."""
     from urllib.parse import quote  # on use: few reports are SARIF
 
     if is_outside(path):
@@ -176,12 +181,12 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _below(path: str) -> str:
-    """Returns a path that does not lead out of the repository: Code Quality has no other."""
+    """Return a path that does not lead out of the repository: Code Quality has no other."""
     return re.sub(r"^(?:\.\./|/)+", "", path)
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yields annotations for GitHub: of errors and of warnings up to nine each, and how many there are beside them."""
+    """Yield annotations for GitHub: of errors and of warnings up to nine each, and how many there are beside them."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
         for each in found[:ANNOTATIONS_MAX]:

@@ -42,7 +42,9 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 
 
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
-    """Return the prompt for a failed run, as Markdown; `suite` says where the suite is. Secrets are still in it.
+    """Return the prompt for a failed run, as Markdown; `suite` says where the suite is.
+
+    Secrets are still in it.
 
     Raises ValueError, with the reason, for a run that did not fail.
     """

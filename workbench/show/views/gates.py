@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class Demand(NamedTuple):
-    """A gate or an aggregate with what was reached, and what there is to say of it below. An aggregate that demands
-    nothing has no `met`."""
+    """A gate or an aggregate with what was reached, and what there is to say of it below.
+
+    An aggregate that demands nothing has no `met`."""
 
     met: bool | None
     line: Line

@@ -28,14 +28,14 @@ class Move:
 
 
 def graded_text(result: RunResult | None) -> str:
-    """Returns status and score: `failed 0.50`."""
+    """Return status and score: `failed 0.50`."""
     if result is None:
         return "not graded"
     return f"{result.status} {score_text(result.score)}" if result.grades else result.status
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Returns what moved, as `MovesFold.text`."""
+    """Return what moved, as `MovesFold.text`."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -84,7 +84,7 @@ def _kind(move: Move) -> str:
 
 
 def _numbers(move: Move) -> str:
-    """Returns the two scores, where nothing else moved and two decimals show the change."""
+    """Return the two scores, where nothing else moved and two decimals show the change."""
     before = move.before
     if before is None or before.status != move.after.status:
         return ""
@@ -117,7 +117,7 @@ class Regraded:
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """Yields a line for each recording whose status or score changed, and how many moved from where to where; or one
+    """Yield a line for each recording whose status or score changed, and how many moved from where to where; or one
     line that none did. Nothing where nothing was graded before."""
     regraded = list(regraded)
     for each in regraded:

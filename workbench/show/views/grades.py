@@ -36,8 +36,9 @@ def issue_text(issue: Issue) -> str:
 
 
 def issue_note(issue: Issue) -> str:
-    """Return an issue as `issue_text` does, for places where the call and the argument are visible. What a schema
-    refuses may lie deep inside an argument."""
+    """Return an issue as `issue_text` does, for places where the call and the argument are visible.
+
+    What a schema refuses may lie deep inside an argument."""
     place = issue.argument if issue.kind == "schema violation" else None
     parts = [issue.kind, *filter(None, [place, issue_facts(issue)])]
     return one_line(": ".join(parts) + _remark(_why(issue)))
@@ -118,6 +119,7 @@ def doubts(result: RunResult) -> list[str]:
 
 def why_passed(result: RunResult) -> str:
     """Return why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
+
     Empty for other runs."""
     grade = result.grade
     if grade is None or grade.score is None or not result.passed:
@@ -131,8 +133,9 @@ def why_passed(result: RunResult) -> str:
 
 
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
-    """Return the grade of one of some steps: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`. `brief` leaves out why
-    a step passed."""
+    """Return the grade of one of some steps: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
+
+    `brief` leaves out why a step passed."""
     sign, role = step.status.mark if step.status is not None else (NOTHING, "muted")
     score = score_text(step.score, f"{NOTHING:>4}")
     why = "" if brief and step.status == Status.PASSED else step.why
@@ -161,8 +164,9 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 
 
 def metric_text(metric: Metric) -> str:
-    """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`. The issue of a check
-    that does not hold says the rest."""
+    """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
+
+    The issue of a check that does not hold says the rest."""
     if metric.about is not None:
         return one_line(f"{metric.name} {score_text(metric.value)} ({metric.about})")
     given = "" if metric.number is None or metric.scale is None else f" ({_on_scale(metric.number, metric.scale)})"
@@ -280,8 +284,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return which graders decided, how many runs each where there are several, and how many other graders
-    disagree."""
+    """Return which graders decided, how many runs each where there are several, and how many other graders disagree."""
     deciders = Counter(result.grader for result in results if result.grader is not None)
     values = ", ".join(
         f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()

@@ -33,7 +33,9 @@ _WORTH_A_WORD_S = 2.0
 
 @dataclass
 class _OfModel:
-    """The runs of one model. `made` were made here and took time, unlike those that were over already."""
+    """The runs of one model.
+
+    `made` were made here and took time, unlike those that were over already."""
 
     planned: int = 0
     done: int = 0
@@ -44,7 +46,9 @@ class _OfModel:
 
 @dataclass
 class Progress:
-    """Counts the runs of a batch. Times are seconds of any one clock."""
+    """Counts the runs of a batch.
+
+    Times are seconds of any one clock."""
 
     statuses: Counter[Status] = field(default_factory=Counter)
     cost_usd: float = 0.0
@@ -129,8 +133,9 @@ class Progress:
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
-        """Return about how many seconds are left: models run in parallel, so that the slowest one decides. `None`
-        while a model with runs left has not shown its speed, and when nothing is left."""
+        """Return about how many seconds are left: models run in parallel, so that the slowest one decides.
+
+        `None` while a model with runs left has not shown its speed, and when nothing is left."""
         guesses: list[float] = []
         for model in self._models.values():
             left = model.planned - model.done
@@ -161,7 +166,9 @@ def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: b
 
 
 class _Part(NamedTuple):
-    """A part of the line. Parts with a lower rank are kept rather than it."""
+    """A part of the line.
+
+    Parts with a lower rank are kept rather than it."""
 
     rank: int
     line: Line

@@ -17,8 +17,9 @@ PlacedCall = tuple[Place, ExpectedCall]
 
 
 def expected_of(case: Case) -> tuple[PlacedCall, ...]:
-    """Return the expected calls of a case in the order of `Case.expected_calls()`. In a chain, each has its step, from
-    0, as place."""
+    """Return the expected calls of a case in the order of `Case.expected_calls()`.
+
+    In a chain, each has its step, from 0, as place."""
     steps = [(("steps", at), call) for at, step in enumerate(case.steps) if (call := step.expected_call) is not None]
     return (*steps, *case.placed_expected_calls())
 
@@ -76,8 +77,9 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
-    """Return the position of an expected call in the sequence, `None` if there is no sequence. Unknown expected calls
-    count as a sequence."""
+    """Return the position of an expected call in the sequence, `None` if there is no sequence.
+
+    Unknown expected calls count as a sequence."""
     if index >= len(expected):
         return index
     place = expected[index][0]
@@ -87,8 +89,9 @@ def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
 def put_grade(
     run: RunItems, result: RunResult, expected: Sequence[PlacedCall], former: RunResult | None, *, first: bool
 ) -> None:
-    """Show a grade in place of any earlier one; `first` if there was none. `former` is the original result of a run
-    that was regraded."""
+    """Show a grade in place of any earlier one; `first` if there was none.
+
+    `former` is the original result of a run that was regraded."""
     outcome = run.end()
     if (asked := run.request()) is not None:
         asked.over = True
@@ -154,7 +157,9 @@ def _what(issue: Issue) -> tuple[object, ...]:
 
 
 class _Steps:
-    """The grades of a chain's steps for their calls. Empty for other cases."""
+    """The grades of a chain's steps for their calls.
+
+    Empty for other cases."""
 
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run
@@ -165,8 +170,9 @@ class _Steps:
     def word_on(
         self, place: int, issues: tuple[Issue, ...], pairing: CallPairing | None
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
-        """Return the issues and verdicts to show at a call, given those of the whole run. A step overrides them if it
-        has issues or a different pairing."""
+        """Return the issues and verdicts to show at a call, given those of the whole run.
+
+        A step overrides them if it has issues or a different pairing."""
         step = self._step_at(place)
         verdicts = pairing.arguments if pairing is not None else ()
         if step is None:
@@ -204,7 +210,9 @@ class _Steps:
 
 
 def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
-    """Attach the grade of each step to its heading. Returns the item before which each step ends, by step number."""
+    """Attach the grade of each step to its heading.
+
+    Returns the item before which each step ends, by step number."""
     grades = {grade.step: grade for grade in result.steps}
     ends: dict[int, int] = {}
     if not grades:
@@ -225,8 +233,9 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _take_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Remove the missing calls. Returns each with the index of the item that followed it, not counting missing
-    calls."""
+    """Remove the missing calls.
+
+    Returns each with the index of the item that followed it, not counting missing calls."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MessageItem:
-    """A message before a request. `number` counts the messages and answers shown, `None` for a system prompt. `by_hand`
-    is true if the user added it while the run was held."""
+    """A message before a request.
+
+    `number` counts the messages and answers shown, `None` for a system prompt. `by_hand` is true if the user added it
+    while the run was held."""
 
     role: str
     text: GrowingText
@@ -57,9 +59,10 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class StepItem:
-    """The beginning of a step. `of` is the number of steps, if known. `step` is `None` for the final request after the
-    last step. `unprompted` is true if it has no system prompt and other steps do. `grade` is set once the run is
-    graded."""
+    """The beginning of a step.
+
+    `of` is the number of steps, if known. `step` is `None` for the final request after the last step. `unprompted` is
+    true if it has no system prompt and other steps do. `grade` is set once the run is graded."""
 
     step: int | None
     of: int | None = None
@@ -73,8 +76,9 @@ class StepItem:
 
 @dataclass(slots=True)
 class HoldItem:
-    """The place before the request of a round. The run is held there while `why` is set. `request` is what is about to
-    be sent, or why it cannot be, if known."""
+    """The place before the request of a round.
+
+    The run is held there while `why` is set. `request` is what is about to be sent, or why it cannot be, if known."""
 
     round: int
     why: str | None
@@ -83,8 +87,9 @@ class HoldItem:
 
 @dataclass(slots=True)
 class ForkItem:
-    """Where a fork departs from its origin. `difference` is the first difference, once known. `origin` names the run,
-    empty if only the event is known."""
+    """Where a fork departs from its origin.
+
+    `difference` is the first difference, once known. `origin` names the run, empty if only the event is known."""
 
     fork: Forked
     origin: str = ""
@@ -93,10 +98,11 @@ class ForkItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request, under way until `response` or the end of the run arrives. `begun` is true once part of an answer
-    arrived. `awaited` is what is known of the answer until then, and `now_s` the present, as far as known, by the run's
-    clock. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true if it was copied from the
-    origin of a fork."""
+    """A model request, under way until `response` or the end of the run arrives.
+
+    `begun` is true once part of an answer arrived. `awaited` is what is known of the answer until then, and `now_s` the
+    present, as far as known, by the run's clock. `retry` is set while it waits to be repeated at `retry_at`. `replayed`
+    is true if it was copied from the origin of a fork."""
 
     number: int
     round: int
@@ -132,8 +138,10 @@ class TextItem:
 
 @dataclass(slots=True)
 class CallItem:
-    """A tool call and, once graded, its verdicts and issues. `index` is its position among the run's calls. `edited`
-    are arguments that the user replaced. `held` is why the run is held before it."""
+    """A tool call and, once graded, its verdicts and issues.
+
+    `index` is its position among the run's calls. `edited` are arguments that the user replaced. `held` is why the run
+    is held before it."""
 
     call_id: str
     tool: str
@@ -151,9 +159,10 @@ class CallItem:
 
 @dataclass(slots=True)
 class ResultItem:
-    """The result of a call of `tool`, as the model reads it. `unedited` is the original of an edited result. Until it
-    arrives, `asks` is why the run asks for permission, or `progress` that of the execution. `held_ms` is how long it
-    asked. `held` is why the run is held after it."""
+    """The result of a call of `tool`, as the model reads it.
+
+    `unedited` is the original of an edited result. Until it arrives, `asks` is why the run asks for permission, or
+    `progress` that of the execution. `held_ms` is how long it asked. `held` is why the run is held after it."""
 
     result: ResultReceived | None = None
     unedited: ResultReceived | None = None
@@ -167,7 +176,9 @@ class ResultItem:
 
 @dataclass(slots=True)
 class MissingItem:
-    """An expected call that was not made. `expected` is its index among the case's expected calls."""
+    """An expected call that was not made.
+
+    `expected` is its index among the case's expected calls."""
 
     tool: str
     expected: int
@@ -177,7 +188,9 @@ class MissingItem:
 
 @dataclass(slots=True)
 class OutcomeItem:
-    """The end of the run and, once graded, its result. `former` is the original result of a run that was regraded."""
+    """The end of the run and, once graded, its result.
+
+    `former` is the original result of a run that was regraded."""
 
     finish: RunFinished | None = None
     result: RunResult | None = None
@@ -203,7 +216,9 @@ Item = (
 
 
 class RunItems:
-    """A list of items that grows at its end. Each call is directly followed by its result."""
+    """A list of items that grows at its end.
+
+    Each call is directly followed by its result."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -239,7 +254,9 @@ class RunItems:
         self.steps.append(self.append(item))
 
     def append_call(self, call_id: str, tool: str) -> None:
-        """Append a call. An id that already exists is ignored."""
+        """Append a call.
+
+        An id that already exists is ignored."""
         if call_id not in self._calls:
             self._calls[call_id] = self.append(CallItem(call_id, tool, len(self.order)))
             self.order.append(self._calls[call_id])
@@ -253,12 +270,16 @@ class RunItems:
             self._changed.add(len(self.items) - 1)
 
     def insert(self, index: int, item: Item) -> None:
-        """Insert an item. Call `rebuild` after the last change."""
+        """Insert an item.
+
+        Call `rebuild` after the last change."""
         self.items.insert(index, item)
         self._move_from(index, 1)
 
     def remove(self, index: int) -> None:
-        """Remove an item. Call `rebuild` after the last change."""
+        """Remove an item.
+
+        Call `rebuild` after the last change."""
         del self.items[index]
         self._move_from(index, -1)
 
@@ -292,7 +313,9 @@ class RunItems:
         return item
 
     def end(self) -> OutcomeItem:
-        """Return the end of the run, marked as changed. Created on first use."""
+        """Return the end of the run, marked as changed.
+
+        Created on first use."""
         if self.outcome is None:
             self.outcome = self.append(OutcomeItem())
         item = self.changed(self.outcome)
@@ -338,8 +361,9 @@ class RunItems:
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are unchanged objects since the last call, `None` for all. Those after
-        were removed, and new ones may have taken their place."""
+        """Return how many of the first items are unchanged objects since the last call, `None` for all.
+
+        Those after were removed, and new ones may have taken their place."""
         cut, self._cut = self._cut, None
         return cut
 

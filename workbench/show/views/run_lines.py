@@ -164,7 +164,9 @@ class _Layout(NamedTuple):
         return lines + (self.note(Note(" ", f"first difference: {item.difference}")) if item.difference else [])
 
     def step(self, item: StepItem) -> list[Line]:
-        """Return the heading of a step. Once it is graded, it has its sign, score and reason."""
+        """Return the heading of a step.
+
+        Once it is graded, it has its sign, score and reason."""
         number = f" of {item.of}" if item.of else ""
         head: Line = (Span(f" {item.name}{number}", "heading"),)
         below = self.below("no system prompt", "muted") if item.unprompted else []
@@ -177,8 +179,9 @@ class _Layout(NamedTuple):
         return [EMPTY, head, *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of the place before a request, empty if the run is not held there. The request is one line
-        or, when expanded, all that is sent."""
+        """Return the lines of the place before a request, empty if the run is not held there.
+
+        The request is one line or, when expanded, all that is sent."""
         if item.why is None:
             return []
         held = held_lines(f"before the request of round {item.round}", item.why, self.width)
@@ -472,9 +475,10 @@ def argument_rows(
     expanded: bool,
     edited: Mapping[str, JsonValue] | None = None,
 ) -> list[Sequence[Line]]:
-    """Return lists of lines: the given arguments, then expected ones that are missing. A verdict that does not fit next
-    to its value goes below it. When expanded, values are complete and issues give reasons. `edited` are the user's
-    replacements, shown after the values; verdicts are about the model's own."""
+    """Return lists of lines: the given arguments, then expected ones that are missing.
+
+    A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues give
+    reasons. `edited` are the user's replacements, shown after the values; verdicts are about the model's own."""
     sent = arguments if edited is None else edited
     given = [*arguments, *(name for name in sent if name not in arguments)]
     absent = [verdict.argument for verdict in verdicts if not verdict.given and verdict.argument not in given]
@@ -514,7 +518,9 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 
 
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
-    """Return the rows of a value and its notes. Notes that do not fit lose the word "expected", then go below."""
+    """Return the rows of a value and its notes.
+
+    Notes that do not fit lose the word "expected", then go below."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):

@@ -43,7 +43,9 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a row, `width` cells for each side. With `whole`, nothing is cut."""
+    """Return the lines of a row, `width` cells for each side.
+
+    With `whole`, nothing is cut."""
     if row.part.kind == "round":
         how: How = "same" if row.how == "differs" else row.how
         return [Sides(_head_of(row.left, width), _head_of(row.right, width), how)]
@@ -153,8 +155,9 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
-    """Return the part of a text that fits into rows. It starts shortly before the difference if that is not in the
-    first row."""
+    """Return the part of a text that fits into rows.
+
+    It starts shortly before the difference if that is not in the first row."""
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
@@ -236,7 +239,9 @@ def _how_given(left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], na
 
 
 def _value(text: str, at: int, how: How, room: int) -> Line:
-    """Return an argument's value on one row. What two runs share or do not has its colour from that."""
+    """Return an argument's value on one row.
+
+    What two runs share or do not has its colour from that."""
     match how:
         case "same":
             return cut_line((Span(text, "muted"),), room)
@@ -318,7 +323,9 @@ def _line_at(lines: Sequence[Line], index: int) -> Line:
 
 
 class Above(LazyLines):
-    """The left side above the right one. Equal content appears once."""
+    """The left side above the right one.
+
+    Equal content appears once."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._left, self._right, self._how = sides

@@ -87,7 +87,9 @@ class RunView:
 
     @property
     def items(self) -> Sequence[Item]:
-        """The items to show. Read only."""
+        """The items to show.
+
+        Read only."""
         return self._run.items
 
     @property
@@ -112,7 +114,9 @@ class RunView:
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def put_off(self, until: datetime) -> None:
-        """Show that the next request waits because the endpoint asked a different run to. The next event ends that."""
+        """Show that the next request waits because the endpoint asked a different run to.
+
+        The next event ends that."""
         self._end_wait()
         # A time of day stays correct without being redrawn.
         at = f"{until.astimezone():%H:%M:%S}"
@@ -214,8 +218,10 @@ class RunView:
                 set_aside(run, what)
 
     def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
-        """Attach the grade, in place of any earlier one. `expected` are the case's expected calls with their places.
-        `former` is the original result of a run that was regraded."""
+        """Attach the grade, in place of any earlier one.
+
+        `expected` are the case's expected calls with their places. `former` is the original result of a run that was
+        regraded."""
         put_grade(self._run, result, expected, former, first=not self.graded)
         self.graded = True
 
@@ -224,8 +230,9 @@ class RunView:
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are unchanged objects since the last call, `None` for all. Those after
-        were removed, and new ones may have taken their place."""
+        """Return how many of the first items are unchanged objects since the last call, `None` for all.
+
+        Those after were removed, and new ones may have taken their place."""
         return self._run.take_cut()
 
     # Before a request
@@ -390,7 +397,9 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run continues. Only the time that it asked for permission is kept."""
+    """Show that the run continues.
+
+    Only the time that it asked for permission is kept."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -412,7 +421,9 @@ def put_request(run: RunItems, request: HttpRequest | str) -> None:
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request. A hold moves behind it."""
+    """Show a message that the user added before the next request.
+
+    A hold moves behind it."""
     held = run.items[run.held] if run.held is not None else None
     run.append(message)
     if isinstance(held, HoldItem):
@@ -447,7 +458,9 @@ def set_aside(run: RunItems, asked: Regenerated) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """A place in a run. `round` counts from 1; items before a request belong to its round.
+    """A place in a run.
+
+    `round` counts from 1; items before a request belong to its round.
 
     On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` how
     many calls of its round are answered before this place. `after_result` is true on a result that has arrived, which
@@ -463,8 +476,9 @@ class RunPlace:
 
 
 def place_at(run: RunItems, index: int) -> RunPlace | None:
-    """Return the place of the item at an index, `None` for the end of a run. The cost does not depend on the length of
-    the run."""
+    """Return the place of the item at an index, `None` for the end of a run.
+
+    The cost does not depend on the length of the run."""
     item = run.items[index]
     if isinstance(item, OutcomeItem):
         return None

@@ -36,6 +36,7 @@ class TextRedactor(Redactor, Protocol):
 
 class ShownRun(NamedTuple):
     """A run without secrets, and the case by which it was graded, `None` where its stored suite can no longer be read.
+
     `line` is that of the case in the file of its suite, from 1, `None` where there is no such file."""
 
     result: RunResult

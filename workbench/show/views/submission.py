@@ -30,8 +30,9 @@ _CELL_MAX = 1_000
 
 
 def kind_of(case: Case) -> Kind:
-    """Returns what a case asks of calls. One that is skipped, or demands neither a call nor none, is no prompt of a
-    submission."""
+    """Return what a case asks of calls.
+
+    One that is skipped, or demands neither a call nor none, is no prompt of a submission."""
     if case.skip is not None:
         return "other"
     if case.expected_calls():
@@ -40,7 +41,7 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Returns what these cases lack for a submission, and which of them count for neither kind; `None` for nothing."""
+    """Return what these cases lack for a submission, and which of them count for neither kind; `None` for nothing."""
     cases = tuple(cases)
     there = {kind: sum(kind_of(case) == kind for case in cases) for kind in NEEDED}
     lacking = {kind: needed - there[kind] for kind, needed in NEEDED.items() if there[kind] < needed}
@@ -57,8 +58,10 @@ def what_is_missing(cases: Iterable[Case]) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """What a case came to with a model. `asked_for` says whether it is one of those that a directory asks for;
-    `made_calls` are those of the first run with this verdict."""
+    """What a case came to with a model.
+
+    `asked_for` says whether it is one of those that a directory asks for; `made_calls` are those of the first run with
+    this verdict."""
 
     model: str
     number: int
@@ -77,7 +80,7 @@ class Prompt:
 
 
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
-    """Yields what each case came to, model by model: five that must call and three that must not, then the rest."""
+    """Yield what each case came to, model by model: five that must call and three that must not, then the rest."""
     for model in report.totals_per_model:
         shown = [report.shown_case(case) for case in report.quality.cases if case.runs[0].model == model]
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
@@ -112,7 +115,7 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 
 
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yields a table for each model, in which no text of a suite, a model or a tool has any effect."""
+    """Yield a table for each model, in which no text of a suite, a model or a tool has any effect."""
     names = ", ".join(report.secrets.redact(suite.name) for suite in report.suites.values())
     batch = f" · batch {report.batch}" if report.batch is not None else ""
     yield f"# Plugin submission: {text(names)}\n\nWorkbench {__version__} · {code(report.started_at)}{batch}\n"
@@ -150,7 +153,7 @@ def _cells(prompt: Prompt) -> tuple[str, ...]:
 
 
 def json_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yields one object."""
+    """Yield one object."""
     whole = {
         "report": "workbench submission",
         "version": 1,
@@ -164,5 +167,5 @@ def json_of_submission(report: RunsReport) -> Iterator[str]:
 
 
 def rows_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yields a row of CSV for each prompt with each model."""
+    """Yield a row of CSV for each prompt with each model."""
     return csv_rows(map(asdict, prompts_of(report)))

@@ -12,7 +12,9 @@ from workbench.numerals import duration_text
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a batch took. `start_up_ms` is the part of it in which servers or models were starting."""
+    """How long a batch took.
+
+    `start_up_ms` is the part of it in which servers or models were starting."""
 
     took_ms: float
     start_up_ms: float
@@ -23,7 +25,7 @@ class Timing:
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
-    """Returns the timing of a batch with these runs."""
+    """Return the timing of a batch with these runs."""
     graded = [
         len(cell.runs)
         for indices in runs_of_models(runs).values()
@@ -36,6 +38,6 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
 
 
 def timing_line(timing: Timing) -> str:
-    """Returns the time in one line."""
+    """Return the time in one line."""
     start_up = f", {duration_text(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
     return f"took {duration_text(timing.took_ms)}{start_up}"

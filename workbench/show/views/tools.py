@@ -40,7 +40,9 @@ class ToolSource:
 
 @dataclass(frozen=True)
 class SuiteTools:
-    """All tools of a suite. `findings` are those of lint, `None` when it did not run."""
+    """All tools of a suite.
+
+    `findings` are those of lint, `None` when it did not run."""
 
     path: str
     name: str
@@ -49,7 +51,7 @@ class SuiteTools:
 
 
 def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:
-    """Yields the listing as text, at most `width` cells wide; errors are never cut."""
+    """Yield the listing as text, at most `width` cells wide; errors are never cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -61,12 +63,12 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
 
 
 def tools_json(suites: Sequence[SuiteTools]) -> dict[str, Any]:
-    """Returns the listing as JSON, with the findings where lint ran."""
+    """Return the listing as JSON, with the findings where lint ran."""
     return {"version": VERSION, "suites": [_suite_json(suite) for suite in suites]}
 
 
 def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
-    """Yields the findings of lint as text, tool by tool; no line is cut."""
+    """Yield the findings of lint as text, tool by tool; no line is cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -157,7 +159,7 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Returns `city: string, days?: integer`: names with their types, a question mark where one may be left out."""
+    """Return `city: string, days?: integer`: names with their types, a question mark where one may be left out."""
     must = required_names(tool.parameters)
     return ", ".join(
         f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(kind)}' if (kind := type_text(schema)) else ''}"

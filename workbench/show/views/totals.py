@@ -57,7 +57,9 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
 
 
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
-    """Yield the totals of the cases of one model. `part` says how many cases of a suite these are, if not all."""
+    """Yield the totals of the cases of one model.
+
+    `part` says how many cases of a suite these are, if not all."""
     runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
     if runs and totals.runs_in_error:
         runs += f" ({count_text(totals.runs_in_error)} in error)"

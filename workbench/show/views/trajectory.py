@@ -78,8 +78,9 @@ _EMPTY = "(empty)"
 
 
 class StepLines:
-    """Turn the events of one run into lines. `verbose` adds reasoning, latencies, the progress of executions and whole
-    results."""
+    """Turn the events of one run into lines.
+
+    `verbose` adds reasoning, latencies, the progress of executions and whole results."""
 
     def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
         self._paint = paint
@@ -214,8 +215,9 @@ def unread_text(trajectory: Trajectory) -> str:
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Return where a run is held, as the end of a sentence; empty where it only asks for permission. `tool` is that of
-    the call there."""
+    """Return where a run is held, as the end of a sentence; empty where it only asks for permission.
+
+    `tool` is that of the call there."""
     if paused.at == "request":
         return f"before the request of round {paused.round}" if paused.round is not None else "before a request"
     place = {"call": "before", "result": "after the result of"}.get(paused.at)
@@ -223,8 +225,9 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
-    """Return from which run, and where, a run was forked. `origin` describes that run more precisely than its
-    model."""
+    """Return from which run, and where, a run was forked.
+
+    `origin` describes that run more precisely than its model."""
     if fork.answered is None:
         where = f"before round {fork.round}"
     elif fork.answered:

@@ -37,8 +37,9 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 
 
 def content_text(content: str) -> str:
-    """Return a tool's result on one line, safe to show. The layout of text that looks like JSON is folded; nothing
-    else changes."""
+    """Return a tool's result on one line, safe to show.
+
+    The layout of text that looks like JSON is folded; nothing else changes."""
     if content[:1] in ("{", "["):
         # A line break inside a JSON text is never part of a string.
         content = _LAYOUT.sub(" ", content)
@@ -62,8 +63,9 @@ def percentiles_text(times: Latency) -> str:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`. Runs that cost
-    nothing are no price for those of unknown cost."""
+    """Return what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
+
+    Runs that cost nothing are no price for those of unknown cost."""
     runs, unpriced = estimate.runs, estimate.without_cost
     tokens = "" if estimate.without_tokens == runs else f"about {count_text(estimate.tokens)} tokens"
     cost = "" if unpriced and not estimate.cost_usd else cost_text(estimate.cost_usd)

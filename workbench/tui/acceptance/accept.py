@@ -45,8 +45,9 @@ class RunAccepter:
         self._secrets = app.program.secrets
 
     def accept(self, *, whole: bool) -> None:
-        """Show what accepting would change, and apply it if confirmed. Accepts the selected call or, with `whole` or
-        without a selected call, all calls."""
+        """Show what accepting would change, and apply it if confirmed.
+
+        Accepts the selected call or, with `whole` or without a selected call, all calls."""
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
         if suite is None or run is None or outline is None:
             return
@@ -116,7 +117,9 @@ class RunAccepter:
 
 
 def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
-    """Return how the calls of a run are paired with what the case expects now. Raises AcceptError."""
+    """Return how the calls of a run are paired with what the case expects now.
+
+    Raises AcceptError."""
     if case.steps:
         return ()
     try:
@@ -149,7 +152,9 @@ _FRAME_ROWS = 4
 
 
 class AcceptScreen(Dialog[Proposal]):
-    """Asks for confirmation. Closes with the accepted proposal."""
+    """Asks for confirmation.
+
+    Closes with the accepted proposal."""
 
     DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -164,7 +164,9 @@ class Capturer:
         return [figures for figures in here or there if figures is not None]
 
     async def _ran(self, cases: Cases) -> bool:
-        """Run cases and wait until they ended. Returns whether any was run."""
+        """Run cases and wait until they ended.
+
+        Returns whether any was run."""
         wanted = [(suite.path, key) for suite, keys in cases for key in keys]
         await self._run_cases(cases, REPEATS)
         began = False

@@ -146,7 +146,9 @@ class AuditList(LineView):
 
 
 class AuditScreen(SearchedScreen[Target | None]):
-    """Audits suites one after the other in a thread. Closes with the target to go to. Nothing is started or asked."""
+    """Audits suites one after the other in a thread.
+
+    Closes with the target to go to. Nothing is started or asked."""
 
     NAME = "audit"
     TITLE_IN_TEXT = "the audit"

@@ -38,7 +38,9 @@ Switched = Literal["set", "switched on", "removed"]
 
 
 class BreakpointFile:
-    """The file with the breakpoints of one project. If two programs write it, the last one wins."""
+    """The file with the breakpoints of one project.
+
+    If two programs write it, the last one wins."""
 
     def __init__(self, folder: Path, project: Path) -> None:
         stem = re.sub(r"[^\w-]+", "-", project.name)[:40].strip("-") or "project"
@@ -47,8 +49,9 @@ class BreakpointFile:
         self._project = project
 
     def read(self) -> tuple[tuple[Breakpoint, ...], str | None]:
-        """Read the breakpoints, and a notice for the user, if any. A damaged file is renamed; its readable lines are
-        kept."""
+        """Read the breakpoints, and a notice for the user, if any.
+
+        A damaged file is renamed; its readable lines are kept."""
         try:
             if self.path.stat().st_size > MAX_STATE_FILE_BYTES:
                 return (), self._set_aside(())
@@ -70,7 +73,9 @@ class BreakpointFile:
         return tuple(points), self._set_aside(points) if damaged else None
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
-        """Replace the content. Returns why not, if that fails."""
+        """Replace the content.
+
+        Returns why not, if that fails."""
         lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_stored_line, points)]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -95,7 +100,9 @@ def _stored_line(point: Breakpoint) -> str:
 
 
 class Breakpoints:
-    """All breakpoints, in the order in which they were set. Without a `file`, they are for this session only.
+    """All breakpoints, in the order in which they were set.
+
+    Without a `file`, they are for this session only.
 
     Every change is stored at once and reported to `changed`. `problem` is why that failed. A breakpoint with a secret
     in its condition is not written.
@@ -123,7 +130,9 @@ class Breakpoints:
         return next((index for index, known in enumerate(self.points) if known.same_place(point)), None)
 
     def switch(self, point: Breakpoint) -> Switched:
-        """Set a breakpoint. If it is already set, remove it, or enable it if it was disabled."""
+        """Set a breakpoint.
+
+        If it is already set, remove it, or enable it if it was disabled."""
         index = self.index_of(point)
         if index is None:
             self._become((*self.points, point))
@@ -135,8 +144,9 @@ class Breakpoints:
         return "switched on"
 
     def put(self, point: Breakpoint, index: int | None = None) -> int:
-        """Set a breakpoint, replacing the one at an index if given. Returns its index. One that exists already is
-        enabled instead of duplicated."""
+        """Set a breakpoint, replacing the one at an index if given.
+
+        Returns its index. One that exists already is enabled instead of duplicated."""
         points = list(self.points)
         if index is not None and index < len(points):
             point = replace(point, enabled=points[index].enabled)
@@ -200,8 +210,9 @@ class ProjectBreakpoints:
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
-        """Return the stored breakpoints for the project of a file or folder, and problems with their file. Reads
-        files."""
+        """Return the stored breakpoints for the project of a file or folder, and problems with their file.
+
+        Reads files."""
         if self.given:
             return self.all, None
         program, folder = self._program, opened if opened.is_dir() else opened.parent
@@ -225,7 +236,9 @@ class ProjectBreakpoints:
         return doubt_about(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
-        """Set or remove a breakpoint, and announce what was done. A text says why none was found."""
+        """Set or remove a breakpoint, and announce what was done.
+
+        A text says why none was found."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:

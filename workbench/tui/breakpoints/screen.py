@@ -129,7 +129,9 @@ def warned_lines(text: str | None, width: int) -> list[Line]:
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
-    """Return the completions of the typed text, as complete lines. Names that begin with it come first."""
+    """Return the completions of the typed text, as complete lines.
+
+    Names that begin with it come first."""
     kind, blank, name = text.lstrip().partition(" ")
     if not blank:
         begun = (each for each in KINDS if each.startswith(kind))
@@ -160,7 +162,9 @@ TYPING: tuple[Action, ...] = (
 
 @dataclass(frozen=True)
 class BreakpointsNow(Situation):
-    """The situation of the screen. `count` is the number of breakpoints."""
+    """The situation of the screen.
+
+    `count` is the number of breakpoints."""
 
     count: int = 0
 
@@ -196,7 +200,9 @@ class _Points:
 
 
 class _LineField(SafeInput):
-    """The input of one breakpoint. Up and down select a completion."""
+    """The input of one breakpoint.
+
+    Up and down select a completion."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -213,7 +219,9 @@ class _LineField(SafeInput):
 
 
 class BreakpointsScreen(SearchedScreen[None]):
-    """All breakpoints. Changes apply at once, also to active runs."""
+    """All breakpoints.
+
+    Changes apply at once, also to active runs."""
 
     DEFAULT_CSS = """
     BreakpointsScreen #breakpoints-body { height: 1fr; align: left bottom; }

@@ -87,8 +87,9 @@ class EditActions(MainActions):
         self._go(redo, "Redone")
 
     def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
-        """Undo or redo. If a field contains invalid text, it is only closed, because that text is not part of any
-        change."""
+        """Undo or redo.
+
+        If a field contains invalid text, it is only closed, because that text is not part of any change."""
         pane = self.app.main.case_pane
         if (refused := pane.give_up_refused()) is not None:
             reason = f"Its text is invalid: {refused}. Enter in its cell shows it again"

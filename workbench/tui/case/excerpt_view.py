@@ -40,7 +40,9 @@ from workbench.tui.tree.state import TreeState
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Some lines of a file. `first` is the number of the first one, from 1."""
+    """Some lines of a file.
+
+    `first` is the number of the first one, from 1."""
 
     first: int
     lines: tuple[str, ...]
@@ -89,7 +91,9 @@ def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Exce
 def excerpt_lines(
     excerpt: Excerpt, width: int, found: Found = MappingProxyType({})
 ) -> tuple[list[Line], dict[int, int]]:
-    """Lay out an excerpt at a width. Also returns the row where each line of the file begins."""
+    """Lay out an excerpt at a width.
+
+    Also returns the row where each line of the file begins."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
     gutter = digits + 3
@@ -139,7 +143,9 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
 
 @dataclass(frozen=True)
 class CasePicture:
-    """The content of the case pane: an excerpt or a message. `line` is where to begin."""
+    """The content of the case pane: an excerpt or a message.
+
+    `line` is where to begin."""
 
     title: str
     excerpt: Excerpt | None

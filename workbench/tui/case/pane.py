@@ -39,7 +39,9 @@ EMPTY_MESSAGE = 'user = ""'
 
 
 class CasePane(Vertical):
-    """Shows the selected row of the tree. `view` is the kind of display."""
+    """Shows the selected row of the tree.
+
+    `view` is the kind of display."""
 
     DEFAULT_CSS = "CasePane > .hidden { display: none; }"
 
@@ -126,8 +128,10 @@ class CasePane(Vertical):
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
-        """Return whether a row is the one shown last. A case is identified by its id, or by its index while no cases
-        were added or removed, because the id may be what is being typed."""
+        """Return whether a row is the one shown last.
+
+        A case is identified by its id, or by its index while no cases were added or removed, because the id may be what
+        is being typed."""
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
@@ -215,8 +219,9 @@ class CasePane(Vertical):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
-        """Begin to type: in this pane at the cursor, from elsewhere where the case begins. Text that is not TOML has no
-        form and is edited as text."""
+        """Begin to type: in this pane at the cursor, from elsewhere where the case begins.
+
+        Text that is not TOML has no form and is edited as text."""
         form, row = self.query_one(FormView), self._selection.row
         if self.view == "form" and form.page.source is None:
             self.show_as("toml")
@@ -287,7 +292,9 @@ class CasePane(Vertical):
         return opened is not None and bool(opened.refused)
 
     def give_up_refused(self) -> str | None:
-        """Close the open field if its text is invalid. Returns why it is."""
+        """Close the open field if its text is invalid.
+
+        Returns why it is."""
         return self.query_one(FormView).give_up_refused()
 
     def form_refuses(self) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""The comparison of a batch of the history. A batch under way is reloaded as its runs end."""
+"""The comparison of a batch of the history.
+
+A batch under way is reloaded as its runs end."""
 
 from __future__ import annotations
 
@@ -38,8 +40,10 @@ AT_A_TIME = 50
 
 
 class ComparedBatchScreen(CompareScreen):
-    """Shows `state`, of a batch. `read` reloads the batch on a thread: of a large one, the cases with all words, as
-    long as these are wanted. With `watched`, its runs under way are shown as another process makes them."""
+    """Shows `state`, of a batch.
+
+    `read` reloads the batch on a thread: of a large one, the cases with all words, as long as these are wanted. With
+    `watched`, its runs under way are shown as another process makes them."""
 
     def __init__(
         self,
@@ -217,7 +221,9 @@ class ComparedBatchScreen(CompareScreen):
         return after, changed_cases(before, after)
 
     async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show what was read. `others` are the cases with changed cells."""
+        """Show what was read.
+
+        `others` are the cases with changed cells."""
         over = stored.batch.missing - self._stored.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()

@@ -79,7 +79,9 @@ class RepeatChoiceScreen(Dialog[int]):
 
 
 class CellsScreen(FilterScreen[None]):
-    """The keys for cells. `place` is what is compared: a suite, a folder, a batch."""
+    """The keys for cells.
+
+    `place` is what is compared: a suite, a folder, a batch."""
 
     def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
         super().__init__(stage)
@@ -101,7 +103,9 @@ class CellsScreen(FilterScreen[None]):
 
     @action("enter", "Show the run of the cell", label="open")
     def do_open(self) -> None:
-        """Show the run of the cell. If it has several, ask which."""
+        """Show the run of the cell.
+
+        If it has several, ask which."""
         key = self.state.key
         if key is None:
             return
@@ -149,8 +153,9 @@ class CellsScreen(FilterScreen[None]):
     def _run(
         self, cells: Sequence[CellKey], times: int | None = None, *, then: Callable[[], object] | None = None
     ) -> None:
-        """Run cells as often as they ran before, or so many `times`, and do something after that. If some of them ran
-        before and that costs money, ask first."""
+        """Run cells as often as they ran before, or so many `times`, and do something after that.
+
+        If some of them ran before and that costs money, ask first."""
         estimated, again = self._estimate(cells, times)
         if again and estimated.cost_usd:
 
@@ -189,7 +194,9 @@ class CellsScreen(FilterScreen[None]):
         changes=True,
     )
     def do_run_all(self) -> None:
-        """Run what is missing of the displayed cells. With nothing missing, a second press runs all again."""
+        """Run what is missing of the displayed cells.
+
+        With nothing missing, a second press runs all again."""
         state = self.state
         planned = state.planned()
         missing = [key for key in planned if state.at(key).is_missing]
@@ -348,7 +355,9 @@ class CellsScreen(FilterScreen[None]):
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):
-    """Asks before cells that cost money run again. `cells` is how many of them ran before."""
+    """Asks before cells that cost money run again.
+
+    `cells` is how many of them ran before."""
 
     TITLE_LINE = "Run again, for money?"
 

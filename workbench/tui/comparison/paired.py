@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 
 class PairedState(ListState[Pair]):
-    """Compares `second` with `first`, the base, both by name. The rows are the cases graded with both, discordant ones
-    first."""
+    """Compares `second` with `first`, the base, both by name.
+
+    The rows are the cases graded with both, discordant ones first."""
 
     def __init__(self, found: Paired, first: str, second: str) -> None:
         super().__init__()
@@ -86,7 +87,9 @@ def nothing_message() -> Message:
 
 
 class PairedScreen(SearchedScreen[None]):
-    """The tests as of opening. `open_pair` shows both runs of a case."""
+    """The tests as of opening.
+
+    `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
     NAME = "paired"

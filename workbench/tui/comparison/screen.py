@@ -51,7 +51,9 @@ CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
 
 
 class CompareScreen(CellsScreen):
-    """Shows `state`. `place` is what is compared: a suite, a folder, a batch."""
+    """Shows `state`.
+
+    `place` is what is compared: a suite, a folder, a batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     NAME = "compare"
@@ -183,8 +185,9 @@ class CompareScreen(CellsScreen):
         self._show_bars()
 
     def _add_up(self) -> None:
-        """Compute visible totals as far as time allows, and the rest a little later. A few updates a second are
-        enough."""
+        """Compute visible totals as far as time allows, and the rest a little later.
+
+        A few updates a second are enough."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         self.totals.add_up()
@@ -286,7 +289,9 @@ class CompareScreen(CellsScreen):
 
     @action("f5 ctrl+r", "Reload the batch from the history")
     def do_reload(self) -> None:
-        """Reload a batch. Live comparisons update by themselves."""
+        """Reload a batch.
+
+        Live comparisons update by themselves."""
 
     @action("left", "Column to the left")
     def do_left(self) -> None:
@@ -319,7 +324,9 @@ class CompareScreen(CellsScreen):
 
     @action("space", "Mark the cell; mark two to see them side by side", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected cell. Two marked cells are shown side by side."""
+        """Mark or unmark the selected cell.
+
+        Two marked cells are shown side by side."""
         both = self.state.mark()
         self._show_state()
         if both is not None:

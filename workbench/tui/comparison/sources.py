@@ -40,7 +40,9 @@ GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 
 @dataclass(frozen=True, slots=True)
 class ComparedCase:
-    """A row. `suite` identifies the suite as in `RunSummary`."""
+    """A row.
+
+    `suite` identifies the suite as in `RunSummary`."""
 
     suite: str
     suite_name: str
@@ -55,9 +57,11 @@ class ComparedCase:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a case on a model. The finished ones of its `planned` runs make up the `cell`. `waits` is set if a
-    run waits for the user. With `before`, none has finished yet and the cell has the previous runs. `later` is what the
-    next request of a run waits for."""
+    """The state of a case on a model.
+
+    The finished ones of its `planned` runs make up the `cell`. `waits` is set if a run waits for the user. With
+    `before`, none has finished yet and the cell has the previous runs. `later` is what the next request of a run waits
+    for."""
 
     stage: Stage
     cell: Cell | None = None
@@ -95,7 +99,9 @@ class Source(Protocol):
     """Whether cases can be run here and are shown while running."""
 
     def suites(self) -> Sequence[object]:
-        """Return what the rows depend on. They are unchanged while these are the same objects."""
+        """Return what the rows depend on.
+
+        They are unchanged while these are the same objects."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs began, were read, or were regraded since the last call."""
@@ -122,13 +128,16 @@ class Source(Protocol):
         """Return the repeats of a cell that are running and can be shown."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
-        """Return a run of a cell; without `repeat`, the deciding one. Raises LookupError if there is none, HistoryError
-        and RecordingError if it cannot be read."""
+        """Return a run of a cell; without `repeat`, the deciding one.
+
+        Raises LookupError if there is none, HistoryError and RecordingError if it cannot be read."""
 
 
 class LiveRuns:
-    """The latest runs of this program, including recordings it has read. `suites` returns the suites to compare,
-    `chosen` the selected models, `variants` what they are run as. Only cases that `takes` accepts are rows."""
+    """The latest runs of this program, including recordings it has read.
+
+    `suites` returns the suites to compare, `chosen` the selected models, `variants` what they are run as. Only cases
+    that `takes` accepts are rows."""
 
     live = True
 
@@ -240,8 +249,10 @@ class LiveRuns:
 
 
 class StoredRuns:
-    """A batch of the history, as of reading it. `read_run` reads one of its runs on a thread. `under_way` gives a run
-    that is not over, where somebody looks on at it."""
+    """A batch of the history, as of reading it.
+
+    `read_run` reads one of its runs on a thread. `under_way` gives a run that is not over, where somebody looks on at
+    it."""
 
     live = False
 
@@ -333,7 +344,9 @@ class StoredRuns:
 
 
 def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -> StoredRuns:
-    """Return a batch that was read from the history in `file`. With `watched`, somebody looks on at it."""
+    """Return a batch that was read from the history in `file`.
+
+    With `watched`, somebody looks on at it."""
     under_way = watched.under_way if watched is not None else lambda _row: None
     return StoredRuns(read, lambda run: record_of(read_recording(file, run, read.grading)), under_way)
 

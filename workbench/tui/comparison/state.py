@@ -112,15 +112,18 @@ class CompareState:
             self._rebuild(resort=False)
 
     def delivered(self, cases: Iterable[CaseKey]) -> bool:
-        """Update these cases, and others with new runs or grades. Returns whether the displayed rows changed. The cost
-        depends on the number of cases, unless rows come or go."""
+        """Update these cases, and others with new runs or grades.
+
+        Returns whether the displayed rows changed. The cost depends on the number of cases, unless rows come or go."""
         before = self.rows
         self._follow()
         self.look_again({(str(path), case_id): None for path, case_id in (*cases, *self.source.begun())})
         return self.rows is not before and self.rows != before
 
     def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
-        """Update the cells of these cases, by suite and id. Returns whether the displayed rows changed."""
+        """Update the cells of these cases, by suite and id.
+
+        Returns whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
         changed = [case for key in cases if (case := self._case(*key)) is not None and self._look_at(case)]
         moved = [case for case in changed if self._is_shown(case) != ((case.suite, case.case_id) in self._fitting)]
@@ -182,8 +185,9 @@ class CompareState:
         return self.case.on(self.model) if self.case is not None and self.model is not None else None
 
     def move_to(self, row: int, column: int) -> None:
-        """Move the cursor to a cell, or the nearest one. Headings of suites are skipped in the direction of
-        movement."""
+        """Move the cursor to a cell, or the nearest one.
+
+        Headings of suites are skipped in the direction of movement."""
         last = len(self.rows) - 1
         down = row >= self.cursor
         row = min(max(row, 0), max(last, 0))
@@ -193,7 +197,9 @@ class CompareState:
         self.column = min(max(column, 0), max(len(self.models) - 1, 0))
 
     def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark or unmark the selected cell. Returns both cells if a different one was marked before."""
+        """Mark or unmark the selected cell.
+
+        Returns both cells if a different one was marked before."""
         here, before = self.key, self.marked
         self.marked = here if before is None else None
         return (before, here) if before is not None and here is not None and before != here else None
@@ -211,7 +217,9 @@ class CompareState:
         return self._base in self.models
 
     def make_base(self) -> None:
-        """Make the selected column the base. If it is the base already, there is none."""
+        """Make the selected column the base.
+
+        If it is the base already, there is none."""
         self._base = self.model if self._base != self.model else None
 
     def set_filter(self, text: str) -> None:
@@ -228,8 +236,9 @@ class CompareState:
         self._rebuild()
 
     def sort(self) -> None:
-        """Sort by the selected column, worst first. Again reverses the order, a third time ends it. The view starts at
-        the top."""
+        """Sort by the selected column, worst first.
+
+        Again reverses the order, a third time ends it. The view starts at the top."""
         if (model := self.model) is None:
             return
         if self.sorting is None or self.sorting.model != model:
@@ -279,7 +288,9 @@ class CompareState:
         self.column = self.models.index(model) if model in self.models else 0
 
     def _look_at(self, case: ComparedCase) -> bool:
-        """Update the cells of a case. Returns whether any changed."""
+        """Update the cells of a case.
+
+        Returns whether any changed."""
         changed = False
         for model, standing in self.source.standings(case).items():
             key = case.on(model)
@@ -339,7 +350,9 @@ class CompareState:
         return self._texts[key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
-        """Sort cases. Those without a result come last in both directions; equal ones keep the order of the suites."""
+        """Sort cases.
+
+        Those without a result come last in both directions; equal ones keep the order of the suites."""
         over = [(case, cell) for case in cases if (cell := self.at(case.on(by.model)).cell) is not None]
         others = [case for case in cases if self.at(case.on(by.model)).cell is None]
         over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)

@@ -94,8 +94,10 @@ class Head(NamedTuple):
 
 
 def names_of(models: Sequence[str]) -> tuple[str, ...]:
-    """Return the models' names. The part before the first colon or, for recordings, before the recorded model, is left
-    out if the names stay unique."""
+    """Return the models' names.
+
+    The part before the first colon or, for recordings, before the recorded model, is left out if the names stay unique.
+    """
     whole = tuple(model_label(model) for model in models)
     short = tuple(map(_short, whole))
     return short if len(set(short)) == len(set(whole)) else whole
@@ -205,8 +207,9 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
 
 
 def cell_text(state: CompareState, width: int) -> Line:
-    """Describe the selected cell: what it is, and why it did not pass. Case and model are cut first, since row and head
-    name them as well."""
+    """Describe the selected cell: what it is, and why it did not pass.
+
+    Case and model are cut first, since row and head name them as well."""
     key = state.key
     if key is None or state.case is None:
         why = state.why_no_cells if state.rows else None  # otherwise this is shown in place of rows
@@ -279,8 +282,9 @@ def _how_far(standing: Standing) -> str:
 
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
-    """Return the sign of a row: its running state, or the worst verdict of its cells. Ungraded cells count only if
-    there are no others."""
+    """Return the sign of a row: its running state, or the worst verdict of its cells.
+
+    Ungraded cells count only if there are no others."""
     standings = [state.at(case.on(model)) for model in state.models]
     going = [one for one in standings if one.stage in GOING]
     if going:
@@ -311,7 +315,9 @@ _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIME
 
 
 class ComparedTotals:
-    """The totals of each column. `clock` counts seconds.
+    """The totals of each column.
+
+    `clock` counts seconds.
 
     Computing thousands of cells takes too long to do it on every event. Each update covers as many columns as time
     allows without delaying keys, the longest outdated first. While runs are active it takes at most `SHARE` of the
@@ -402,7 +408,9 @@ class CompareHead(Bar):
 
 
 class CompareTable(LineView):
-    """Cases and their cells, one of them selected. Only visible cells are drawn."""
+    """Cases and their cells, one of them selected.
+
+    Only visible cells are drawn."""
 
     CURSOR_GROUND: ClassVar[Ground] = "background"
     RESTING_GROUND: ClassVar[Ground] = "background"
@@ -490,7 +498,9 @@ class CompareTable(LineView):
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked cell, or open it if it is selected. The scroll bar works as in any list."""
+        """Select the clicked cell, or open it if it is selected.
+
+        The scroll bar works as in any list."""
         event.prevent_default()
         index, state = self.top + event.y, self.state
         if event.x == self.size.width - 1 or index >= len(state.rows):

@@ -30,7 +30,9 @@ ATTACHING_SHARE = 0.1
 
 
 class WatchedBatch:
-    """The runs under way of a batch. To be used on the app's loop; a thread of its own reads.
+    """The runs under way of a batch.
+
+    To be used on the app's loop; a thread of its own reads.
 
     `tell` is called with the cases in which something happened, `announce` with what the batch's process says. `again`
     attaches again where it let this viewer go: `None` if it is gone.

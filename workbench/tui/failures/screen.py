@@ -43,7 +43,9 @@ class FailureDetail(Detail):
 
 
 class FailuresScreen(ListScreen["RunRecord", FailureList]):
-    """The failures as of opening. Closes with the run to go to."""
+    """The failures as of opening.
+
+    Closes with the run to go to."""
 
     LIST_SHARES = (0.3, 0.5)
     TWO_COLUMNS_CELLS = 76

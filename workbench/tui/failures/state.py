@@ -52,7 +52,9 @@ class FailureRow(NamedTuple):
 
 
 class FailureList(FoldingState[FailureRow]):
-    """The failures of some runs as rows. There are none before `take` was called."""
+    """The failures of some runs as rows.
+
+    There are none before `take` was called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
@@ -68,7 +70,9 @@ class FailureList(FoldingState[FailureRow]):
         """The number of runs that were active when this was created."""
 
     def results(self) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield the graded runs with their cases. Reads each one, about a second for ten thousand, on any thread."""
+        """Yield the graded runs with their cases.
+
+        Reads each one, about a second for ten thousand, on any thread."""
         for read, case in self._unread:
             if (result := read()) is not None:
                 yield result, case

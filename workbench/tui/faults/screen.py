@@ -120,7 +120,9 @@ class FaultTable(ListState[FaultRow]):
 
 
 class FaultsScreen(ListScreen[str, FaultTable]):
-    """The matrix as of opening. Closes with the id of the run to go to."""
+    """The matrix as of opening.
+
+    Closes with the id of the run to go to."""
 
     LIST_SHARES = (0.35, 0.6)
     NAME = "faults"

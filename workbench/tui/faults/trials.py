@@ -127,8 +127,9 @@ class FaultTrials:
     # What there is, and what it takes
 
     def _found(self, cases: Cases) -> _Found:
-        """Return one run of each case and model. The runs of a case are at hand if there is one for each model: those
-        that are made anew replace them all."""
+        """Return one run of each case and model.
+
+        The runs of a case are at hand if there is one for each model: those that are made anew replace them all."""
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
         missing: list[PlannedRun] = []
         for suite, keys in cases:
@@ -190,7 +191,9 @@ class FaultTrials:
     # Running
 
     async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Make runs, and wait until they ended. Returns why not, if none was made."""
+        """Make runs, and wait until they ended.
+
+        Returns why not, if none was made."""
         cases: set[CaseKey] = {(run.file.path, run.case.id) for run in runs}
         why = await self._stage.services.starter.run_on([(run.file.path, run.case.id, run.model) for run in runs], 1)
         if not any(self._selection.book.under_way(case) for case in cases):
@@ -222,7 +225,9 @@ SHOW_LAST: Choice = ((), ())
 
 
 class FaultsDialog(Dialog[Choice]):
-    """Asks which faults to try. `says` returns what a choice takes."""
+    """Asks which faults to try.
+
+    `says` returns what a choice takes."""
 
     TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"

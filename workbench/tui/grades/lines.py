@@ -64,7 +64,9 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 
 
 class GradePage(NamedTuple):
-    """Everything about a grade. `bad` are the lines where a wrong call or expectation begins."""
+    """Everything about a grade.
+
+    `bad` are the lines where a wrong call or expectation begins."""
 
     lines: list[Line]
     bad: tuple[int, ...]
@@ -130,7 +132,9 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Return which graders fail the run and which do not, the smaller side first. Empty if they agree."""
+    """Return which graders fail the run and which do not, the smaller side first.
+
+    Empty if they agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         *names, last = [grade.grader for grade in side]

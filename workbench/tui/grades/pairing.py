@@ -59,7 +59,9 @@ _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "calle
 
 
 class Block(NamedTuple):
-    """The lines of one call, expectation or heading. `right` is true if nothing is wrong with it."""
+    """The lines of one call, expectation or heading.
+
+    `right` is true if nothing is wrong with it."""
 
     lines: list[Line]
     right: bool = True
@@ -205,7 +207,9 @@ def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
 
 
 def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
-    """Return the actual call of a pairing, or that there is none. With `brief`, an expected tool is not repeated."""
+    """Return the actual call of a pairing, or that there is none.
+
+    With `brief`, an expected tool is not repeated."""
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
@@ -295,7 +299,9 @@ _FOLDED, UNFOLDED = 2_000, 20_000
 
 
 class Columns(NamedTuple):
-    """The widths of the columns. If there is only room for one, `expected` is 0 and the expected value goes below."""
+    """The widths of the columns.
+
+    If there is only room for one, `expected` is 0 and the expected value goes below."""
 
     name: int
     expected: int

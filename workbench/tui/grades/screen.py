@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GradesNow(Situation):
-    """The situation of the screen. `runs` is how many runs of the case have grades."""
+    """The situation of the screen.
+
+    `runs` is how many runs of the case have grades."""
 
     runs: int = 0
 
@@ -43,7 +45,9 @@ def _other_run(now: GradesNow) -> str | None:
 
 
 class GradeList(LineView):
-    """The list of graders, several rows each. The cursor moves from grader to grader."""
+    """The list of graders, several rows each.
+
+    The cursor moves from grader to grader."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different grader."""
@@ -177,7 +181,9 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("enter", "Details: how the grader scores, values in full", label="more")
     def do_explain(self) -> None:
-        """Switch between full and short explanations. If only the graders are visible, show the calls."""
+        """Switch between full and short explanations.
+
+        If only the graders are visible, show the calls."""
         if self._one_column and self.column == "list":
             self._go_to("detail")
             return

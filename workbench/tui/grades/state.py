@@ -24,7 +24,9 @@ class SilentStep(NamedTuple):
 
 
 class GradesState:
-    """The grades of a run, always in the same order. The one that decides is selected first.
+    """The grades of a run, always in the same order.
+
+    The one that decides is selected first.
 
     `runs` is the number of graded runs of the case, `numbered` whether repeats have to be told apart.
     """

@@ -1,4 +1,6 @@
-"""Operations on batches of the history. Each runs in a thread and reports when it is done."""
+"""Operations on batches of the history.
+
+Each runs in a thread and reports when it is done."""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ class BatchWork:
 
     @property
     def doing(self) -> str | None:
-        """The operation that occupies a thread, if any. Waiting for an answer does not count."""
+        """The operation that occupies a thread, if any.
+
+        Waiting for an answer does not count."""
         return self._begun if not self._idle.is_set() else None
 
     @property
@@ -113,7 +117,9 @@ class BatchWork:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Run an operation alone. If it has to wait, a notice says for what."""
+        """Run an operation alone.
+
+        If it has to wait, a notice says for what."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -154,7 +160,9 @@ class BatchWork:
         self._stage.show(BatchNameScreen(batch), take)
 
     async def _name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
-        """Name a batch. An empty name removes the name."""
+        """Name a batch.
+
+        An empty name removes the name."""
 
         def change(messages: list[str]) -> None:
             from workbench.history.edits import name_batch

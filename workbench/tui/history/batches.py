@@ -92,7 +92,9 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def laid(self) -> Laid[BatchFacts]:
-        """The rows in columns. They are measured again when what they show changes, but for marks."""
+        """The rows in columns.
+
+        They are measured again when what they show changes, but for marks."""
         shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
@@ -118,7 +120,9 @@ class HistoryList(MarkedState[BatchRow]):
         return next((batch for batch in self.batches if batch.number == number), None)
 
     def take(self, read: ReadBatches) -> None:
-        """Show the batches that were read. The cursor stays on its batch, unless it is on the newest one."""
+        """Show the batches that were read.
+
+        The cursor stays on its batch, unless it is on the newest one."""
         newest = not self.cursor
         changed = {number for number, times in read.regraded.items() if times != self.regraded.get(number)}
         self.is_read, self.problem = True, None
@@ -150,7 +154,9 @@ class HistoryList(MarkedState[BatchRow]):
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
-        """Note that the history could not be read. Earlier content stays."""
+        """Note that the history could not be read.
+
+        Earlier content stays."""
         self.is_read, self.problem = True, problem
 
     @property
@@ -215,8 +221,9 @@ class HistoryList(MarkedState[BatchRow]):
         return known[chosen - 1][0] if 0 < chosen <= len(known) else None
 
     def other_grading(self) -> bool:
-        """Select the next grading of the selected batch; after the last one come the original grades. Returns whether
-        there is a different one."""
+        """Select the next grading of the selected batch; after the last one come the original grades.
+
+        Returns whether there is a different one."""
         batch = self.selected
         known = self.gradings(batch) if batch is not None else ()
         if batch is None or not known:

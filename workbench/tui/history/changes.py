@@ -63,7 +63,9 @@ class DiffList(FoldingState[DiffRow]):
     """The changes between two batches as rows."""
 
     def __init__(self, before: ReadBatch, after: ReadBatch, history: str) -> None:
-        """Compare two batches. `history` is the option that a typed command needs to find them."""
+        """Compare two batches.
+
+        `history` is the option that a typed command needs to find them."""
         super().__init__()
         self.before = before
         self.after = after
@@ -99,8 +101,9 @@ class DiffList(FoldingState[DiffRow]):
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """Return the runs to show of the earlier and the later batch. Among repeats, that is the first with the case's
-        status."""
+        """Return the runs to show of the earlier and the later batch.
+
+        Among repeats, that is the first with the case's status."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:
@@ -214,8 +217,9 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 
 
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
-    """Return everything about the change, or kind of change, of a row. Without a selected change, also everything about
-    the two batches, if the head has no room for it."""
+    """Return everything about the change, or kind of change, of a row.
+
+    Without a selected change, also everything about the two batches, if the head has no room for it."""
     lines = list(_detail(state, row, width)) if row is not None else []
     if head_is_cut and (row is None or row.change is None):
         lines += [*([EMPTY] if lines else []), *_summary_lines(state, width)]
@@ -351,7 +355,9 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             self._go_to("detail")
 
     def _fold(self, folded: bool | None) -> bool:
-        """Fold or unfold the selected kind of change; `None` toggles. Returns whether that changed anything."""
+        """Fold or unfold the selected kind of change; `None` toggles.
+
+        Returns whether that changed anything."""
         row = self.state.selected
         if row is None or not self.state.fold(not self.state.is_folded(row.kind) if folded is None else folded):
             return False

@@ -18,7 +18,9 @@ from workbench.tui.kit.questions import AskScreen, NameScreen
 
 
 class BatchNameScreen(NameScreen):
-    """Asks for the name of a batch, which may be empty. A different batch of that name loses it."""
+    """Asks for the name of a batch, which may be empty.
+
+    A different batch of that name loses it."""
 
     def __init__(self, batch: BatchRow) -> None:
         text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
@@ -36,8 +38,9 @@ def _refusal(name: str) -> str | None:
 
 
 class ResumeScreen(AskScreen[Literal["resume", "no"]]):
-    """Asks before resuming a batch if something changed since. `today` is true if models or judges are reached
-    differently."""
+    """Asks before resuming a batch if something changed since.
+
+    `today` is true if models or judges are reached differently."""
 
     TITLE_LINE = "Something has changed"
 

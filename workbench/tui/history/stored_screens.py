@@ -34,8 +34,9 @@ NOT_KEPT = "this session keeps no history: it was started with --no-history"
 def show_stored(
     app: Workbench, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]
 ) -> None:
-    """Show a screen that needs to read the history, above the given one (`None`: the main screen). A failure is
-    announced there."""
+    """Show a screen that needs to read the history, above the given one (`None`: the main screen).
+
+    A failure is announced there."""
 
     async def do() -> None:
         try:
@@ -53,7 +54,9 @@ def show_stored(
 
 
 def file_of(app: Workbench) -> Path:
-    """Return the history file. Raises HistoryError."""
+    """Return the history file.
+
+    Raises HistoryError."""
     file = app.services.history
     if file is None:
         raise HistoryError(NOT_KEPT)
@@ -82,7 +85,9 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 
 
 def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
-    """Look on at a batch that goes on without a terminal, `None` if it does not. Blocks. Raises HistoryError."""
+    """Look on at a batch that goes on without a terminal, `None` if it does not.
+
+    Blocks. Raises HistoryError."""
     from workbench.remote.records import AttachError, is_running, record_of
 
     known = record_of(app.program.folders, file, number)
@@ -128,14 +133,17 @@ async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: st
 def show_timeline(
     app: Workbench, shown: SideScreen[None] | None, suite: Path | str, case_id: str, case_name: str
 ) -> None:
-    """Show a case over time, above a screen (`None`: the main screen). The suite is its file or its key in the
-    history."""
+    """Show a case over time, above a screen (`None`: the main screen).
+
+    The suite is its file or its key in the history."""
     key = suite if isinstance(suite, str) else str(suite.resolve())
     show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))
 
 
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
-    """Return the screen of one run, or of two side by side. Each has its origin and grading."""
+    """Return the screen of one run, or of two side by side.
+
+    Each has its origin and grading."""
     from workbench.tui.run_book.stored_runs import read_recording, record_of
     from workbench.tui.run_pair.screen import pair_screen
     from workbench.tui.trajectory.screen import TrajectoryScreen

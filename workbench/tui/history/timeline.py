@@ -52,8 +52,10 @@ NAME_CELLS = 18
 
 
 class Timeline(MarkedState[RunRow]):
-    """The runs of one case as rows, with their original grades. `names` are the names of batches, `regraded` the
-    numbers of regraded ones, `damaged` the reasons why runs are missing."""
+    """The runs of one case as rows, with their original grades.
+
+    `names` are the names of batches, `regraded` the numbers of regraded ones, `damaged` the reasons why runs are
+    missing."""
 
     def __init__(
         self,
@@ -95,7 +97,9 @@ class Timeline(MarkedState[RunRow]):
         return run.id in self._changed
 
     def trends(self) -> dict[str, list[float]]:
-        """Return the scores of each model, 0 to 1, the oldest first. Runs without a grade are left out."""
+        """Return the scores of each model, 0 to 1, the oldest first.
+
+        Runs without a grade are left out."""
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures

@@ -93,8 +93,9 @@ class StepActions(MainActions):
         """The run that was announced as finished."""
 
     def take(self, action_id: str) -> bool:
-        """Handle a key for the text being typed for a held run, or for the displayed held run. Returns whether the key
-        applies there, instead of having its usual meaning."""
+        """Handle a key for the text being typed for a held run, or for the displayed held run.
+
+        Returns whether the key applies there, instead of having its usual meaning."""
         run, typed = (
             self.app.selection.run,
             self.app.main.run_pane.editor if self.app.main.run_pane.typing is not None else None,
@@ -321,7 +322,9 @@ class StepActions(MainActions):
             self.app.announce(text, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
-        """Change the case. Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
+        """Change the case.
+
+        Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
         from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets
@@ -410,7 +413,9 @@ class StepActions(MainActions):
             typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
-        """Apply the text to the run. If that fails, announce why; the text stays."""
+        """Apply the text to the run.
+
+        If that fails, announce why; the text stays."""
         from workbench.tui.holds.held_editor import in_words
 
         if editor.is_sending:

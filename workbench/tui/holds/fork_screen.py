@@ -38,7 +38,9 @@ _AROUND = 6
 
 
 class ForkScreen(Dialog[bool]):
-    """Asks whether to fork. The draft has all choices at once."""
+    """Asks whether to fork.
+
+    The draft has all choices at once."""
 
     TITLE_LINE: ClassVar[str] = "Fork"
     DEFAULT_CSS = """
@@ -116,7 +118,9 @@ class ForkScreen(Dialog[bool]):
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The selected text. The error flag belongs to the result."""
+        """The selected text.
+
+        The error flag belongs to the result."""
         at = self._choices.cursor - 2
         return self._texts[min(at, len(self._texts) - 1)] if at >= 0 else None
 
@@ -198,7 +202,9 @@ class ForkScreen(Dialog[bool]):
 
 
 class Forker:
-    """Forks the displayed run. The draft of a fork that was not started is shown again the next time."""
+    """Forks the displayed run.
+
+    The draft of a fork that was not started is shown again the next time."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app

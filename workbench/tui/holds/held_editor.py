@@ -43,8 +43,10 @@ _TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}\[\]]|[^\s{}\[\]:,"]+
 
 
 def arguments_in(text: str) -> dict[str, JsonValue]:
-    """Parse a JSON object. Raises ValueError for anything else, duplicate keys, and numbers that JSON does not have or
-    that are too large; `json.JSONDecodeError` if the error has a position."""
+    """Parse a JSON object.
+
+    Raises ValueError for anything else, duplicate keys, and numbers that JSON does not have or that are too large;
+    `json.JSONDecodeError` if the error has a position."""
     try:
         value = _SYNTAX.decode(text)
     except RecursionError:
@@ -57,7 +59,9 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 
 def _check(text: str) -> None:
-    """Check valid JSON for duplicate keys and bad numbers. Raises JSONDecodeError for the first error."""
+    """Check valid JSON for duplicate keys and bad numbers.
+
+    Raises JSONDecodeError for the first error."""
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
@@ -88,8 +92,10 @@ def _why_no_number(token: str) -> str | None:
 
 @dataclass(frozen=True)
 class HeldText:
-    """A text to be typed. `call` is what it is about, and `hold` the hold at that call (`RunRecord.hold`). `original`
-    is the initial text, `tool` the definition of the call's tool."""
+    """A text to be typed.
+
+    `call` is what it is about, and `hold` the hold at that call (`RunRecord.hold`). `original` is the initial text,
+    `tool` the definition of the call's tool."""
 
     kind: HeldKind
     run: RunRecord
@@ -106,7 +112,9 @@ class HeldText:
 
     @property
     def meant_for(self) -> int | None:
-        """The hold that the text can be sent at: only that of its call. A message fits any hold."""
+        """The hold that the text can be sent at: only that of its call.
+
+        A message fits any hold."""
         return self.hold if self.call is not None else self.run.hold
 
     @property
@@ -149,7 +157,9 @@ class HeldText:
         return (_problem(None, text),)
 
     def problems(self, text: str) -> tuple[Problem, ...]:
-        """Return the problems of a text. Errors prevent sending, warnings do not."""
+        """Return the problems of a text.
+
+        Errors prevent sending, warnings do not."""
         if self.kind == "message":
             return () if text.strip() else (_problem(None, "there is nothing to say yet"),)
         if self.kind != "arguments":
@@ -201,7 +211,9 @@ class HeldText:
         }[self.kind]
 
     def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
-        """Return the command for the run. Raises ValueError for arguments that are not a JSON object."""
+        """Return the command for the run.
+
+        Raises ValueError for arguments that are not a JSON object."""
         match self.kind:
             case "arguments":
                 return EditArguments(arguments_in(text))
@@ -256,8 +268,9 @@ MIN_ROWS = 2
 
 
 class HeldEditor(Vertical):
-    """An editor with, for results, a switch for tool errors. It closes only on request: text stays, whatever the run
-    does."""
+    """An editor with, for results, a switch for tool errors.
+
+    It closes only on request: text stays, whatever the run does."""
 
     DEFAULT_CSS = """
     HeldEditor { height: auto; }

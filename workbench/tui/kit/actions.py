@@ -72,8 +72,10 @@ def key_name(key: str) -> str:
 
 
 def key_of(written: str) -> str:
-    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`. Two characters that are typed
-    one after the other are a key, too: `gg`. Raises ValueError with a message about the key."""
+    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`.
+
+    Two characters that are typed one after the other are a key, too: `gg`. Raises ValueError with a message about the
+    key."""
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
     if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
@@ -139,7 +141,9 @@ NO_EDITOR_IN_BROWSER = "an editor needs a terminal, and this is a browser: type 
 
 @dataclass(frozen=True)
 class Situation:
-    """The facts that decide which actions are available on a screen. Each screen adds its own."""
+    """The facts that decide which actions are available on a screen.
+
+    Each screen adds its own."""
 
     typing: Typing | None = None
     """What is being typed, if anything. Keys are then letters."""
@@ -282,8 +286,9 @@ why_not_edit_held = while_held(
 
 @dataclass(frozen=True)
 class Action:
-    """Something the user can do. `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns
-    why it is unavailable."""
+    """Something the user can do.
+
+    `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns why it is unavailable."""
 
     id: str
     title: str
@@ -367,7 +372,9 @@ def action(
     priority: bool = False,
     words: str = "",
 ) -> Callable[[Method], Method]:
-    """Declare that a method performs an action. Keys are written as a person writes them, with blanks between them.
+    """Declare that a method performs an action.
+
+    Keys are written as a person writes them, with blanks between them.
 
     A `SideScreen` gives its actions an id and a place by itself: `do_sort` performs `NAME.sort`.
 
@@ -385,8 +392,9 @@ def action(
 
 
 def actions_of(owner: type) -> tuple[Action, ...]:
-    """Return the actions that a class declares, then those of its bases. A method that overrides one without declaring
-    an action anew keeps the declaration."""
+    """Return the actions that a class declares, then those of its bases.
+
+    A method that overrides one without declaring an action anew keeps the declaration."""
     found: dict[str, Action] = {}
     for base in owner.__mro__:
         for name, method in vars(base).items():
@@ -414,8 +422,9 @@ def is_offered(action: Action) -> bool:
 
 
 class MainActions:
-    """A group of actions of the main screen: its methods with `action`. Imported at the start, so what its methods need
-    is imported by them."""
+    """A group of actions of the main screen: its methods with `action`.
+
+    Imported at the start, so what its methods need is imported by them."""
 
     GROUP: ClassVar[str]
     """The title of the group in the palette. Several may share one."""
@@ -425,7 +434,9 @@ class MainActions:
 
 
 def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
-    """Return the bindings of some actions. Widgets handle movement themselves; the screen handles everything else."""
+    """Return the bindings of some actions.
+
+    Widgets handle movement themselves; the screen handles everything else."""
     return [
         Binding(key, _target(action), action.title, show=False, priority=action.priority and len(key) > 1, id=action.id)
         for action in actions

@@ -19,7 +19,9 @@ NOTICE_ROWS = 3
 
 
 class PaneTitle(Bar):
-    """The title of a pane. Panes that share a place have all titles side by side."""
+    """The title of a pane.
+
+    Panes that share a place have all titles side by side."""
 
     class Chosen(Message):
         """Posted when a title is clicked."""
@@ -68,7 +70,9 @@ class PaneTitle(Bar):
 
 
 class KeyBar(Bar):
-    """The keys that fit. A notice replaces them until the next key, with up to a few rows; keys that stay are below."""
+    """The keys that fit.
+
+    A notice replaces them until the next key, with up to a few rows; keys that stay are below."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -83,7 +87,9 @@ class KeyBar(Bar):
         self._say()
 
     def announce(self, notice: Line) -> None:
-        """Show a notice. The keys of actions that it names are put in."""
+        """Show a notice.
+
+        The keys of actions that it names are put in."""
         in_words = keymap_of(self).in_words
         self._notice = tuple(Span(in_words(text), role) for text, role in notice)
         self._say()
@@ -128,8 +134,9 @@ class KeyBar(Bar):
 
 
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
-    """Return a notice in at most `most` rows of `width` cells. If it is too long, its middle is cut, where paths are,
-    because its end says what happened."""
+    """Return a notice in at most `most` rows of `width` cells.
+
+    If it is too long, its middle is cut, where paths are, because its end says what happened."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
     half = min(len(text), width * most) // 2
@@ -140,7 +147,9 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
-    """Return as many keys as fit into `width` cells. Those for help and going back are always included."""
+    """Return as many keys as fit into `width` cells.
+
+    Those for help and going back are always included."""
     spans: list[Span] = [Span(" ")]
     for action, able, key in _fitting(keys, width, keymap):
         role: Role = "accent" if able else "muted"

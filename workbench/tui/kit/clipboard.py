@@ -33,8 +33,10 @@ def copy(
     in_browser: bool = False,
     clipboards: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Copy `text` and return where it went. `clipboards` are commands that fill the desktop's clipboard. `send` passes
-    text to the terminal, `None` if it cannot. Takes seconds if a command hangs.
+    """Copy `text` and return where it went.
+
+    `clipboards` are commands that fill the desktop's clipboard. `send` passes text to the terminal, `None` if it
+    cannot. Takes seconds if a command hangs.
 
     Raises OSError if not even a file can be written.
     """
@@ -78,7 +80,9 @@ async def copy_text(
     folder: Path,
     copy_to_clipboard: Callable[[str], object],
 ) -> None:
-    """Copy a text without its secrets, and announce where it went. `what` is its name.
+    """Copy a text without its secrets, and announce where it went.
+
+    `what` is its name.
 
     The terminal's clipboard is filled by `copy_to_clipboard`. If nothing else works, the text is written into `folder`.
     """

@@ -90,7 +90,9 @@ MAX_LABEL_CELLS = 24
 
 @dataclass(frozen=True)
 class Option:
-    """One choice. `short` replaces a `detail` that does not fit. `checked` is `None` if only one can be chosen."""
+    """One choice.
+
+    `short` replaces a `detail` that does not fit. `checked` is `None` if only one can be chosen."""
 
     label: str
     detail: str = ""
@@ -162,7 +164,9 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
 
 
 class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
-    """A framed dialog over the screen. Esc closes it without an answer."""
+    """A framed dialog over the screen.
+
+    Esc closes it without an answer."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; background: $background 60%; }
@@ -269,7 +273,9 @@ def keys_line(*pairs: tuple[str, str]) -> Line:
 
 
 def fitting_keys(keys: Line, width: int) -> Line:
-    """Return as many keys of a dialog as fit, closer together if need be. The first one and Esc stay."""
+    """Return as many keys of a dialog as fit, closer together if need be.
+
+    The first one and Esc stay."""
     pairs = [keys[at : at + 3] for at in range(0, len(keys), 3)]
     if cells(keys) <= width or any(len(pair) != 3 or pair[1].role != "accent" for pair in pairs):
         return keys
@@ -281,7 +287,9 @@ def fitting_keys(keys: Line, width: int) -> Line:
 
 
 class PreviewScreen(Dialog[bool]):
-    """Shows lines to read. Closes with `True` if what they show is wanted. Without a `verb`, there is nothing to do."""
+    """Shows lines to read.
+
+    Closes with `True` if what they show is wanted. Without a `verb`, there is nothing to do."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"

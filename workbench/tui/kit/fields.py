@@ -24,7 +24,9 @@ ONE_LINE = "this field takes one line"
 
 
 class PasteChanged(Message, verbose=True):
-    """Reports that a field did not take a pasted text as it was. `notice` says what it took."""
+    """Reports that a field did not take a pasted text as it was.
+
+    `notice` says what it took."""
 
     def __init__(self, notice: str) -> None:
         super().__init__()
@@ -32,8 +34,9 @@ class PasteChanged(Message, verbose=True):
 
 
 class SafeInput(Input):
-    """An input that shows each control character as a sign of one cell. Of a paste of several lines, it takes the first
-    one that is not blank, and reports that."""
+    """An input that shows each control character as a sign of one cell.
+
+    Of a paste of several lines, it takes the first one that is not blank, and reports that."""
 
     # With the terminal's own colours, Textual's cursor is black on white, which may be reversed: unseen on dark ground.
     DEFAULT_CSS = """
@@ -81,8 +84,9 @@ class SafeInput(Input):
 
 
 class FilterField(SafeInput):
-    """The field for a filter, visible only during typing. Its style is complete, because Textual uses only the first
-    base's style for a screen with two bases."""
+    """The field for a filter, visible only during typing.
+
+    Its style is complete, because Textual uses only the first base's style for a screen with two bases."""
 
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 

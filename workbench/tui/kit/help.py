@@ -57,7 +57,9 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
 
 class HelpScreen(Dialog[None]):
-    """The help: first what applies where the user is, then the keys of other places. It closes on any of its keys."""
+    """The help: first what applies where the user is, then the keys of other places.
+
+    It closes on any of its keys."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Keys"
@@ -172,7 +174,9 @@ def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found
 
 
 def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
-    """Return a section in columns, with what is unavailable `now` at the end. Elsewhere, `now` is not known."""
+    """Return a section in columns, with what is unavailable `now` at the end.
+
+    Elsewhere, `now` is not known."""
     if not found:
         return []
     reasons = {action.id: why_unavailable(action, now) if now is not None else None for action, _ in found}

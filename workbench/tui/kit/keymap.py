@@ -22,7 +22,9 @@ Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
 
 
 def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
-    """Read a `keys.toml`, which need not exist. Invalid entries are skipped and reported as problems.
+    """Read a `keys.toml`, which need not exist.
+
+    Invalid entries are skipped and reported as problems.
 
     `places` says which actions are bound at the same time. Within each, a key can have only one meaning. Without a
     file, none of the `actions` is looked up.
@@ -142,7 +144,9 @@ def _overlap(key: str, other: str) -> bool:
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    """Yield every id with its place. Unquoted `run.case = […]` is the same as `"run.case" = […]`."""
+    """Yield every id with its place.
+
+    Unquoted `run.case = […]` is the same as `"run.case" = […]`."""
     for name, value in table.items():
         here = (*place, name)
         if isinstance(value, dict):

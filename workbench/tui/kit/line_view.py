@@ -1,5 +1,6 @@
-"""A pane of any number of lines. Only visible lines are requested, and only changed ones are drawn, so ten thousand
-lines cost as much as fifty.
+"""A pane of any number of lines.
+
+Only visible lines are requested, and only changed ones are drawn, so ten thousand lines cost as much as fifty.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def steps_of(height: int) -> Mapping[Motion, int]:
 
 
 class LineView(PlainLinesWidget, can_focus=True):
-    """Lines with a cursor or, without one, a scrolling window. Subclasses supply the lines."""
+    """Lines with a cursor or, without one, a scrolling window.
+
+    Subclasses supply the lines."""
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
@@ -67,7 +70,9 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     @property
     def has_cursor(self) -> bool:
-        """Whether a line is selected. Otherwise, keys scroll."""
+        """Whether a line is selected.
+
+        Otherwise, keys scroll."""
         return True
 
     def line_count(self) -> int:
@@ -103,7 +108,9 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     @property
     def text_width(self) -> int:
-        """The width for text. The last column belongs to the scroll thumb."""
+        """The width for text.
+
+        The last column belongs to the scroll thumb."""
         return max(self.size.width - 1, 1)
 
     @property
@@ -125,7 +132,9 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
 
     def _move_by_key(self, index: int) -> None:
-        """Select a line. Other lines are not asked for again if they stay where and what they are."""
+        """Select a line.
+
+        Other lines are not asked for again if they stay where and what they are."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:

@@ -37,8 +37,10 @@ Row = TypeVar("Row")
 
 
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
-    """A list with a filter, and the details of its selected row. If two columns do not fit, details go below if the
-    screen `STACKS` and is high enough, and otherwise replace the list."""
+    """A list with a filter, and the details of its selected row.
+
+    If two columns do not fit, details go below if the screen `STACKS` and is high enough, and otherwise replace the
+    list."""
 
     DEFAULT_CSS = """
     ListScreen Head { height: auto; }
@@ -142,7 +144,9 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         self._give_width(anew=True)
 
     def _give_width(self, *, anew: bool = False) -> None:
-        """Make the list as wide as its rows need. It gets no narrower while it is filtered or folded."""
+        """Make the list as wide as its rows need.
+
+        It gets no narrower while it is filtered or folded."""
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
         if self.has_class("one") or self.has_class("stacked"):
             column.styles.width = None
@@ -196,7 +200,9 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
 
     @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected row. Two marked rows are then compared."""
+        """Mark or unmark the selected row.
+
+        Two marked rows are then compared."""
         self.state.mark()
         pair: tuple[Row, Row] | None = self.state.pair
         if pair is not None:

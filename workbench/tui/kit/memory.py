@@ -48,9 +48,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Remembered:
-    """Everything that is remembered. `projects` is keyed by the opened paths, the last one opened last. `commands` are
-    the ids of the actions chosen in the palette, the latest first. `borders` are those between the panes that were
-    moved, by layout, as shares of the width."""
+    """Everything that is remembered.
+
+    `projects` is keyed by the opened paths, the last one opened last. `commands` are the ids of the actions chosen in
+    the palette, the latest first. `borders` are those between the panes that were moved, by layout, as shares of the
+    width."""
 
     theme: str | None = None
     view: View | None = None
@@ -79,8 +81,10 @@ _BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
 
 
 class Memory:
-    """The file with the remembered state. Damaged or unknown parts are ignored, and failures to write are tolerated;
-    both are logged. If two programs write, the last one wins for each setting."""
+    """The file with the remembered state.
+
+    Damaged or unknown parts are ignored, and failures to write are tolerated; both are logged. If two programs write,
+    the last one wins for each setting."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -105,7 +109,9 @@ class Memory:
         return found
 
     def change(self, change: Callable[[Remembered], Remembered]) -> None:
-        """Change the state and write it. What only shows remembers nothing."""
+        """Change the state and write it.
+
+        What only shows remembers nothing."""
         if is_read_only():
             return
         before = self.read()

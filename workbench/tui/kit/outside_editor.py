@@ -27,8 +27,9 @@ _GOTO_LINE = ("code", "codium", "code-insiders", "cursor")
 
 
 def editor_command(editor: str, file: Path, line: int) -> list[str]:
-    """Return the command that opens `file` at `line` (from 1) and waits. An unknown editor gets only the file. Raises
-    ValueError if `editor` is not a command."""
+    """Return the command that opens `file` at `line` (from 1) and waits.
+
+    An unknown editor gets only the file. Raises ValueError if `editor` is not a command."""
     words = shlex.split(editor)
     if not words:
         raise ValueError("the editor's command is empty")
@@ -45,13 +46,15 @@ def editor_command(editor: str, file: Path, line: int) -> list[str]:
 
 
 class EditorError(Exception):
-    """Raised when a text could not be read back from the editor. The message says why, and where changed text is
-    stored."""
+    """Raised when a text could not be read back from the editor.
+
+    The message says why, and where changed text is stored."""
 
 
 def edit_outside(editor: str, text: str, name: str, line: int) -> str:
-    """Edit a text in the user's editor, in a file of this name, at a line (from 1). Returns the new text. Blocks until
-    the editor ends; suspend the app first.
+    """Edit a text in the user's editor, in a file of this name, at a line (from 1).
+
+    Returns the new text. Blocks until the editor ends; suspend the app first.
 
     Raises EditorError if the editor cannot be started, reports failure, or writes something that is not UTF-8.
     """
@@ -82,7 +85,9 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
 
 
 def run_editor(editor: str, file: Path, line: int) -> str | None:
-    """Open a file in the user's editor, at a line. Returns why that failed, if it did. Suspend the app first."""
+    """Open a file in the user's editor, at a line.
+
+    Returns why that failed, if it did. Suspend the app first."""
     try:
         command = editor_command(editor, file, line)
     except ValueError as error:
@@ -102,8 +107,9 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
 class OutsideEditing:
-    """Runs the editor in `command`, if there is one; `missing` says why there is none. If the user did not name it, the
-    first use says which it is."""
+    """Runs the editor in `command`, if there is one; `missing` says why there is none.
+
+    If the user did not name it, the first use says which it is."""
 
     def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage
@@ -112,7 +118,9 @@ class OutsideEditing:
         self._says_which = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
-        """Edit a text in a file of this name and return it. Returns `None` and announces why if that fails."""
+        """Edit a text in a file of this name and return it.
+
+        Returns `None` and announces why if that fails."""
         if self.command is None:
             self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
             return None
@@ -131,7 +139,9 @@ class OutsideEditing:
         return after if failure is None else None
 
     def open_file(self, path: Path, line: int) -> str | None:
-        """Open a file at a line. Returns what went wrong, if anything."""
+        """Open a file at a line.
+
+        Returns what went wrong, if anything."""
         try:
             with self._stage.suspend():
                 failure = run_editor(self.command or "", path, line)

@@ -26,8 +26,10 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 
 
 class AskScreen(Dialog[_Answer]):
-    """A text and its answers, each with a number. The last one is no: it is preselected, and Esc means it. The others,
-    except `harmless` ones, are accepted only after the end of the text has been visible."""
+    """A text and its answers, each with a number.
+
+    The last one is no: it is preselected, and Esc means it. The others, except `harmless` ones, are accepted only after
+    the end of the text has been visible."""
 
     REST_S: ClassVar[float] = 0.0
     """How long to ignore keys in a dialog that appears on its own, because they were meant for something else. Every
@@ -131,7 +133,9 @@ class AskScreen(Dialog[_Answer]):
 
 
 class _Answers(ChooseLines):
-    """The answers. They have the focus, and page through the text above."""
+    """The answers.
+
+    They have the focus, and page through the text above."""
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("page_up", "page_down", "half_up", "half_down"):

@@ -17,7 +17,9 @@ Row = TypeVar("Row")
 
 
 class ListState(Generic[Row]):
-    """Rows, one of them selected. A filter hides those that lack one of its words.
+    """Rows, one of them selected.
+
+    A filter hides those that lack one of its words.
 
     A subclass supplies the rows (`_found`) and, unless rows are compared by equality, their identity (`_key`).
     """
@@ -52,7 +54,9 @@ class ListState(Generic[Row]):
         return row
 
     def _rebuild(self, stay_on: Hashable | None = None) -> None:
-        """Rebuild the rows. Selects the same row as before, or the one with this key."""
+        """Rebuild the rows.
+
+        Selects the same row as before, or the one with this key."""
         if stay_on is None and self.selected is not None:
             stay_on = self._key(self.selected)
         self.rows = list(self._found())
@@ -63,7 +67,9 @@ class ListState(Generic[Row]):
         return self.filter.casefold().split()
 
     def _fits(self, key: Hashable, text: Callable[[], str]) -> bool:
-        """Return whether a text has every word of the filter. The text is built once for each key."""
+        """Return whether a text has every word of the filter.
+
+        The text is built once for each key."""
         words = self._words
         if words and key not in self._texts:
             self._texts[key] = text().casefold()
@@ -71,7 +77,9 @@ class ListState(Generic[Row]):
 
 
 class FoldingState(ListState[Row]):
-    """Rows in groups that can be folded. With a filter, all groups are unfolded."""
+    """Rows in groups that can be folded.
+
+    With a filter, all groups are unfolded."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +94,9 @@ class FoldingState(ListState[Row]):
         return group in self._folded and not self.filter
 
     def fold(self, folded: bool) -> bool:
-        """Fold or unfold the selected group. Returns whether that changed anything."""
+        """Fold or unfold the selected group.
+
+        Returns whether that changed anything."""
         row = self.selected
         group = self._group(row) if row is not None else None
         if row is None or group is None or self.filter or self.is_folded(group) == folded:
@@ -116,7 +126,9 @@ class MarkedState(ListState[Row]):
         raise NotImplementedError
 
     def mark(self) -> None:
-        """Mark or unmark the selected row. With a third mark, the first one is dropped."""
+        """Mark or unmark the selected row.
+
+        With a third mark, the first one is dropped."""
         if (row := self.selected) is None:
             return
         one = self._id(row)

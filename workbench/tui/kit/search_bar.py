@@ -21,7 +21,9 @@ COUNT_CELLS = 17
 
 
 class SearchBar(Horizontal):
-    """Asks for the searched text while it is mounted. `text` is the initial content, selected."""
+    """Asks for the searched text while it is mounted.
+
+    `text` is the initial content, selected."""
 
     DEFAULT_CSS = f"""
     SearchBar {{ height: 1; background: $panel; }}
@@ -68,7 +70,9 @@ class SearchBar(Horizontal):
         self._say_found()
 
     def take_focus(self) -> None:
-        """Focus the field. A new one takes the focus by itself."""
+        """Focus the field.
+
+        A new one takes the focus by itself."""
         for field in self.query("#search-text"):
             field.focus()
 
@@ -98,7 +102,9 @@ class SearchBar(Horizontal):
 
 
 class SearchedPane(Vertical):
-    """A pane with a search bar that is visible only during a search. A subclass marks the matches."""
+    """A pane with a search bar that is visible only during a search.
+
+    A subclass marks the matches."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
@@ -128,7 +134,9 @@ class SearchedPane(Vertical):
         self._go_to_match(step)
 
     def end_search(self) -> None:
-        """Close the search bar. The cursor stays."""
+        """Close the search bar.
+
+        The cursor stays."""
         self.searching = False
         self.query(SearchBar).remove()
         self.mark_found()

@@ -53,7 +53,9 @@ class Varied(NamedTuple):
 
 
 class SideScreen(ClosesOnce[Answer], Screen[Answer]):
-    """A screen with its own keys. Composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`.
+    """A screen with its own keys.
+
+    Composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`.
 
     Its actions are the methods with `action`: `do_sort` performs `NAME.sort`. Textual calls the handlers of all bases,
     such as `on_mount`, so none calls that of its base.
@@ -117,13 +119,16 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether a different screen covers this one completely, or this one was closed. Drawing here would make
-        Textual redraw the covering screen."""
+        """Whether a different screen covers this one completely, or this one was closed.
+
+        Drawing here would make Textual redraw the covering screen."""
         stack = self.app.screen_stack
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
     def _show_bars(self) -> None:
-        """Show the keys, none if a screen is above. Subclasses add their title."""
+        """Show the keys, none if a screen is above.
+
+        Subclasses add their title."""
         self._keys.offer(self._offered() if self.app.screen is self else ())
 
     def _offered(self) -> list[tuple[Action, bool]]:
@@ -144,7 +149,9 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom until the next key. If this screen has been closed, it is shown elsewhere."""
+        """Show a notice at the bottom until the next key.
+
+        If this screen has been closed, it is shown elsewhere."""
         if self not in self.app.screen_stack:
             self.stage.announce(text, role, sign)
             return
@@ -184,14 +191,20 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self.stage.quit()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Handle events or new grades of runs of these cases. `batches` is whether some began or ended. Also called
-        below a different screen, where nothing may be drawn; see `is_covered`."""
+        """Handle events or new grades of runs of these cases.
+
+        `batches` is whether some began or ended. Also called below a different screen, where nothing may be drawn; see
+        `is_covered`."""
 
     def follow_grades(self) -> None:
-        """Handle the end of regrading. Also called below a different screen."""
+        """Handle the end of regrading.
+
+        Also called below a different screen."""
 
     def second_passed(self) -> None:
-        """Handle a second of active runs. Called only on the top screen."""
+        """Handle a second of active runs.
+
+        Called only on the top screen."""
 
 
 class Filtered(Protocol):
@@ -204,7 +217,9 @@ class Filtered(Protocol):
 
 
 class FilterScreen(SideScreen[Answer]):
-    """A screen with a list that can be filtered. Composes a `FilterField` below it."""
+    """A screen with a list that can be filtered.
+
+    Composes a `FilterField` below it."""
 
     state: Filtered
 
@@ -261,7 +276,9 @@ class FilterScreen(SideScreen[Answer]):
 
 
 class ColumnsScreen(SideScreen[Answer]):
-    """A list with the details of its selected row next to it. With little room, only one of them is visible.
+    """A list with the details of its selected row next to it.
+
+    With little room, only one of them is visible.
 
     Composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
     """

@@ -15,8 +15,10 @@ Answer = TypeVar("Answer")
 
 
 class ClosesOnce(Generic[Answer]):
-    """A mixin to put before the class of a screen. Textual closes the top screen, whichever was asked to: a second key
-    or click during closing would close the screen below."""
+    """A mixin to put before the class of a screen.
+
+    Textual closes the top screen, whichever was asked to: a second key or click during closing would close the screen
+    below."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close the screen, if it is the top one."""
@@ -41,6 +43,7 @@ Result = TypeVar("Result")
 
 
 async def in_background(work: Callable[[], Result]) -> Result:
-    """Run a function in a thread and return its result. The app does not wait for it when it ends, so anything that
-    writes belongs elsewhere."""
+    """Run a function in a thread and return its result.
+
+    The app does not wait for it when it ends, so anything that writes belongs elsewhere."""
     return await in_thread(work, name="worked out")

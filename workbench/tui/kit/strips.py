@@ -1,4 +1,6 @@
-"""Converts lines with roles to coloured strips. Only here do our widgets meet Textual's drawing."""
+"""Converts lines with roles to coloured strips.
+
+Only here do our widgets meet Textual's drawing."""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def segments_of(line: Line, width: int, ground: Ground, palette: Palette) -> lis
 
 
 class Bar(Widget):
-    """One row that is redrawn only when it changes. Its content may depend on its width."""
+    """One row that is redrawn only when it changes.
+
+    Its content may depend on its width."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
     ALLOW_SELECT = False

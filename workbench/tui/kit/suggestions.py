@@ -23,7 +23,9 @@ MAX_WIDTH_CELLS = 60
 
 
 class CompletionList(LineView, can_focus=False):
-    """Completions. The field keeps the focus. Posts `Chosen` on a click."""
+    """Completions.
+
+    The field keeps the focus. Posts `Chosen` on a click."""
 
     DEFAULT_CSS = """
     CompletionList { position: absolute; display: none; height: 1; }
@@ -74,7 +76,9 @@ class CompletionList(LineView, can_focus=False):
         self.set_class(False, "open")
 
     def place(self, field: Region, pane: Region) -> None:
-        """Move below a field, or above it if there is more room. Both regions are in cells of the pane."""
+        """Move below a field, or above it if there is more room.
+
+        Both regions are in cells of the pane."""
         below, above = pane.height - field.bottom, field.y
         height = min(len(self.found), MAX_ROWS, max(below, above))
         wanted = max((cell_len(one.label) + cell_len(one.detail) + 5 for one in self.found), default=0)
@@ -114,7 +118,9 @@ class CompletionList(LineView, can_focus=False):
 
 
 class ProblemList(LineView, can_focus=False):
-    """Problems, at most a third of the height. Hidden if there are none."""
+    """Problems, at most a third of the height.
+
+    Hidden if there are none."""
 
     DEFAULT_CSS = "ProblemList { height: auto; max-height: 33%; }"
     GROUND: ClassVar[Ground] = "panel"

@@ -52,8 +52,10 @@ _DELETIONS: Mapping[str, Motion] = {
 
 
 class TextEditor(LineView, inherit_bindings=False):
-    """A text to edit. `tell` is called with each new text and the number of its undo step, before the next key is
-    handled. `first` is the line number of the first line."""
+    """A text to edit.
+
+    `tell` is called with each new text and the number of its undo step, before the next key is handled. `first` is the
+    line number of the first line."""
 
     DEFAULT_CSS = "TextEditor { pointer: text; }"
     TAKES_LONG_PASTES = True
@@ -99,7 +101,9 @@ class TextEditor(LineView, inherit_bindings=False):
         self.repaint()
 
     def take(self, text: str) -> None:
-        """Replace the text, such as after undo. The cursor goes to the first difference."""
+        """Replace the text, such as after undo.
+
+        The cursor goes to the first difference."""
         if text != self.typed.text:
             self.typed.take(text)
             self._colours.changed_from(self.typed.touched)
@@ -217,7 +221,9 @@ class TextEditor(LineView, inherit_bindings=False):
         return character is not None and character.isprintable()
 
     def _take_key(self, key: str, character: str | None) -> bool:
-        """Handle a key. Returns whether it has a meaning here."""
+        """Handle a key.
+
+        Returns whether it has a meaning here."""
         plain_key = key.replace("shift+", "")
         if character is not None:
             self._change(lambda: self.typed.type(character))

@@ -1,4 +1,6 @@
-"""A field of several lines over a cell of a form. A module of its own, because it imports Textual's text area."""
+"""A field of several lines over a cell of a form.
+
+A module of its own, because it imports Textual's text area."""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "
 
 
 class TextField(TextArea):
-    """Several lines of text. Without a line break in it, Enter means done, as in a field of one line."""
+    """Several lines of text.
+
+    Without a line break in it, Enter means done, as in a field of one line."""
 
     DEFAULT_CSS = """
     TextField { position: absolute; display: none; border: none; padding: 0; background: $panel; }

@@ -28,7 +28,9 @@ _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
 class TypedText:
-    r"""Text and cursor. `anchor` is the other end of the selection, equal to the cursor if nothing is selected.
+    r"""Text and cursor.
+
+    `anchor` is the other end of the selection, equal to the cursor if nothing is selected.
 
     Lines end in `\n`, or in `\r\n` if all of them did. A carriage return outside of a line end remains a character, so
     unchanged text is preserved exactly.
@@ -67,7 +69,9 @@ class TypedText:
         return "\n".join((self.lines[first][start:], *self.lines[first + 1 : last], self.lines[last][:end]))
 
     def take(self, text: str) -> None:
-        """Replace the text, such as after undo. The cursor goes to the first difference."""
+        """Replace the text, such as after undo.
+
+        The cursor goes to the first difference."""
         before = self.lines
         self._take(text)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, self.lines, strict=False)))
@@ -82,7 +86,9 @@ class TypedText:
         self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
-        """Move the cursor. `times` is for `up` and `down`."""
+        """Move the cursor.
+
+        `times` is for `up` and `down`."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
@@ -178,7 +184,9 @@ class TypedText:
         self._last = kind, start
 
     def _rewrite(self, first: int, lines: list[str]) -> None:
-        """Replace some lines. Cursor and anchor keep their distance from the line ends."""
+        """Replace some lines.
+
+        Cursor and anchor keep their distance from the line ends."""
         before = self.lines[first : first + len(lines)]
         self.lines[first : first + len(lines)] = lines
         self.touched = first
@@ -245,8 +253,9 @@ def column_at(line: str, cell: int) -> int:
 
 
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
-    """Return by how many cells to shift a line to the left so that the cursor is visible in `room` cells. Keeps `shift`
-    if possible, so that little is redrawn. The cursor needs one cell after the end of the line."""
+    """Return by how many cells to shift a line to the left so that the cursor is visible in `room` cells.
+
+    Keeps `shift` if possible, so that little is redrawn. The cursor needs one cell after the end of the line."""
     places = shown(line).cells
     width = places[-1] + 1
     start, end = places[column], places[column + 1] if column < len(line) else width
@@ -274,8 +283,9 @@ _MARK = f"{GLYPHS.breakpoint} "
 
 
 def with_breakpoint(line: Line) -> Line:
-    """Put the mark of a breakpoint into the blanks at the start of a line. A line without enough blanks stays as
-    it is."""
+    """Put the mark of a breakpoint into the blanks at the start of a line.
+
+    A line without enough blanks stays as it is."""
     first = line[0] if line else None
     if first is None or not first.text.isspace() or len(first.text) < len(_MARK):
         return line
@@ -288,7 +298,9 @@ def line_within(problem: Problem, first: int, count: int) -> int:
 
 
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
-    """Return the lines, from 0, that have a problem. Errors win over warnings."""
+    """Return the lines, from 0, that have a problem.
+
+    Errors win over warnings."""
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
@@ -329,8 +341,10 @@ _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 
 
 def value_line(text: str, *, several: bool = False) -> Line:
-    """Highlight a value, or `several` that are separated by commas. Text that could be mistaken for something else has
-    quotes (`shown_value`), so that everything without them is what it looks like."""
+    """Highlight a value, or `several` that are separated by commas.
+
+    Text that could be mistaken for something else has quotes (`shown_value`), so that everything without them is what
+    it looks like."""
     if several:
         spans: list[Span] = []
         for piece in pieces_of(text):

@@ -23,7 +23,9 @@ MAX_SUITES_NAMED = 2
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model and a one-line description without secrets. `short` is for narrow screens and begins with the host."""
+    """A model and a one-line description without secrets.
+
+    `short` is for narrow screens and begins with the host."""
 
     name: str
     detail: str
@@ -41,8 +43,9 @@ class ModelChoices:
 def model_choices(
     program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
 ) -> ModelChoices:
-    """Collect models from settings and suites. Models that are `checked`, or that runs were `recorded` on, are always
-    listed. Reads files only."""
+    """Collect models from settings and suites.
+
+    Models that are `checked`, or that runs were `recorded` on, are always listed. Reads files only."""
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}

@@ -44,8 +44,10 @@ class ModelChooser:
         self._endpoints, self._problems = known_endpoints(app.program, self._folders, presets.PRESETS)
 
     def choose(self, taken: Callable[[], object]) -> None:
-        """Ask for the models to run on. Files are read at once, endpoints are asked once the dialog is shown. `taken`
-        is called if the selection changed."""
+        """Ask for the models to run on.
+
+        Files are read at once, endpoints are asked once the dialog is shown. `taken` is called if the selection
+        changed."""
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._own, variants, run_as)
@@ -103,7 +105,9 @@ class ModelChooser:
         self._app.show(AddModelScreen(endpoints, preset, model, adder), added)
 
     def _change(self, endpoints: Sequence[KnownEndpoint], name: str, changed: Callable[[Added | None], None]) -> str:
-        """Show the form for a model that a `workbench.toml` names. Returns why not, if not."""
+        """Show the form for a model that a `workbench.toml` names.
+
+        Returns why not, if not."""
         for folder in self._folders:
             try:
                 known = named_model(name, folder, self._program)

@@ -33,8 +33,10 @@ MAX_UNFOLDED = 12
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the list. With `name`, a model that can be checked. With an endpoint and `model`, a model that the
-    endpoint lists, without `model` the endpoint itself. With `variant`, a variant of suites that can be checked."""
+    """A row of the list.
+
+    With `name`, a model that can be checked. With an endpoint and `model`, a model that the endpoint lists, without
+    `model` the endpoint itself. With `variant`, a variant of suites that can be checked."""
 
     label: str
     detail: str = ""
@@ -95,7 +97,9 @@ class ModelsState:
 
     @property
     def absent(self) -> Iterator[tuple[Role, str]]:
-        """Which endpoints cannot be reached, a sentence for each reason. Those that refused to answer come first."""
+        """Which endpoints cannot be reached, a sentence for each reason.
+
+        Those that refused to answer come first."""
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
@@ -118,8 +122,9 @@ class ModelsState:
         return row.variant in self._checked_variants if row.variant else row.name in self._checked
 
     def is_in_effect(self, row: Row) -> bool:
-        """Return whether runs use the model of a row at present: a checked one, or the suite's own. So for a
-        variant."""
+        """Return whether runs use the model of a row at present: a checked one, or the suite's own.
+
+        So for a variant."""
         if row.variant:
             return row.variant in self._variants_before
         return row.name in (self._before or self._own)
@@ -157,7 +162,9 @@ class ModelsState:
         self._build()
 
     def answered(self, endpoint: KnownEndpoint) -> None:
-        """Note what an endpoint answered. Its models are shown if it was asked by the user, or lists only a few."""
+        """Note what an endpoint answered.
+
+        Its models are shown if it was asked by the user, or lists only a few."""
         name = endpoint.preset.name
         self._asked.discard(name)
         self.endpoints = [endpoint if each.preset == endpoint.preset else each for each in self.endpoints]
@@ -171,7 +178,9 @@ class ModelsState:
         self._build()
 
     def set_filter(self, text: str) -> None:
-        """Show only models with every word of a text. Those of endpoints are then found also if they are hidden."""
+        """Show only models with every word of a text.
+
+        Those of endpoints are then found also if they are hidden."""
         self.filter = text
         self._build()
 
@@ -256,7 +265,9 @@ class ModelWays:
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
-    """Asks for models. Closes with the checked ones, in the order of the list."""
+    """Asks for models.
+
+    Closes with the checked ones, in the order of the list."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Models"
@@ -454,7 +465,9 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
 
 class _ModelList(LineView):
-    """The rows. Enter and space are left to the dialog."""
+    """The rows.
+
+    Enter and space are left to the dialog."""
 
     GROUND: ClassVar[Ground] = "panel"
 

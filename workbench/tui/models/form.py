@@ -53,8 +53,9 @@ class Added:
 
 
 class ModelAdder:
-    """Adds models for the suites in a folder; into the user's own `workbench.toml` only, if these are `bundled`. Or
-    changes the one that is `known`."""
+    """Adds models for the suites in a folder; into the user's own `workbench.toml` only, if these are `bundled`.
+
+    Or changes the one that is `known`."""
 
     def __init__(self, program: Program, folder: Path, *, bundled: bool, known: ModelSpec | None = None) -> None:
         self.known = known
@@ -72,7 +73,9 @@ class ModelAdder:
         return settings_file(self._program, self._folder, owner)
 
     def key_is_found(self, variable: str) -> bool:
-        """Return whether a variable has a value, in the environment or in a `.env`. Raises ConfigError."""
+        """Return whether a variable has a value, in the environment or in a `.env`.
+
+        Raises ConfigError."""
         return bool(self._program.environment.of(self._folder).get(variable, "").strip())
 
     def check_name(self, name: str) -> None:
@@ -88,7 +91,9 @@ class ModelAdder:
             return CheckResult(False, str(error))
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
-        """Write a model down. Raises ConfigError."""
+        """Write a model down.
+
+        Raises ConfigError."""
         if self.known is not None:
             return change_model(self.known, spec)
         return add_model(spec, self._folder, self._program, owner)
@@ -185,8 +190,9 @@ class ChoiceField(Bar, can_focus=True):
 
 
 class AddModelScreen(Dialog[Added]):
-    """Asks for a model and adds it, or changes the known one, once its endpoint has answered that it has it. Closes
-    with its name and what the endpoint answered."""
+    """Asks for a model and adds it, or changes the known one, once its endpoint has answered that it has it.
+
+    Closes with its name and what the endpoint answered."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Add a model"
@@ -309,7 +315,9 @@ class AddModelScreen(Dialog[Added]):
         return self._adder.owner if self._adder.known else self._adder.owners[self.query_one("#owner", ChoiceField).at]
 
     def _take_preset(self) -> None:
-        """Fill in what is known of an endpoint. The key's variable never stays with another address."""
+        """Fill in what is known of an endpoint.
+
+        The key's variable never stays with another address."""
         at = self.query_one("#preset", ChoiceField).at
         preset = self._presets[at] if at < len(self._presets) else None
         typed = TypedModel.of_preset(preset) if preset is not None else TypedModel()

@@ -40,7 +40,9 @@ class Prober:
         self._files = files
 
     def model(self) -> ListedModel:
-        """Return how the model is reached. Raises ConfigError for one that is not to be asked."""
+        """Return how the model is reached.
+
+        Raises ConfigError for one that is not to be asked."""
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
@@ -77,7 +79,9 @@ class Prober:
 
 
 class ProbesScreen(Dialog[None]):
-    """Shows the results of the probes as they come. Closing it stops them."""
+    """Shows the results of the probes as they come.
+
+    Closing it stops them."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "ProbesScreen > Vertical { width: 120; }"

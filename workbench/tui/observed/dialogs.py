@@ -53,7 +53,9 @@ class Wanted(NamedTuple):
 
 
 class ObserveScreen(_Naming[Wanted]):
-    """Asks what to record. `problem` is why that could not be done before."""
+    """Asks what to record.
+
+    `problem` is why that could not be done before."""
 
     def __init__(self, before: Wanted, problem: str = "") -> None:
         super().__init__(
@@ -145,7 +147,9 @@ class CaseMaker:
         self._secrets = secrets
 
     async def make(self, seen: Seen, announce: Announce) -> str | None:
-        """Make a case of a conversation. Returns where it is, `None` if there is none."""
+        """Make a case of a conversation.
+
+        Returns where it is, `None` if there is none."""
         try:
             return await self._made(seen, announce)
         except (RefusedError, NotEditableError, SpliceError) as error:
@@ -207,15 +211,18 @@ class CaseMaker:
         return where
 
     def _alone(self, seen: Seen, path: Path) -> MadeSuite:
-        """Return a suite of the conversation alone, in which nothing that looks like a key stands. Raises
-        RefusedError."""
+        """Return a suite of the conversation alone, in which nothing that looks like a key stands.
+
+        Raises RefusedError."""
         case = case_of(seen.conversation)
         said = [text for run in case.runs for each in run.rounds for text in (each.text, each.reasoning)]
         learn_keys([cast("JsonValue", case.table), *said], f"RECORDED_KEY_{seen.number}", self._secrets)
         return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
     async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
-        """Show what changes, with what is said of the case. Returns whether that is wanted."""
+        """Show what changes, with what is said of the case.
+
+        Returns whether that is wanted."""
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
@@ -226,7 +233,9 @@ class CaseMaker:
 
 
 def _change(suite: OpenSuite, made: MadeSuite, seen: Seen) -> Restructured:
-    """Return a suite with the case at its end. Raises RefusedError where it could not be read then."""
+    """Return a suite with the case at its end.
+
+    Raises RefusedError where it could not be read then."""
     document = suite.document
     table = fitted(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")

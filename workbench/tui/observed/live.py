@@ -38,7 +38,9 @@ State = Literal["asking", "calling", "whole", "broken off"]
 
 @dataclass(frozen=True)
 class Seen:
-    """A conversation as far as it is. `problem` is why it broke off, `why_no_case` why no case can be made of it."""
+    """A conversation as far as it is.
+
+    `problem` is why it broke off, `why_no_case` why no case can be made of it."""
 
     number: int
     wire: Provider
@@ -84,7 +86,9 @@ class Seen:
 
 
 def seen_of(observed: ObservedConversation) -> Seen:
-    """Return what there is of a conversation. To be called where it is observed."""
+    """Return what there is of a conversation.
+
+    To be called where it is observed."""
     last = observed.steps[-1]
     why = ""
     try:
@@ -103,7 +107,9 @@ def seen_of(observed: ObservedConversation) -> Seen:
 
 
 class LiveRecording:
-    """The proxy before an endpoint. `wake` is called, on a thread of its own, when there is something to `take`."""
+    """The proxy before an endpoint.
+
+    `wake` is called, on a thread of its own, when there is something to `take`."""
 
     def __init__(self, upstream: str, secrets: Secrets, wake: Callable[[], None]) -> None:
         self.upstream = upstream
@@ -117,7 +123,9 @@ class LiveRecording:
         self._engine = EngineThread()
 
     async def start(self, listen: Listen) -> None:
-        """Begin to listen. Raises ListenError."""
+        """Begin to listen.
+
+        Raises ListenError."""
         try:
             self.address = await asyncio.wrap_future(self._engine.submit(self._proxy.start(listen)))
         except BaseException:
@@ -125,7 +133,9 @@ class LiveRecording:
             raise
 
     def stop(self) -> None:
-        """Stop listening, and break off what is under way. Returns at once."""
+        """Stop listening, and break off what is under way.
+
+        Returns at once."""
         if not self.stopped:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()

@@ -20,7 +20,9 @@ _LISTEN = "127.0.0.1:0"
 
 
 class Observer:
-    """Asks what to record, and starts that. What was typed is proposed again until the program ends."""
+    """Asks what to record, and starts that.
+
+    What was typed is proposed again until the program ends."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app

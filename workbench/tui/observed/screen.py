@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 class Conversations(ListState[Seen]):
-    """The conversations in the order in which they began. The cursor stays on its own, whatever comes."""
+    """The conversations in the order in which they began.
+
+    The cursor stays on its own, whatever comes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +85,9 @@ _SIGNS: dict[State, tuple[str, Role, str]] = {
 
 
 def environment_line(address: str, provider: Provider | None, upstream: str) -> str:
-    """Return the line that tells a program where the proxy is. `provider` is that of the endpoint, if it is known."""
+    """Return the line that tells a program where the proxy is.
+
+    `provider` is that of the endpoint, if it is known."""
     speaks_messages = upstream == ANTHROPIC_URL if provider is None else provider == "anthropic"
     return f"{'ANTHROPIC' if speaks_messages else 'OPENAI'}_BASE_URL={address}"
 
@@ -137,7 +141,9 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the state of a conversation and its steps. `where` is the case that was made of it, if there is one."""
+    """Return the state of a conversation and its steps.
+
+    `where` is the case that was made of it, if there is one."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"
@@ -160,7 +166,9 @@ def _stop(now: Situation) -> str | None:
 
 
 class LiveScreen(ListScreen[None, Conversations]):
-    """What a recording sees. The recording ends with the screen. `line` tells the program where the proxy is."""
+    """What a recording sees.
+
+    The recording ends with the screen. `line` tells the program where the proxy is."""
 
     LIST_SHARES = (0.35, 0.5)
     TWO_COLUMNS_CELLS = 110

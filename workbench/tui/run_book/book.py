@@ -57,8 +57,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of the batches under way. `elapsed_s` counts from the start of the first batch, without time in
-    which everything waited for the user."""
+    """The progress of the batches under way.
+
+    `elapsed_s` counts from the start of the first batch, without time in which everything waited for the user."""
 
     done: int
     total: int
@@ -83,8 +84,9 @@ class _Batch:
 
 
 class RunBook:
-    """Stores the latest run of each case, model and repeat. `clock` counts seconds, `now` returns the time of day with
-    its zone."""
+    """Stores the latest run of each case, model and repeat.
+
+    `clock` counts seconds, `now` returns the time of day with its zone."""
 
     def __init__(
         self,
@@ -92,7 +94,9 @@ class RunBook:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """Create an empty book. Everything shown of a run has `secrets` removed."""
+        """Create an empty book.
+
+        Everything shown of a run has `secrets` removed."""
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
@@ -125,7 +129,9 @@ class RunBook:
         """The runs whose place a fork is about to take, by the id of the fork, and the holds before the fork's."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
-        """Process one event. Returns the case whose display changed, if any."""
+        """Process one event.
+
+        Returns the case whose display changed, if any."""
         match event:
             case BatchStarted():
                 self._start(event)
@@ -194,8 +200,10 @@ class RunBook:
         *,
         unwritten: bool = False,
     ) -> None:
-        """Add a recorded run. It stays when the case is run again, but then no longer counts. `unwritten` is one that
-        was recorded here and is in no file."""
+        """Add a recorded run.
+
+        It stays when the case is run again, but then no longer counts. `unwritten` is one that was recorded here and is
+        in no file."""
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
         if kind not in latest:
@@ -220,8 +228,9 @@ class RunBook:
         return [run for run in {id(run): run for run in runs}.values() if run.figures is not None]
 
     def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
-        """Replace the grade of a finished run by that of the case in `planned`. Only caches that this affects are
-        cleared."""
+        """Replace the grade of a finished run by that of the case in `planned`.
+
+        Only caches that this affects are cleared."""
         case = (run.path, run.case_id)
         before, status = self.summary(case), run.status
         run.grade_anew(planned, result)
@@ -234,7 +243,9 @@ class RunBook:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The open questions, the oldest first. A question is withdrawn when its run continues or ends."""
+        """The open questions, the oldest first.
+
+        A question is withdrawn when its run continues or ends."""
         return tuple(self._questions)
 
     @property
@@ -261,8 +272,9 @@ class RunBook:
         return with_branches(list({id(run): run for run in runs}.values()))
 
     def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
-        """Return the runs that count for a case: no forks, and recorded ones only if there are no others. If those of a
-        model were stopped early, its runs from before count instead."""
+        """Return the runs that count for a case: no forks, and recorded ones only if there are no others.
+
+        If those of a model were stopped early, its runs from before count instead."""
         runs = counting(self._latest.get(case, {}))
         spared = self.by_model.spared(case)
         if not spared:
@@ -314,7 +326,9 @@ class RunBook:
         return steps[number - 1] if number <= len(steps) else None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> CaseTally:
-        """Count how these cases ended. The result is cached until something happens to a case of the suite."""
+        """Count how these cases ended.
+
+        The result is cached until something happens to a case of the suite."""
         revision = self._revisions.get(suite)
         if revision is None:
             return CaseTally()
@@ -357,7 +371,9 @@ class RunBook:
         return total(self._spent.values())
 
     def _count(self) -> None:
-        """Update the counts of cases in which something happened. There may be thousands of unchanged ones."""
+        """Update the counts of cases in which something happened.
+
+        There may be thousands of unchanged ones."""
         for case in self._uncounted:
             speaking = self.runs_that_count(case)
             latest = {id(run): run for run in (*self._latest[case].values(), *speaking)}

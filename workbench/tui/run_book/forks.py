@@ -40,8 +40,9 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecord]) -> dict[RunKind, RunRecord]:
-    """Return the runs of a case with a fork in the place of the run that it begins like. Forks of that run become those
-    of its origin."""
+    """Return the runs of a case with a fork in the place of the run that it begins like.
+
+    Forks of that run become those of its origin."""
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin
@@ -76,8 +77,10 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Describe a fork: its model, the first difference to its origin once it ended, and where it begins. The most
-    important part comes first, since narrow panes cut the line, so the model is last if it is that of the origin."""
+    """Describe a fork: its model, the first difference to its origin once it ended, and where it begins.
+
+    The most important part comes first, since narrow panes cut the line, so the model is last if it is that of the
+    origin."""
     fork = run.planned.fork
     if fork is None:
         return ""

@@ -1,4 +1,6 @@
-"""Packs finished runs to save memory. A run is unpacked when it is viewed.
+"""Packs finished runs to save memory.
+
+A run is unpacked when it is viewed.
 
 A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs.
 """
@@ -58,19 +60,25 @@ def packed(content: Content) -> bytes:
 
 
 def unpacked(data: bytes) -> Content:
-    """Return the content, equal to the original. Pickle is safe here: the data was packed by this process."""
+    """Return the content, equal to the original.
+
+    Pickle is safe here: the data was packed by this process."""
     return Content(*pickle.loads(zlib.decompress(data)))
 
 
 class Shelf:
-    """Tracks which finished runs are unpacked. Above `limit`, the one that was viewed least recently is packed."""
+    """Tracks which finished runs are unpacked.
+
+    Above `limit`, the one that was viewed least recently is packed."""
 
     def __init__(self, limit: int = WHOLE_RUNS) -> None:
         self._limit = limit
         self._whole: dict[int, Callable[[], None]] = {}
 
     def use(self, key: int, pack: Callable[[], None]) -> None:
-        """Note that a run is viewed. `key` identifies it while it exists, `pack` packs it."""
+        """Note that a run is viewed.
+
+        `key` identifies it while it exists, `pack` packs it."""
         if self._whole.pop(key, None) is None and len(self._whole) >= self._limit:
             oldest = next(iter(self._whole))
             self._whole.pop(oldest)()
@@ -79,7 +87,9 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Tokens in and out, and their known cost in US dollars. `unknown` is true if some prices are not known."""
+    """Tokens in and out, and their known cost in US dollars.
+
+    `unknown` is true if some prices are not known."""
 
     tokens: int = 0
     cost_usd: float = 0.0
@@ -125,7 +135,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Tally(Generic[_Key]):
-    """Counts names. Each key has any number of names."""
+    """Counts names.
+
+    Each key has any number of names."""
 
     def __init__(self) -> None:
         self._names: dict[_Key, tuple[str, ...]] = {}
@@ -144,8 +156,9 @@ class Tally(Generic[_Key]):
 
 
 class RunKind(NamedTuple):
-    """Identifies a run within its case: the case shows the latest run of each kind. A fork has a kind of its own, by
-    its run id."""
+    """Identifies a run within its case: the case shows the latest run of each kind.
+
+    A fork has a kind of its own, by its run id."""
 
     model: str
     repeat: int
@@ -161,8 +174,10 @@ RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
 
 @dataclass
 class RunRecord:
-    """One run, from planning on. `recorded` is true if it comes from a recording. `started_at` is the ISO 8601 time of
-    its first event. `planned` has the case that `result` is graded by, which may be newer than the run."""
+    """One run, from planning on.
+
+    `recorded` is true if it comes from a recording. `started_at` is the ISO 8601 time of its first event. `planned` has
+    the case that `result` is graded by, which may be newer than the run."""
 
     planned: PlannedRun
     batch: str = ""
@@ -250,7 +265,9 @@ class RunRecord:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the run ended before its end. One whose case expects nothing yet did not, but is not graded."""
+        """Whether the run ended before its end.
+
+        One whose case expects nothing yet did not, but is not graded."""
         return self.status in (Status.ERROR, Status.STOPPED, Status.SKIPPED)
 
     @property
@@ -267,8 +284,9 @@ class RunRecord:
         return self._view
 
     def glance(self) -> Callable[[], RunResult | None]:
-        """Return a function that reads the current result, without secrets, on any thread. A packed run stays
-        packed."""
+        """Return a function that reads the current result, without secrets, on any thread.
+
+        A packed run stays packed."""
         secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
@@ -376,7 +394,9 @@ class RunRecord:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The trajectory so far. For an active run it is computed from all events."""
+        """The trajectory so far.
+
+        For an active run it is computed from all events."""
         return self.result.trajectory if self.result is not None else fold(self.events)
 
     @property
@@ -411,13 +431,17 @@ class RunRecord:
 
     @property
     def is_fork(self) -> bool:
-        """Whether the run is a fork made here. Forks do not count for their case."""
+        """Whether the run is a fork made here.
+
+        Forks do not count for their case."""
         return self.planned.fork is not None
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference to the origin, once the run ended. While the origin continues they are compared once,
-        and again when it is held or ends, since folding a long run on every event costs too much."""
+        """The first difference to the origin, once the run ended.
+
+        While the origin continues they are compared once, and again when it is held or ends, since folding a long run
+        on every event costs too much."""
         if self.origin is None or self.result is None:
             return None
         from workbench.analysis.alignment import first_difference  # only needed for forks
@@ -443,8 +467,9 @@ class RunRecord:
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """What a recording contains: the run with its current grade. If the case asks something different now, it is
-        the original grade."""
+        """What a recording contains: the run with its current grade.
+
+        If the case asks something different now, it is the original grade."""
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
@@ -478,7 +503,9 @@ class RunRecord:
             self._view.put_off(until)
 
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
-        """Finish the run. `began_ms` and `ended_ms`, if known, are milliseconds since 1970."""
+        """Finish the run.
+
+        `began_ms` and `ended_ms`, if known, are milliseconds since 1970."""
         self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
         self.request = None
         self.retry = self.retry_at = None

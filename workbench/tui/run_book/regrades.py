@@ -35,8 +35,9 @@ Pace = Literal["at once", "in background", "with Python"]
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A finished run and its plan by the case as it is now. `figures` are those of `result`. `known` is the new result,
-    if the same case graded the run before."""
+    """A finished run and its plan by the case as it is now.
+
+    `figures` are those of `result`. `known` is the new result, if the same case graded the run before."""
 
     run: RunRecord
     figures: RunSummary
@@ -54,7 +55,9 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class DueCase:
-    """The runs of one case that need regrading, perhaps none. `stands_for` identifies the version of the case."""
+    """The runs of one case that need regrading, perhaps none.
+
+    `stands_for` identifies the version of the case."""
 
     key: CaseKey
     runs: tuple[Due, ...]
@@ -81,8 +84,9 @@ class Regrading:
         return len(self._due)
 
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
-        """Take over the current state of a suite. While some of its cases have errors, only the `selected` case is
-        checked."""
+        """Take over the current state of a suite.
+
+        While some of its cases have errors, only the `selected` case is checked."""
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
             if selected is not None and (now := read_now(suite, selected)) is not None:
@@ -99,7 +103,9 @@ class Regrading:
             self._followed = {path: text for path, text in self._followed.items() if path in paths}
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
-        """Note that runs of a case ended. They were graded by the suite as it was when they began."""
+        """Note that runs of a case ended.
+
+        They were graded by the suite as it was when they began."""
         if all(run.planned.file is suite.file for run in self._book.finished(case)):
             return
         now = suite.file.suite
@@ -122,7 +128,9 @@ class Regrading:
         return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
-        """Apply new results, by the identity of their records. Runs without one keep their grade."""
+        """Apply new results, by the identity of their records.
+
+        Runs without one keep their grade."""
         for case in cases:
             current = self._book.finished(case.key)
             for due in case.runs:
@@ -162,7 +170,9 @@ class Regrading:
 
 
 def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
-    """Return the cases of a suite whose grades may have changed. An unchanged case is the same object."""
+    """Return the cases of a suite whose grades may have changed.
+
+    An unchanged case is the same object."""
     if before is None or _by_suite(before) != _by_suite(now):
         return now.cases
     known = set(map(id, before.cases))

@@ -1,4 +1,6 @@
-"""Reads batches of a history for the screens. Each function opens it, reads, and closes it, on the calling thread.
+"""Reads batches of a history for the screens.
+
+Each function opens it, reads, and closes it, on the calling thread.
 
 All raise HistoryError. SQLite is imported on the first call, which must not be on the app's event loop.
 """
@@ -27,8 +29,10 @@ MAX_RUNS_OF_CASE = 1_000
 
 @dataclass(frozen=True)
 class ReadBatches:
-    """The newest batches, the newest first, damaged ones included. `regraded` counts the regrades of each; `going` are
-    those with runs under way, here or elsewhere. There are so many `older` ones, of which so many are forks."""
+    """The newest batches, the newest first, damaged ones included.
+
+    `regraded` counts the regrades of each; `going` are those with runs under way, here or elsewhere. There are so many
+    `older` ones, of which so many are forks."""
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
@@ -43,9 +47,10 @@ MAX_RUNS_READ = 20_000
 
 @dataclass(frozen=True)
 class ReadBatch:
-    """A batch and its runs, graded by `grading` or as they ran. `is_going` is true while it has runs under way, here or
-    elsewhere. Of a large batch, `runs` are those of its first cases, or of the first that have all of `words`: `is_all`
-    is whether there are no others."""
+    """A batch and its runs, graded by `grading` or as they ran.
+
+    `is_going` is true while it has runs under way, here or elsewhere. Of a large batch, `runs` are those of its first
+    cases, or of the first that have all of `words`: `is_all` is whether there are no others."""
 
     batch: BatchRow
     runs: Sequence[RunRow]
@@ -108,6 +113,7 @@ def read_cases(
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
     """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them.
+
     `grading` is the id of one of its regrades. Raises OutdatedError as soon as that is no longer wanted."""
     with opened(file) as history:
         return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted)
@@ -135,8 +141,10 @@ def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPar
 def read_case(
     file: Path, suite: str, case_id: str
 ) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
-    """Read the latest runs of a case, the newest first. Also returns the names of batches, how often each batch was
-    regraded, and a message for each damaged run. `suite` is a key."""
+    """Read the latest runs of a case, the newest first.
+
+    Also returns the names of batches, how often each batch was regraded, and a message for each damaged run. `suite` is
+    a key."""
     damaged: list[str] = []
     with opened(file) as history:
         runs = history.runs_of_case(suite, case_id, MAX_RUNS_OF_CASE, damaged.append)

@@ -1,5 +1,6 @@
-"""Reads runs of a history for the screens, as records. Functions that take a file open it, read, and close it, on the
-calling thread, and raise HistoryError."""
+"""Reads runs of a history for the screens, as records.
+
+Functions that take a file open it, read, and close it, on the calling thread, and raise HistoryError."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict
 
 
 def record_of(recording: Recording) -> RunRecord:
-    """Return a recorded run in its final state. Raises RecordingError if its suite, case or result cannot be read."""
+    """Return a recorded run in its final state.
+
+    Raises RecordingError if its suite, case or result cannot be read."""
     file = suite_of_recording(recording)
     run = run_of_recording(recording, file)
     if run is None:
@@ -74,7 +77,9 @@ def record_of(recording: Recording) -> RunRecord:
 
 
 def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> RunRecord:
-    """Return the record of an earlier run. `started_at` is ISO 8601."""
+    """Return the record of an earlier run.
+
+    `started_at` is ISO 8601."""
     record = RunRecord(planned, recorded=True, started_at=started_at)
     for event in events:
         record.add(event)

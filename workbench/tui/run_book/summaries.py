@@ -52,7 +52,9 @@ class RunsByModel:
             self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
 
     def drop(self, run: RunRecord) -> None:
-        """Forget a run that the user abandoned. If it was the only one of the last batch, those from before count."""
+        """Forget a run that the user abandoned.
+
+        If it was the only one of the last batch, those from before count."""
         case = run.path, run.case_id
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
@@ -128,8 +130,9 @@ StepStage = Literal["waiting", "running", "made", "over"]
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case at a glance: the worst status and the lowest score among its models, and the progress of its runs. Repeats
-    on a model are combined by the case's rule."""
+    """A case at a glance: the worst status and the lowest score among its models, and the progress of its runs.
+
+    Repeats on a model are combined by the case's rule."""
 
     status: Status | None = None
     score: float | None = None
@@ -225,7 +228,9 @@ def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
 
 
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
-    """Summarise runs of one case. `forks` only affect its progress."""
+    """Summarise runs of one case.
+
+    `forks` only affect its progress."""
     going = (*runs, *forks)
     stages = {run.standing for run in going}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
@@ -251,14 +256,18 @@ def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
-    """Summarise the steps of finished runs of one chain. Empty if no run was graded."""
+    """Summarise the steps of finished runs of one chain.
+
+    Empty if no run was graded."""
     results = [runs[index].result for index in _deciding_runs(runs)]
     of_models = [result.steps for result in results if result is not None and result.steps]
     return tuple(map(_worst_step, zip_longest(*of_models)))
 
 
 def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
-    """Summarise one step over all models. A step that was not reached is worse than a warning."""
+    """Summarise one step over all models.
+
+    A step that was not reached is worse than a warning."""
     known = [grade for grade in grades if grade is not None]
     statuses = [grade.status for grade in known]
     worst = min(statuses, key=_WORST_STEP_FIRST.index, default=None)

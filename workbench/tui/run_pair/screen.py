@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairNow(Situation):
-    """The situation of the screen. `differ` is whether the runs differ."""
+    """The situation of the screen.
+
+    `differ` is whether the runs differ."""
 
     differ: bool = False
 
@@ -89,7 +91,9 @@ class PairList(LineView):
         self._go_to(self._lines.state.entry_of(first) if first is not None else 0)
 
     def to_difference(self, step: int) -> int | None:
-        """Go to the next or previous difference. Returns its index."""
+        """Go to the next or previous difference.
+
+        Returns its index."""
         found = self._lines.state.difference_from(self._entry, step)
         if found is None:
             return None
@@ -97,7 +101,9 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold or unfold the entry under the cursor, or the fold that it belongs to. `None` toggles."""
+        """Fold or unfold the entry under the cursor, or the fold that it belongs to.
+
+        `None` toggles."""
         entry = self._entry
         if not self._lines.turn(entry, folded) and folded:
             around = self._lines.state.fold_at(entry)
@@ -298,7 +304,9 @@ class PairScreen(SearchedScreen[None]):
 async def pair_screen(
     app: Workbench, left: RunRecord, right: RunRecord, batches: tuple[str, ...] | None = None
 ) -> PairScreen:
-    """Compare the current state of two runs in a thread and return their screen. `batches` names the batch of each."""
+    """Compare the current state of two runs in a thread and return their screen.
+
+    `batches` names the batch of each."""
     state = await compare_runs(left, right)
     if batches is not None:
         state.batches = batches

@@ -67,11 +67,14 @@ class Snapshot(NamedTuple):
 
 
 class PairState:
-    """The comparison of two runs. Equal rounds are folded at first."""
+    """The comparison of two runs.
+
+    Equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
-        """Compare two runs. With `taken`, the runs themselves are not read, so this can happen on any thread; long runs
-        take a while."""
+        """Compare two runs.
+
+        With `taken`, the runs themselves are not read, so this can happen on any thread; long runs take a while."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
@@ -139,8 +142,10 @@ class PairState:
         return None
 
     def turn(self, entry: int, folded: bool | None) -> tuple[int, int] | None:
-        """Fold (`True`), unfold (`False`) or toggle (`None`) the fold at an entry. Returns the entry after which
-        entries were added or removed, and their number, negative if removed. Returns `None` if nothing changed."""
+        """Fold (`True`), unfold (`False`) or toggle (`None`) the fold at an entry.
+
+        Returns the entry after which entries were added or removed, and their number, negative if removed. Returns
+        `None` if nothing changed."""
         fold = self.entries[entry]
         assert isinstance(fold, Fold)
         is_folded = fold not in self.unfolded
@@ -157,8 +162,9 @@ class PairState:
     # Differences
 
     def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
-        """Return the entry of the next (1) or previous (-1) difference, wrapping around, and its index. Returns `None`
-        if there is none."""
+        """Return the entry of the next (1) or previous (-1) difference, wrapping around, and its index.
+
+        Returns `None` if there is none."""
         if not self.differences:
             return None
         row = self._first_row(self.entries[entry])
@@ -211,7 +217,9 @@ class PairLines(LaidOut):
         self.resize(width)
 
     def turn(self, item: int, folded: bool | None) -> bool:
-        """Fold or unfold an entry; `None` toggles. Returns whether that changed anything."""
+        """Fold or unfold an entry; `None` toggles.
+
+        Returns whether that changed anything."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
             heights = [self._heights[at] for at in range(len(self._heights))]
@@ -256,7 +264,9 @@ def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
 
 
 def copied_pair(state: PairState) -> str:
-    """Return the comparison as text without cuts. Folds stay folded."""
+    """Return the comparison as text without cuts.
+
+    Folds stay folded."""
     lines = PairLines(state, _COPIED_CELLS, stacked=True, whole=True)
     head = [plain(line).strip() for line in header_lines(state, _COPIED_CELLS, stacked=True)]
     body = (plain(line).rstrip() for entry in range(len(state.entries)) for line in lines.lay_out(entry))

@@ -67,8 +67,9 @@ CostLimitAnswer = Literal["more", "all", "stop"]
 
 
 class CostLimitScreen(AskScreen[CostLimitAnswer]):
-    """Asks whether a batch may go beyond its limit on cost: as much again, without a limit, or no further. Closes with
-    `None` when the question is withdrawn."""
+    """Asks whether a batch may go beyond its limit on cost: as much again, without a limit, or no further.
+
+    Closes with `None` when the question is withdrawn."""
 
     TITLE_LINE = "The cost limit is reached"
     REST_S = 0.4
@@ -190,8 +191,9 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Asks for trust: once, always or no, with `mocks` also whether to use mocks. `allowed` is what trust allows, one
-    line each."""
+    """Asks for trust: once, always or no, with `mocks` also whether to use mocks.
+
+    `allowed` is what trust allows, one line each."""
 
     def __init__(
         self,

@@ -60,9 +60,11 @@ class StepBack:
 
 @dataclass
 class ForkDraft:
-    """The choices so far. `model` is an index into `models`, of which the first is the run's own. Fields ending in
-    `_was` are the unedited values; `result_was` is `None` if the point is not directly after a result. `is_error` is
-    whether the model reads the result as a tool error."""
+    """The choices so far.
+
+    `model` is an index into `models`, of which the first is the run's own. Fields ending in `_was` are the unedited
+    values; `result_was` is `None` if the point is not directly after a result. `is_error` is whether the model reads
+    the result as a tool error."""
 
     run: RunRecord
     origin: Trajectory
@@ -137,8 +139,10 @@ class ForkDraft:
         return f"step {self.at.rounds} failed, and the chain stops there (stop_on_failure)" if stops else None
 
     def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
-        """Return the planned run of the present case. `chosen` are the models that the user selected; a different one,
-        named by the suite or a recording, needs approval as in every run."""
+        """Return the planned run of the present case.
+
+        `chosen` are the models that the user selected; a different one, named by the suite or a recording, needs
+        approval as in every run."""
         return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
 
 
@@ -158,8 +162,9 @@ def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Seque
 def fork_draft(
     run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
 ) -> ForkDraft:
-    """Return a fork of a run at a place (`None`: its end) without changes. Its model is the first available one of
-    `likely`, otherwise the run's own."""
+    """Return a fork of a run at a place (`None`: its end) without changes.
+
+    Its model is the first available one of `likely`, otherwise the run's own."""
     origin = run.trajectory
     at = _point(origin, place)
     own = next((choice for choice in models if choice.name == run.model), ModelChoice(run.model, "", ""))

@@ -1,4 +1,6 @@
-"""Saves a run as a recording. A held run is saved as far as it is."""
+"""Saves a run as a recording.
+
+A held run is saved as far as it is."""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class RunSaver:
         self._busy = asyncio.Lock()
 
     def save_soon(self, run: RunRecord, announce: Announce) -> None:
-        """Save a run and announce where. An unchanged run is not saved again."""
+        """Save a run and announce where.
+
+        An unchanged run is not saved again."""
         self._stage.work(self._save(run, announce), group="save")
 
     async def _save(self, run: RunRecord, announce: Announce) -> None:

@@ -73,7 +73,9 @@ class Regrader:
         self._open_suites.moved = self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
-        """Check runs of these cases that may have ended. They were graded by their suites as of their start."""
+        """Check runs of these cases that may have ended.
+
+        They were graded by their suites as of their start."""
         before = self._state.waiting
         for case in cases:
             if self._book.finished(case) and (suite := self._open_suites.at(case[0])) is not None:
@@ -82,7 +84,9 @@ class Regrader:
             self._grade()
 
     def _grade(self) -> str:
-        """Regrade what can be done at once and schedule the rest. Returns a description of moved grades."""
+        """Regrade what can be done at once and schedule the rest.
+
+        Returns a description of moved grades."""
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
@@ -96,7 +100,9 @@ class Regrader:
         return self._state.take_summary()
 
     def _begin(self) -> None:
-        """Start regrading what is due. An earlier run of this is cancelled, and the rest of it stays due."""
+        """Start regrading what is due.
+
+        An earlier run of this is cancelled, and the rest of it stays due."""
         self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
 
     async def _grade_waiting(self) -> None:
@@ -124,8 +130,10 @@ class Regrader:
     async def _graded_in_background(
         self, due: Sequence[Due], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
-        """Return the results of runs, computed in a thread, by the identity of their records. Missing ones are counted
-        in `kept` by reason. `refused` has, by suite, why its Python code is no longer called."""
+        """Return the results of runs, computed in a thread, by the identity of their records.
+
+        Missing ones are counted in `kept` by reason. `refused` has, by suite, why its Python code is no longer called.
+        """
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}
         quick = [each for each in due if each.pace in ("at once", "in background")]

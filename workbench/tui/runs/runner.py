@@ -93,8 +93,10 @@ class Runner:
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
-        """Start a batch. The first one opens the runtime, which imports the engine in a thread. `until` is how far runs
-        go before they are held. Raises HistoryError like `Runtime.start`."""
+        """Start a batch.
+
+        The first one opens the runtime, which imports the engine in a thread. `until` is how far runs go before they
+        are held. Raises HistoryError like `Runtime.start`."""
         runtime = await self._open()
         record = self._open_recordings() if self._open_recordings is not None else None
         if record is not None:
@@ -132,12 +134,15 @@ class Runner:
             self._runtime.raise_cost_limit(batch, usd)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue from the displayed hold, or hold an active run at its next stop. Returns why not, if it
-        cannot."""
+        """Let a run continue from the displayed hold, or hold an active run at its next stop.
+
+        Returns why not, if it cannot."""
         return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a run at the displayed hold. Returns why not, if it cannot."""
+        """Apply a command to a run at the displayed hold.
+
+        Returns why not, if it cannot."""
         return await self._send(lambda runtime: runtime.do(run_id, command, hold))
 
     async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
@@ -151,7 +156,9 @@ class Runner:
         return [*text, *found]
 
     def settle_history(self) -> None:
-        """Wait until the history has everything so far. Blocks for a limited time, so call it in a thread."""
+        """Wait until the history has everything so far.
+
+        Blocks for a limited time, so call it in a thread."""
         if self._runtime is not None:
             self._runtime.settle_history()
 
@@ -173,7 +180,9 @@ class Runner:
             self._runtime.stop_all()
 
     def close(self) -> None:
-        """Stop everything. Blocks for a limited time, so call it in a thread."""
+        """Stop everything.
+
+        Blocks for a limited time, so call it in a thread."""
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()

@@ -112,7 +112,9 @@ class Starter:
         self._stage.work(self.run(cases, repeats, until, variants=variants), "start")
 
     def run_on_soon(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
-        """Start cases on certain models in the background, as `run_on` does. Announces why some are not run."""
+        """Start cases on certain models in the background, as `run_on` does.
+
+        Announces why some are not run."""
 
         async def run() -> None:
             why = await self.run_on(wanted, repeats)
@@ -130,10 +132,11 @@ class Starter:
         begin: Begin | None = None,
         variants: Variants | None = None,
     ) -> None:
-        """Run cases, `repeats` times if given, or announce why none was run. With `until`, the case is run once, on its
-        first model, and held there; if the displayed run is of a variant, as that one. `begin` has further options,
-        `variants` are run in place of the selected ones. Cases that are being started are left out, and there is only
-        one question at a time."""
+        """Run cases, `repeats` times if given, or announce why none was run.
+
+        With `until`, the case is run once, on its first model, and held there; if the displayed run is of a variant, as
+        that one. `begin` has further options, `variants` are run in place of the selected ones. Cases that are being
+        started are left out, and there is only one question at a time."""
         fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
         fresh = [(suite, keys) for suite, keys in fresh if keys]
         if not fresh:
@@ -149,7 +152,9 @@ class Starter:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Start one thing at a time. Questions of runs are suspended meanwhile."""
+        """Start one thing at a time.
+
+        Questions of runs are suspended meanwhile."""
         with self._put_off():
             async with self._busy:
                 yield
@@ -228,8 +233,9 @@ class Starter:
         return file
 
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
-        """Run cases on certain models, `repeats` times if given. Returns why some are not run. Active runs are left
-        out."""
+        """Run cases on certain models, `repeats` times if given.
+
+        Returns why some are not run. Active runs are left out."""
         async with self._alone():
             busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
@@ -267,8 +273,9 @@ class Starter:
             return why or untrusted
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
-        """Plan runs. Those on models that the suite names still need approval; other models were selected by the
-        user."""
+        """Plan runs.
+
+        Those on models that the suite names still need approval; other models were selected by the user."""
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
         planned = {(file.path, run.case.id, run.model) for run in usual}
@@ -283,12 +290,15 @@ class Starter:
         return tuple(runs)
 
     async def fork(self, draft: ForkDraft | StepBack) -> str | None:
-        """Start a fork of a run, graded by its present case. Returns why not, if it is not started."""
+        """Start a fork of a run, graded by its present case.
+
+        Returns why not, if it is not started."""
         return await self._fork(draft, self._book.branch)
 
     async def step_back(self, back: StepBack) -> str | None:
-        """Start a fork at the previous hold of a held run, held there again and in its place, and stop the run. Returns
-        why not, if it is not started."""
+        """Start a fork at the previous hold of a held run, held there again and in its place, and stop the run.
+
+        Returns why not, if it is not started."""
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])
@@ -321,8 +331,9 @@ class Starter:
             return None
 
     async def run_forks(self, plan: Plan, origins: Mapping[str, RunRecord]) -> str | None:
-        """Start forks that were planned, whose origins are known by the ids of the forks. Returns why not, if some are
-        not started."""
+        """Start forks that were planned, whose origins are known by the ids of the forks.
+
+        Returns why not, if some are not started."""
         async with self._alone():
             refused = next(filter(None, (self._refusal(file) for file in plan.files)), None)
             if refused is not None:
@@ -338,7 +349,9 @@ class Starter:
             return untrusted
 
     async def resume(self, resumption: Resumption) -> str | None:
-        """Execute the missing runs of a claimed batch. Returns why not, if they are not executed."""
+        """Execute the missing runs of a claimed batch.
+
+        Returns why not, if they are not executed."""
         from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 
@@ -392,7 +405,9 @@ class Starter:
         )
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
-        """Return a plan with the limit on its cost, or why that cannot be kept. Announces what its runs will cost."""
+        """Return a plan with the limit on its cost, or why that cannot be kept.
+
+        Announces what its runs will cost."""
         from workbench.evaluation.planner import limit_usd
 
         usd = limit_usd(plan.runs, options.max_cost_usd if options is not None else None)
@@ -409,8 +424,9 @@ class Starter:
         return replace(plan, cost_limit=limit)
 
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
-        """Return a plan without untrusted suites, its approval, and which suite is not trusted, if any. Asks if
-        necessary. The needs of thousands of runs are collected in a thread."""
+        """Return a plan without untrusted suites, its approval, and which suite is not trusted, if any.
+
+        Asks if necessary. The needs of thousands of runs are collected in a thread."""
         decision = await self._decided(await asyncio.to_thread(needs, plan), "do not run this suite")
         if not decision.refused:
             return plan, decision.approval(), None
@@ -437,6 +453,7 @@ class Starter:
 
     async def approval_of_servers(self, file: SuiteFile, program: Program | None = None) -> Approval | str:
         """Return what the servers of a valid suite may use, after asking for trust, or why they may not be started.
+
         `program` has another environment for them."""
         refusal = self._refusal(file)
         if refusal is not None:
@@ -448,8 +465,9 @@ class Starter:
     def _planned(
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: Begin | None, variants: Variants
     ) -> tuple[PlannedRun, ...]:
-        """Plan runs. A recorded case runs on its recorded model, and as its variant, if that model is known and none
-        was selected."""
+        """Plan runs.
+
+        A recorded case runs on its recorded model, and as its variant, if that model is known and none was selected."""
         by, rule = (begin.options.by, begin.options.repeat_rule) if begin is not None else (None, None)
         planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats, by=by, repeat_rule=rule)
         recorded = self._open_suites.workspace.recording_at(file.path)

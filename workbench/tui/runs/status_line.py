@@ -64,7 +64,9 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
 def status_line(
     place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
 ) -> Line:
-    """Return the whole line. The least important parts are dropped first."""
+    """Return the whole line.
+
+    The least important parts are dropped first."""
     left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
     bar = BAR_CELLS if width >= NARROW_CELLS else SHORT_BAR_CELLS
     for needed, words in _LESS_AND_LESS:
@@ -93,7 +95,9 @@ _LESS_AND_LESS = (
 
 
 def _shown_as(status: Status) -> tuple[str, str, Role]:
-    """Return the sign of a status, its words and its role. A muted one has no sign, and words at every width."""
+    """Return the sign of a status, its words and its role.
+
+    A muted one has no sign, and words at every width."""
     sign = status.sign if status.role != "muted" else ""
     words = f" {status.word}" if status is Status.ERROR else ""
     return sign, words if sign else status.counted, status.role
@@ -145,6 +149,7 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     """Return endings for a title, the longest first and an empty one last: the progress of batches, then `about`.
+
     Without active batches, only `about`."""
     if not progress.under_way:
         return (about, EMPTY)

@@ -476,14 +476,18 @@ class ScreenActions(MainActions):
         show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
 
     def show_changes(self, shown: SideScreen[Any], wanted: Sequence[tuple[int, int | None]]) -> None:
-        """Show what changed between two batches, above a screen. Each has its number and the id of a grading."""
+        """Show what changed between two batches, above a screen.
+
+        Each has its number and the id of a grading."""
         from workbench.tui.history.changes import changes_screen
         from workbench.tui.history.stored_screens import show_stored
 
         show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
 
     def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
-        """Show one run, or two side by side, above a screen. Each has its origin and grading."""
+        """Show one run, or two side by side, above a screen.
+
+        Each has its origin and grading."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
         show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
@@ -608,7 +612,9 @@ ALL_ACTIONS = AllActions()
 
 
 def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
-    """Return what the palette offers on a screen, by group. `None` is the main one."""
+    """Return what the palette offers on a screen, by group.
+
+    `None` is the main one."""
     if screen is not None:
         of_program = [action for action in actions_of(ProgramActions) if action.listed]
         rest = [action for action in of_program if action.id not in ("help", "quit")]

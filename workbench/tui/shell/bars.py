@@ -95,7 +95,9 @@ class MainBars:
         )
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for a while. With `gently`, it does not replace a warning."""
+        """Show a notice at the bottom for a while.
+
+        With `gently`, it does not replace a warning."""
         if gently and self._notice is not None and self._role in ("warned", "error"):
             return
         self._role, self._text = role, text
@@ -200,8 +202,9 @@ _OF_HELD_RUNS, _OF_THE_PROGRAM, _OF_RUNS = (
 
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
-    """Return whether an action fits the situation. Actions on held runs fit only while one is held, the way there only
-    while it is not displayed."""
+    """Return whether an action fits the situation.
+
+    Actions on held runs fit only while one is held, the way there only while it is not displayed."""
     if action.id == "step.held":
         return now.held_runs > (now.held is not None)
     if action.id == "break.here":
@@ -214,8 +217,9 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 
 
 def _rank(action: Action, now: MainSituation) -> int:
-    """Return the rank of an action. Actions on a run without the focus come after the ways to other screens, the
-    program's last."""
+    """Return the rank of an action.
+
+    Actions on a run without the focus come after the ways to other screens, the program's last."""
     if action.id in _OF_THE_PROGRAM:
         return 2
     if action.id == "break.here" or action.id == "save":  # saving comes first if there is something to save

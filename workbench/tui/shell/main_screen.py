@@ -130,7 +130,9 @@ class MainScreen(PanesScreen):
             self.show_run()
 
     def _begin_on_run(self, *, only: bool) -> None:
-        """Show the recorded run if not all panes fit. If it is the `only` one, it gets the focus."""
+        """Show the recorded run if not all panes fit.
+
+        If it is the `only` one, it gets the focus."""
         if only:
             self.bring("run")
         else:
@@ -166,8 +168,9 @@ class MainScreen(PanesScreen):
         return row is not None and row.case is None and not self.is_covered
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Show the changes of events. Does nothing below a different screen, because Textual would redraw all of
-        that."""
+        """Show the changes of events.
+
+        Does nothing below a different screen, because Textual would redraw all of that."""
         if self.is_covered:
             self._missed = True
             return
@@ -215,7 +218,9 @@ class MainScreen(PanesScreen):
         self._bars.show_titles()
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for a while. With `gently`, it does not replace a warning."""
+        """Show a notice at the bottom for a while.
+
+        With `gently`, it does not replace a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str) -> None:

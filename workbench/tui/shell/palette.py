@@ -63,7 +63,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """Entries below a title. Search results have none."""
+    """Entries below a title.
+
+    Search results have none."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -131,8 +133,9 @@ def _age(action: Action, recent: Sequence[str]) -> int:
 
 
 def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -> list[Row]:
-    """Return the rows in a width: the titles of actions, wrapped if necessary, and their keys in a column. `names` are
-    the keys of all actions by id, found or not, so that the column stays where it is during a search."""
+    """Return the rows in a width: the titles of actions, wrapped if necessary, and their keys in a column.
+
+    `names` are the keys of all actions by id, found or not, so that the column stays where it is during a search."""
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
     if room < _MIN_TITLE_CELLS:
@@ -174,7 +177,9 @@ _NOTHING = Row((Span("  No command is called that: Backspace widens the search",
 
 
 class PaletteList(LineView, can_focus=False):
-    """The actions. Keys come from the field, which keeps the focus."""
+    """The actions.
+
+    Keys come from the field, which keeps the focus."""
 
     GROUND: ClassVar[Ground] = "panel"
     RESTING_GROUND: ClassVar[Ground] = "cursor"
@@ -241,7 +246,9 @@ class PaletteList(LineView, can_focus=False):
         return index if entry is None else self._places[entry]
 
     def _place_cursor(self, index: int) -> None:
-        """Select the action at a line, or the next one. All of its lines and the title above it come into view."""
+        """Select the action at a line, or the next one.
+
+        All of its lines and the title above it come into view."""
         count, height = self.line_count(), max(self.size.height, 1)
         last = self._places[-1] if self._places else 0
         index = min(max(index, 0), last)
@@ -260,7 +267,9 @@ class PaletteList(LineView, can_focus=False):
         return end
 
     def action_move(self, motion: Motion) -> None:
-        """Go from action to action. Up from the first one leads to the last, and the other way round."""
+        """Go from action to action.
+
+        Up from the first one leads to the last, and the other way round."""
         self.line_count()
         if not self._places:
             return
@@ -279,7 +288,9 @@ class PaletteList(LineView, can_focus=False):
 
 
 class Palette(Dialog[str]):
-    """Asks for an action of a screen. Closes with its id."""
+    """Asks for an action of a screen.
+
+    Closes with its id."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Commands"
@@ -319,7 +330,9 @@ class Palette(Dialog[str]):
         self._list.move_cursor(0)
 
     def _make_room(self, height: int) -> None:
-        """Set the height of the list. It stays the same during a search, so that nothing around it is drawn anew."""
+        """Set the height of the list.
+
+        It stays the same during a search, so that nothing around it is drawn anew."""
         self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
 
     @on(Input.Changed)
@@ -334,7 +347,9 @@ class Palette(Dialog[str]):
         self.choose()
 
     def choose(self) -> None:
-        """Close with the action at the cursor. If it is unavailable, the screen below says why."""
+        """Close with the action at the cursor.
+
+        If it is unavailable, the screen below says why."""
         if (action := self._list.chosen_action) is not None:
             self.dismiss(action.id)
 

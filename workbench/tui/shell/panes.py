@@ -42,14 +42,17 @@ def layout_of(panes: Sequence[Pane]) -> Layout | None:
 
 
 def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the columns of the borders that nobody has moved. Beyond 120 cells the tree grows faster, until names have
-    room beside results."""
+    """Return the columns of the borders that nobody has moved.
+
+    Beyond 120 cells the tree grows faster, until names have room beside results."""
     tree = max(28, width * 26 // 100) if width <= 120 else min(31 + (width - 120) * 45 // 100, 60)
     return (tree, tree + (width - tree) * 5 // 11)[: len(panes) - 1]
 
 
 def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the borders with one of them moved as near to a column as the least widths allow. It pushes the others."""
+    """Return the borders with one of them moved as near to a column as the least widths allow.
+
+    It pushes the others."""
     found = list(borders)
     found[index] = column
     for left in range(index - 1, -1, -1):
@@ -86,7 +89,9 @@ class Splitter(Widget):
     """
 
     class Dragged(TextualMessage):
-        """Posted when the mouse has dragged a border to a column of the screen. Only the latest counts."""
+        """Posted when the mouse has dragged a border to a column of the screen.
+
+        Only the latest counts."""
 
         def __init__(self, index: int, column: int) -> None:
             super().__init__()
@@ -199,7 +204,9 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
 
 
 class PanesScreen(Screen[None]):
-    """Places the panes. Subclasses supply their content and the bars around them."""
+    """Places the panes.
+
+    Subclasses supply their content and the bars around them."""
 
     DEFAULT_CSS = """
     PanesScreen { layout: vertical; background: $background; }
@@ -248,7 +255,9 @@ class PanesScreen(Screen[None]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether a different screen covers this one completely. A dialog does not."""
+        """Whether a different screen covers this one completely.
+
+        A dialog does not."""
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property

@@ -171,8 +171,9 @@ class Services:
         self._main.auditor.forget()
 
     def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
-        """Make the tools that servers have just listed known to completion, audit and form. If they changed while a
-        server runs, say how."""
+        """Make the tools that servers have just listed known to completion, audit and form.
+
+        If they changed while a server runs, say how."""
         self.tools_changed()
         self.selection.show_again()
         for server, change in ((each.server, each.change) for each in listed):

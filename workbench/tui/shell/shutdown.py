@@ -151,7 +151,9 @@ class Leaving:
             self._has_ended.set()  # results may be printed now, which takes a while
 
     def _begin_closing(self) -> Future[None]:
-        """Close runs, servers and the history on a thread that nothing else waits for. Usable from any thread."""
+        """Close runs, servers and the history on a thread that nothing else waits for.
+
+        Usable from any thread."""
         with self._begins_closing:
             if self._closing is None:
                 self._closing = Future()
@@ -168,7 +170,9 @@ class Leaving:
             closing.set_result(None)
 
     def _see_to_end(self, code: int) -> None:
-        """End the program by force if it does not end by itself, whatever hangs. Usable from any thread."""
+        """End the program by force if it does not end by itself, whatever hangs.
+
+        Usable from any thread."""
         if self._signals is not None and not self._is_watched:
             self._is_watched = True
             Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
@@ -189,7 +193,9 @@ class Leaving:
         os._exit(code)
 
     def _last_words(self, is_closed: bool) -> None:
-        """Restore the terminal and log what hangs. Unsaved changes are in the journals."""
+        """Restore the terminal and log what hangs.
+
+        Unsaved changes are in the journals."""
         if (driver := self._app.staged_driver) is not None:
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
@@ -210,8 +216,10 @@ class Leaving:
         return batch_work.doing if batch_work is not None else None
 
     def ask(self) -> None:
-        """Leave. With active runs, an unfinished operation on the history, or invalid text in a form, it has to be
-        requested twice."""
+        """Leave.
+
+        With active runs, an unfinished operation on the history, or invalid text in a form, it has to be requested
+        twice."""
         from workbench.tui.kit.dialogs import Dialog
         from workbench.tui.storage.dialogs import UnsavedScreen
 

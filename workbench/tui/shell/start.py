@@ -42,7 +42,9 @@ def project_of(workspace: Workspace) -> str:
 
 
 def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
-    """Return the models last chosen in this project, none unless all of them still exist. Reads files."""
+    """Return the models last chosen in this project, none unless all of them still exist.
+
+    Reads files."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
     chosen = place.models if place is not None else ()
@@ -105,8 +107,10 @@ FIRST_PAINT_S = 0.25
 
 
 class Starting:
-    """Opens the app on some `paths`. `begin` are runs, and `look_on` the number of a batch, that it is started for;
-    `problems` are those with the user's own files so far."""
+    """Opens the app on some `paths`.
+
+    `begin` are runs, and `look_on` the number of a batch, that it is started for; `problems` are those with the user's
+    own files so far."""
 
     def __init__(
         self,

@@ -196,8 +196,9 @@ class Workbench(StagedApp):
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom of the top screen, or of the main one if the top screen has no place for it. With
-        `gently`, it is shown on the main screen and does not replace a warning."""
+        """Show a notice at the bottom of the top screen, or of the main one if the top screen has no place for it.
+
+        With `gently`, it is shown on the main screen and does not replace a warning."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen and not gently:
             shown[-1].announce(text, role, sign)
@@ -256,7 +257,9 @@ class Workbench(StagedApp):
         self.work(copying, "copy")
 
     def keys_elsewhere(self, *here: Where) -> Sequence[tuple[str, Sequence[Action]]]:
-        """Return the keys of all places but these, by place, for the help. Imports every screen."""
+        """Return the keys of all places but these, by place, for the help.
+
+        Imports every screen."""
         return keys_elsewhere(*here)
 
     def quit(self) -> None:
@@ -272,7 +275,9 @@ class Workbench(StagedApp):
     # Actions
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
-        """Return the only object of a class that is made with the app. It is made on its first use."""
+        """Return the only object of a class that is made with the app.
+
+        It is made on its first use."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         part: Part = self._parts[kind]
@@ -284,8 +289,9 @@ class Workbench(StagedApp):
         return self.part(ScreenActions)
 
     def perform(self, action_id: str) -> None:
-        """Perform an action of the main screen that is available. Some keys have a different meaning while text for a
-        held run is typed."""
+        """Perform an action of the main screen that is available.
+
+        Some keys have a different meaning while text for a held run is typed."""
         if not action_id.endswith("quit"):
             self.leaving.something_else()
         if not self.part(StepActions).take(action_id):
@@ -327,8 +333,9 @@ class Workbench(StagedApp):
         self.services.stop_all()
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
-        """Announce what a paste has lost, and how to avoid that. Waits behind keys that were read before the paste,
-        because they would remove the notice."""
+        """Announce what a paste has lost, and how to avoid that.
+
+        Waits behind keys that were read before the paste, because they would remove the notice."""
         if not event.behind:
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
@@ -354,7 +361,9 @@ class Workbench(StagedApp):
         self.services.watch.at_key()
 
     async def on_key(self, event: events.Key) -> None:
-        """Say that a key does nothing here, if it does not and is no text. Dialogs show all keys that they have."""
+        """Say that a key does nothing here, if it does not and is no text.
+
+        Dialogs show all keys that they have."""
         event.prevent_default()  # what Textual does is the first half of this
         if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
@@ -369,14 +378,18 @@ class Workbench(StagedApp):
     # The end
 
     def ask_to_quit(self) -> None:
-        """Quit. With active runs, or invalid text in a form, it has to be requested twice."""
+        """Quit.
+
+        With active runs, or invalid text in a form, it has to be requested twice."""
         self.leaving.ask()
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """Open the palette for the screen. Dialogs have none; the help closes for it."""
+        """Open the palette for the screen.
+
+        Dialogs have none; the help closes for it."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
@@ -394,7 +407,9 @@ class Workbench(StagedApp):
         self.show(HelpScreen(help_sections(now), now, partial(self.keys_elsewhere, *places_of(now))))
 
     def action_help_quit(self) -> None:
-        """Announce on Ctrl+C which keys stop runs, go back and quit. Dialogs always show their own."""
+        """Announce on Ctrl+C which keys stop runs, go back and quit.
+
+        Dialogs always show their own."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing

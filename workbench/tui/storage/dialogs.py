@@ -33,8 +33,10 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 
 
 class ChangedScreen(AskScreen[ChangedAnswer]):
-    """Asks about a suite that changed here and on disk, or was deleted (`gone`). `found` is the difference of the text
-    on disk to that here. With `part`, a sentence without its end, it is that of one part, and the rest was merged."""
+    """Asks about a suite that changed here and on disk, or was deleted (`gone`).
+
+    `found` is the difference of the text on disk to that here. With `part`, a sentence without its end, it is that of
+    one part, and the rest was merged."""
 
     TITLE_LINE = "Changed here and on disk"
     REST_S = 0.4
@@ -112,7 +114,9 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 
 
 class UnsavedScreen(AskScreen[UnsavedAnswer]):
-    """Asks at the end about unsaved changes. `trouble` is why they cannot be stored as drafts."""
+    """Asks at the end about unsaved changes.
+
+    `trouble` is why they cannot be stored as drafts."""
 
     TITLE_LINE = "Not everything is saved"
 
@@ -149,7 +153,9 @@ _OTHER_ROWS = 5
 
 
 class SaveAsScreen(Dialog[Path]):
-    """Asks for a path where nothing exists yet. `refusal` returns why a path cannot be used, or `None`."""
+    """Asks for a path where nothing exists yet.
+
+    `refusal` returns why a path cannot be used, or `None`."""
 
     TITLE_LINE = "Save under another name"
     DEFAULT_CSS = """

@@ -33,12 +33,16 @@ class Drafting:
         """Why changes cannot be stored at the moment, if so."""
 
     def follow(self, change: SuitesChanged) -> None:
-        """Store a change. Suites that were read come from disk and are not stored."""
+        """Store a change.
+
+        Suites that were read come from disk and are not stored."""
         for suite in change.suites if change.how != "read" else ():
             self.keep(suite)
 
     def keep(self, suite: OpenSuite) -> None:
-        """Store the current text of a suite. A failure is announced once and blocks nothing."""
+        """Store the current text of a suite.
+
+        A failure is announced once and blocks nothing."""
         try:
             if suite.dirty:
                 self._drafts.keep(suite.path, suite.disk.text, suite.on_disk, suite.document.text)
@@ -61,7 +65,9 @@ class Drafting:
         self._drafts.forget(suite.path)
 
     def close(self) -> None:
-        """Close all journals. Their content is offered at the next start."""
+        """Close all journals.
+
+        Their content is offered at the next start."""
         self._drafts.close()
 
     # Start
@@ -103,8 +109,9 @@ class Drafting:
             )
 
     def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
-        """Restore the state of the earlier session, on its base. If the file on disk differs from that, it counts as
-        changed."""
+        """Restore the state of the earlier session, on its base.
+
+        If the file on disk differs from that, it counts as changed."""
         if suite is None and draft.base_state is None:
             suite = OpenSuite.new(self.path_here(draft.path), draft.text)
             self._open_suites.add(suite)
@@ -129,7 +136,9 @@ class Drafting:
     # End
 
     async def may_leave(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
-        """Ask about unsaved changes, and `save` them if wanted. Returns whether the program may end."""
+        """Ask about unsaved changes, and `save` them if wanted.
+
+        Returns whether the program may end."""
         dirty = self._open_suites.dirty
         if not dirty:
             return True

@@ -35,7 +35,9 @@ Found = TypeVar("Found")
 
 
 class Searches:
-    """Runs searches in threads. At most one of them is shown, which `stop` ends."""
+    """Runs searches in threads.
+
+    At most one of them is shown, which `stop` ends."""
 
     def __init__(self, stage: Workbench) -> None:
         self._stage = stage
@@ -56,7 +58,9 @@ class Searches:
         return found
 
     def stop(self) -> bool:
-        """Stop the search that is shown. Returns whether there was one: what it found may already be read."""
+        """Stop the search that is shown.
+
+        Returns whether there was one: what it found may already be read."""
         if self._shown is None or self._shown.folder is None:
             return False
         self._shown.stop()
@@ -111,8 +115,10 @@ class Reader:
         notice: str | Callable[[], str] = "Reloaded from disk",
         gently: bool = False,
     ) -> None:
-        """Reload all suites and announce it, or the given failure. A notice that has to be made is made in a thread
-        after reading. With `gently`, it does not replace a different one. Does nothing before the first reading."""
+        """Reload all suites and announce it, or the given failure.
+
+        A notice that has to be made is made in a thread after reading. With `gently`, it does not replace a different
+        one. Does nothing before the first reading."""
         open_suites = self._open_suites
         if not open_suites.workspace.roots:
             return
@@ -141,8 +147,10 @@ class Reader:
         self.read_soon(notice="These are the samples. r runs the case, R its suite")
 
     async def read(self) -> tuple[OpenSuite, ...]:
-        """Reload all suites and show them. Returns those that were edited here and changed on disk. Raises StoppedError
-        if the user stopped the search for them."""
+        """Reload all suites and show them.
+
+        Returns those that were edited here and changed on disk. Raises StoppedError if the user stopped the search for
+        them."""
         open_suites = self._open_suites
         while True:
             before = open_suites.workspace
@@ -172,8 +180,9 @@ class Reader:
             self._left = (before.key.path, before.case.key, now.key)
 
     async def catch_up(self) -> None:
-        """Reload all suites, and ask about those that were edited here and changed on disk. If the user stops the
-        search for suites, all stay as they are."""
+        """Reload all suites, and ask about those that were edited here and changed on disk.
+
+        If the user stops the search for suites, all stay as they are."""
         with suppress(StoppedError):
             await self._saver.settle(await self.read())
 
@@ -192,7 +201,9 @@ class Reader:
 
 
 def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:
-    """Return the notice after reloading: `notice` if all is well. Suites `made` here are not on disk yet."""
+    """Return the notice after reloading: `notice` if all is well.
+
+    Suites `made` here are not on disk yet."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
         are_gone = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"

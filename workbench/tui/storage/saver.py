@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class Saver:
-    """Saves suites. Questions are asked one at a time."""
+    """Saves suites.
+
+    Questions are asked one at a time."""
 
     def __init__(
         self,
@@ -61,7 +63,9 @@ class Saver:
         self._stage.work(self._save_as_asked(suite), group="ask")
 
     async def save(self, suites: Sequence[OpenSuite]) -> bool:
-        """Save suites. Returns whether all of them are on disk now."""
+        """Save suites.
+
+        Returns whether all of them are on disk now."""
         async with self._busy:
             saved = [suite for suite in suites if await self._save(suite)]
             self._wanted = frozenset()
@@ -113,7 +117,9 @@ class Saver:
         return await self._write(suite, document, text, suite.on_disk)
 
     async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
-        """Return the text to write, parsed again as a whole. Announces why it cannot be saved."""
+        """Return the text to write, parsed again as a whole.
+
+        Announces why it cannot be saved."""
         if not document.is_sound or document.parts is None:
             errors = suite.file.errors  # which one keeps it from being written, and not only from being run
             first = next((each for each in errors if each.message.startswith("is not TOML")), next(iter(errors), None))
@@ -160,8 +166,10 @@ class Saver:
         return True
 
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
-        """Merge a suite with what is on disk now, or ask about it. Returns whether nothing is left to be saved. With
-        `again`, it is to be saved, and asked about even if that was put off."""
+        """Merge a suite with what is on disk now, or ask about it.
+
+        Returns whether nothing is left to be saved. With `again`, it is to be saved, and asked about even if that was
+        put off."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -241,7 +249,9 @@ class Saver:
                 return merged
 
     async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: Merged, *, again: bool) -> bool:
-        """Take over a merge, after asking about each conflict. Returns whether nothing is left to be saved."""
+        """Take over a merge, after asking about each conflict.
+
+        Returns whether nothing is left to be saved."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -339,7 +349,9 @@ def _what_happened(conflict: Conflict) -> str:
 
 
 def _can_be_merged(theirs: SuiteFile) -> bool:
-    """Return whether there is a suite on disk. A file that is being written may be gone, empty or not TOML."""
+    """Return whether there is a suite on disk.
+
+    A file that is being written may be gone, empty or not TOML."""
     return bool(theirs.text.strip()) and theirs.parts is not None
 
 
@@ -350,7 +362,9 @@ def _taken_apart(file: SuiteFile) -> SuiteFile:
 
 
 def _make_folder(path: Path, roots: Sequence[Path]) -> None:
-    """Create the folders in a new suite's path, below an existing one. Raises SavingError."""
+    """Create the folders in a new suite's path, below an existing one.
+
+    Raises SavingError."""
     folder = absolute(path).parent
     if any(root.is_dir() and folder.is_relative_to(absolute(root)) for root in roots):
         try:

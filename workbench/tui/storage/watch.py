@@ -45,7 +45,9 @@ class _Seen:
 
 
 class Watch:
-    """Looks at the files of open suites, and for new ones in their folders. A look costs one `stat` for each."""
+    """Looks at the files of open suites, and for new ones in their folders.
+
+    A look costs one `stat` for each."""
 
     def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
         self._stage = stage
@@ -80,7 +82,9 @@ class Watch:
             took_s = await self._look_once()
 
     async def _look_once(self) -> float:
-        """Look, and act on what is found once it is stable. Returns how long a look took."""
+        """Look, and act on what is found once it is stable.
+
+        Returns how long a look took."""
         began = time.perf_counter()
         seen = await self._look()
         took_s = time.perf_counter() - began

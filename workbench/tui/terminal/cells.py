@@ -33,7 +33,9 @@ def is_sure(cell: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """A text as cells. A wide character is followed by an empty one."""
+    """A text as cells.
+
+    A wide character is followed by an empty one."""
 
     leading: str
     """Characters without width at the beginning, which belong to the cell before the text."""
@@ -81,7 +83,9 @@ _UNSEEN_ON_BLANKS = frozenset({"1", "2", "3", "8"})
 
 
 class Look:
-    """Colours, attributes and link of a cell. There is one object for each look, so that `is` compares them."""
+    """Colours, attributes and link of a cell.
+
+    There is one object for each look, so that `is` compares them."""
 
     __slots__ = ("_steps", "attributes", "bg", "fg", "ground", "link")
 

@@ -70,8 +70,9 @@ class Containment:
         return self._app.leaving.is_urgent
 
     def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
-        """Handle an error that nothing else does. `undrawn` is the widget that could not be drawn or set up. With
-        `ends`, the app cannot continue."""
+        """Handle an error that nothing else does.
+
+        `undrawn` is the widget that could not be drawn or set up. With `ends`, the app cannot continue."""
         cause = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
         app = self._app
         if app.is_ending or self._is_closing(undrawn or _at_work()):

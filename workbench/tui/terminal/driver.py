@@ -148,7 +148,9 @@ Arrived = Typed | Pasted
 
 
 class TerminalInput:
-    """Splits input, regardless of where reads end. All times are seconds of one clock."""
+    """Splits input, regardless of where reads end.
+
+    All times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -393,8 +395,9 @@ class TolerantDriver(StagedDriver, LinuxDriver):
             super()._sigtstp_application()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Resume after SIGSTOP, which cannot be handled in advance. Without a stop before it, Textual would start a
-        second reader of the keyboard."""
+        """Resume after SIGSTOP, which cannot be handled in advance.
+
+        Without a stop before it, Textual would start a second reader of the keyboard."""
         if self._auto_restart:
             self.suspend_application_mode()
             self._must_signal_resume = True
@@ -430,7 +433,9 @@ def _read(descriptor: int) -> bytes:
 
 
 class _Terminal:
-    """A terminal to write to. Output to a terminal that is gone is discarded."""
+    """A terminal to write to.
+
+    Output to a terminal that is gone is discarded."""
 
     def __init__(self, file: IO[str]) -> None:
         self._terminal = file

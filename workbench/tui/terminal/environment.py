@@ -78,7 +78,9 @@ IN_BROWSER = TerminalEnvironment(
 
 
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
-    """Read the environment variables. `only_ascii` overrides them."""
+    """Read the environment variables.
+
+    `only_ascii` overrides them."""
     if SERVED in environment:
         return IN_BROWSER if not only_ascii else replace(IN_BROWSER, ascii=True)
     term = environment.get("TERM", "")
@@ -112,8 +114,9 @@ def _editor_of_system(path: str) -> str | None:
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale uses UTF-8. Without a locale, as in many containers, the terminal almost always
-    does."""
+    """Return whether the locale uses UTF-8.
+
+    Without a locale, as in many containers, the terminal almost always does."""
     named = next(filter(None, (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), None)
     return named is None or "utf8" in named.lower().replace("-", "")
 
@@ -124,15 +127,19 @@ def _wants_ascii(environment: Mapping[str, str], has_signs: bool) -> bool:
 
 
 def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """Return the clipboard commands for the display. That of macOS needs no display and exists nowhere else."""
+    """Return the clipboard commands for the display.
+
+    That of macOS needs no display and exists nowhere else."""
     wayland = (("wl-copy",),) if environment.get("WAYLAND_DISPLAY") else ()
     x11 = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input"))
     return (*wayland, *(x11 if environment.get("DISPLAY") else ()), ("pbcopy",))
 
 
 def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
-    """Return why the app cannot run here, `None` if it can. It reads keys from standard input and draws on standard
-    error, so that standard output can be redirected. `reads` and `writes` are whether these are terminals."""
+    """Return why the app cannot run here, `None` if it can.
+
+    It reads keys from standard input and draws on standard error, so that standard output can be redirected. `reads`
+    and `writes` are whether these are terminals."""
     if SERVED in environment:
         return None
     if not reads:
@@ -145,5 +152,7 @@ def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> st
 
 
 def frames_per_second(environment: Mapping[str, str]) -> int:
-    """Return Textual's frame rate. Textual reads `TEXTUAL_FPS` once, on import."""
+    """Return Textual's frame rate.
+
+    Textual reads `TEXTUAL_FPS` once, on import."""
     return REMOTE_FRAMES_PER_S if terminal_environment(environment).remote else LOCAL_FRAMES_PER_S

@@ -21,8 +21,9 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Reports that a paste lost control characters or its end. `behind` is true if the message went through the queue
-    of keys, after all keys read before it."""
+    """Reports that a paste lost control characters or its end.
+
+    `behind` is true if the message went through the queue of keys, after all keys read before it."""
 
     def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
         super().__init__()
@@ -40,7 +41,9 @@ class PasteRefused(Message):
 
 
 def refuses(field: Widget | None, event: events.Paste) -> bool:
-    """Return whether a text is too long for the focused field. If so, a message reports it."""
+    """Return whether a text is too long for the focused field.
+
+    If so, a message reports it."""
     if len(event.text) <= MAX_FIELD_CHARS or field is None or not field.check_consume_key("a", "a"):
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
@@ -128,7 +131,9 @@ class KeyQueueApp(App[int]):
         return super().message_queue_size + len(self._waiting)
 
     def _follow(self, rounds: int = ROUNDS, *, of_screen: bool) -> None:
-        """Wait for so many message rounds where keys go now. What is being opened handles no message before it is."""
+        """Wait for so many message rounds where keys go now.
+
+        What is being opened handles no message before it is."""
         self._number += 1
         carriers = (carrier for carrier in (self.focused, self.screen) if carrier)
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
@@ -166,6 +171,7 @@ class KeyQueueApp(App[int]):
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
         """Return the key that an event completes, otherwise the event, or `None` if it begins a key of two characters.
+
         A beginning that is not completed does nothing."""
         begun, self._begun = self._begun, ""
         if not isinstance(event, events.Key):
@@ -178,7 +184,9 @@ class KeyQueueApp(App[int]):
         return event
 
     async def performs(self, key: str) -> bool:
-        """Do what a key is bound to where the focus is. Returns whether it is bound to anything."""
+        """Do what a key is bound to where the focus is.
+
+        Returns whether it is bound to anything."""
         return await self._check_bindings(key)
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
@@ -208,8 +216,9 @@ class KeyQueueApp(App[int]):
 
 
 async def act_at_once(field: Widget, event: events.Key) -> None:
-    """Run the binding of a field's own key, such as Backspace, at once. Textual would run it after letters that follow
-    in the same burst."""
+    """Run the binding of a field's own key, such as Backspace, at once.
+
+    Textual would run it after letters that follow in the same burst."""
     for binding in field._bindings.key_to_bindings.get(event.key, ()):
         if not binding.priority:
             taken(event)
@@ -218,7 +227,9 @@ async def act_at_once(field: Widget, event: events.Key) -> None:
 
 
 def taken(event: events.Key | events.Paste) -> None:
-    """Stop an event completely. Textual would offer it to every class of a widget, and then to its parents."""
+    """Stop an event completely.
+
+    Textual would offer it to every class of a widget, and then to its parents."""
     event.stop()
     event.prevent_default()
 

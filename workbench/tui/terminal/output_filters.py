@@ -34,15 +34,18 @@ class OutputFilter(LineFilter):
 
 
 class SecretsFilter(LineFilter):
-    """Draws `$NAME` over each secret in a line, at the same width. Text that is wrapped or cut must be cleaned before:
-    half a secret is not found here."""
+    """Draws `$NAME` over each secret in a line, at the same width.
+
+    Text that is wrapped or cut must be cleaned before: half a secret is not found here."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()
         self._secrets = secrets
 
     def __hash__(self) -> int:
-        """Textual caches filtered lines by their filter. A new secret must change the hash."""
+        """Textual caches filtered lines by their filter.
+
+        A new secret must change the hash."""
         return hash(self._secrets.finder)
 
     def __eq__(self, other: object) -> bool:
@@ -142,8 +145,9 @@ _TABLE = str.maketrans({**_BOX, **_LEVEL, **_UPRIGHT, "█": "#", **_CONTROLS, *
 
 
 def in_ascii(text: str, *, all_of_it: bool) -> str:
-    """Replace our signs in `text` with ASCII of the same width. With `all_of_it`, every other character becomes `?` in
-    each of its cells."""
+    """Replace our signs in `text` with ASCII of the same width.
+
+    With `all_of_it`, every other character becomes `?` in each of its cells."""
     if text.isascii():
         return text
     text = text.translate(_TABLE)
@@ -167,8 +171,10 @@ _MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
 class Guard(LineFilter):
-    """Replaces control characters. The app's own views already do that, but Textual's fields and lists do not. Each
-    becomes a sign of the width that Textual assumes, which may be 0."""
+    """Replaces control characters.
+
+    The app's own views already do that, but Textual's fields and lists do not. Each becomes a sign of the width that
+    Textual assumes, which may be 0."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [

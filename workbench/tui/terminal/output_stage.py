@@ -89,7 +89,9 @@ _render_update = Compositor.render_update
 def _update(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> RenderableType | Update | None:
-    """Return what is to be drawn, `None` if nothing is. Simplified updates, for screenshots, are Textual's own."""
+    """Return what is to be drawn, `None` if nothing is.
+
+    Simplified updates, for screenshots, are Textual's own."""
     if simplify:
         return _render_update(self, full, screen_stack, simplify)
     visible_screen_stack.set(screen_stack or [])
@@ -178,7 +180,9 @@ class Frame(CompositorUpdate):
         self._height = height
 
     def render_segments(self, console: Console) -> str:
-        """Return what is to be written. Textual asks for it once."""
+        """Return what is to be written.
+
+        Textual asks for it once."""
         colours = console._color_system or ColorSystem.TRUECOLOR
         return self._stage.frame(self._update.pieces, self._width, self._height, colours)
 
@@ -193,7 +197,9 @@ class OutputStage:
         self._known = False
 
     def knows(self, width: int, height: int) -> bool:
-        """Return whether it is known what a terminal of this size shows. If not, the next frame has to be whole."""
+        """Return whether it is known what a terminal of this size shows.
+
+        If not, the next frame has to be whole."""
         return self._known and self._size == (width, height)
 
     def forget(self) -> None:
@@ -283,8 +289,9 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of cells that look different. Few equal cells between two are part of the range if writing them
-    is not longer than a move."""
+    """Yield the ranges of cells that look different.
+
+    Few equal cells between two are part of the range if writing them is not longer than a move."""
     cells, looks = new.cells, new.looks
     places = [
         x
@@ -339,8 +346,10 @@ class Pen:
         self._runs: list[_Run] = []
 
     def draw(self, y: int, old: Row, new: Row) -> None:
-        """Change a row from what it shows to something else. If terminals may differ in the width of a character, the
-        whole row is written, and the cursor is placed anew behind the character."""
+        """Change a row from what it shows to something else.
+
+        If terminals may differ in the width of a character, the whole row is written, and the cursor is placed anew
+        behind the character."""
         if old.cells == new.cells and old.looks == new.looks:
             return
         if not (old.sure and new.sure):
@@ -354,14 +363,18 @@ class Pen:
                 drawn = self._cut(y, max(start, drawn), end, new)
 
     def written(self, cleared: Look | None) -> str:
-        """Return everything as one text, after clearing the screen with a look. Runs of one look follow each other if
-        that is shorter: where colours have many digits, a move is shorter than a change of colour."""
+        """Return everything as one text, after clearing the screen with a look.
+
+        Runs of one look follow each other if that is shorter: where colours have many digits, a move is shorter than a
+        change of colour."""
         return min(
             (_written((*self._in_order, *runs), cleared) for runs in (self._runs, _by_look(self._runs))), key=len
         )
 
     def _cut(self, y: int, x: int, end: int, row: Row) -> int:
-        """Cut cells into runs. Returns where they end, which may be later because the rest of the row is erased."""
+        """Cut cells into runs.
+
+        Returns where they end, which may be later because the rest of the row is erased."""
         cells, looks = row.cells, row.looks
         while x < end:
             first, ground = x, looks[x].ground
@@ -412,7 +425,9 @@ def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
 
 
 def _by_look(runs: Sequence[_Run]) -> list[_Run]:
-    """Sort runs so that each look is taken once. Blanks take a look that is needed anyway."""
+    """Sort runs so that each look is taken once.
+
+    Blanks take a look that is needed anyway."""
     times = Counter(run.look for run in runs if run.look is not None)
     by_ground = {look.ground: look for look, _ in reversed(times.most_common())}
     taken = [

@@ -17,7 +17,9 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def svg_of(app: App[Any]) -> str:
-    """Return the screen as SVG. All text is escaped."""
+    """Return the screen as SVG.
+
+    All text is escaped."""
     drawing = _WEB_FONT.sub("", app.export_screenshot(title=NAME, simplify=True))
     drawing = drawing.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawing)
@@ -29,8 +31,9 @@ def text_of(app: App[Any]) -> str:
 
 
 def save_picture(folders: Sequence[Path], svg: str, text: str) -> tuple[Path, Path]:
-    """Save a screenshot under the next free name, in the first folder that is writable. Returns both files. Raises
-    OSError if no folder is."""
+    """Save a screenshot under the next free name, in the first folder that is writable.
+
+    Returns both files. Raises OSError if no folder is."""
     for folder in folders[:-1]:
         try:
             return _saved_in(folder, svg, text)

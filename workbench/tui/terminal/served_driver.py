@@ -44,7 +44,9 @@ _EMULATOR = Erasing(keeps_colour=True, within_row=True)
 
 @dataclass(frozen=True)
 class Pipes:
-    """Descriptors of the pipes from and to the server. No other program inherits them."""
+    """Descriptors of the pipes from and to the server.
+
+    No other program inherits them."""
 
     reading: int
     writing: int
@@ -54,8 +56,10 @@ _pipes: list[Pipes] = []
 
 
 def take_pipes() -> None:
-    """Keep standard input and output for the driver. From now on nothing else in this process, and no program that it
-    starts, reads what was typed or writes between packets: input is empty, and what is printed goes to standard error.
+    """Keep standard input and output for the driver.
+
+    From now on nothing else in this process, and no program that it starts, reads what was typed or writes between
+    packets: input is empty, and what is printed goes to standard error.
     """
     _pipes.append(Pipes(os.dup(0), os.dup(1)))
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -149,7 +153,9 @@ class ServedDriver(StagedDriver):
                 return
 
     def _take_packets(self, waiting: bytearray) -> bool:
-        """Handle all whole packets. Returns whether the server can be understood."""
+        """Handle all whole packets.
+
+        Returns whether the server can be understood."""
         while len(waiting) >= 5:
             kind, size = bytes(waiting[:1]), int.from_bytes(waiting[1:5], "big")
             if size > MAX_SERVED_PACKET_BYTES or kind not in (b"D", b"M"):
@@ -181,8 +187,10 @@ class ServedDriver(StagedDriver):
 
 
 def own_colours(theme: Theme) -> str:
-    """Return what gives the terminal in the browser its own colours. Its ground fills what is too narrow for a cell, at
-    the edges of the page; themes that use the terminal's colours rely on both."""
+    """Return what gives the terminal in the browser its own colours.
+
+    Its ground fills what is too narrow for a cell, at the edges of the page; themes that use the terminal's colours
+    rely on both."""
     text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
     if theme.background is not None and theme.background.startswith("#"):
         ground = theme.background

@@ -61,8 +61,9 @@ class StagedApp(KeyQueueApp):
             super()._display(screen, Frame(driver.stage, update, *compositor.size))
 
     def on_resize(self) -> None:
-        """Draw everything anew. The terminal may have cut or moved what it showed, even if the size is back to what it
-        was."""
+        """Draw everything anew.
+
+        The terminal may have cut or moved what it showed, even if the size is back to what it was."""
         self._forget_shown()
         self.refresh()
 
@@ -76,8 +77,9 @@ class StagedApp(KeyQueueApp):
             driver.stage.forget()
 
     async def on_key(self, event: events.Key) -> None:
-        """Handle a key that nothing has taken. If a field can use it, the key was typed before the field had the focus,
-        and must not become a command."""
+        """Handle a key that nothing has taken.
+
+        If a field can use it, the key was typed before the field had the focus, and must not become a command."""
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()

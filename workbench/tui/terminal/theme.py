@@ -146,7 +146,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class ThemeError(ValueError):
-    """Raised for an invalid theme file. The message names the file, the error and what to do."""
+    """Raised for an invalid theme file.
+
+    The message names the file, the error and what to do."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,9 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 def load_themes(bundled: Path, own: Path) -> Themes:
-    """Read the bundled themes and those in the user's folder `own`, which need not exist. A user's theme replaces a
-    bundled one of the same name. An invalid one is skipped and reported as a problem.
+    """Read the bundled themes and those in the user's folder `own`, which need not exist.
+
+    A user's theme replaces a bundled one of the same name. An invalid one is skipped and reported as a problem.
 
     Raises ThemeError for an invalid bundled theme.
     """
@@ -204,7 +207,9 @@ def load_themes(bundled: Path, own: Path) -> Themes:
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Return the current state of a theme folder. A different stamp means that something changed."""
+    """Return the current state of a theme folder.
+
+    A different stamp means that something changed."""
     found = []
     for path in _theme_files(folder):
         try:
@@ -221,6 +226,7 @@ def _theme_files(folder: Path) -> list[Path]:
 
 def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
     """Remove and return a file that extends no other waiting file; extending its own name means the bundled theme.
+
     Raises ThemeError, after removing one file, if they form a cycle."""
     names = {_name(path, data): path for path, data in waiting.items()}
     for path, data in waiting.items():

@@ -24,8 +24,10 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 
 
 class Appearance:
-    """The themes of one app. `wanted` is the theme from the command line. Otherwise it is the one chosen last, if the
-    terminal has the colours for it."""
+    """The themes of one app.
+
+    `wanted` is the theme from the command line. Otherwise it is the one chosen last, if the terminal has the colours
+    for it."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
@@ -90,8 +92,9 @@ class Appearance:
         app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
     def look_again(self, app: Workbench) -> bool:
-        """Reload the user's themes if their files changed, and show the changes. Returns whether there were any. If the
-        current theme is no longer valid, it stays as it was."""
+        """Reload the user's themes if their files changed, and show the changes.
+
+        Returns whether there were any. If the current theme is no longer valid, it stays as it was."""
         if stamp_of(self._own) == self._stamp:
             return False
         before = self._themes

@@ -14,7 +14,9 @@ from workbench.tui.terminal.theme import ThemeFile
 
 
 class ThemesScreen(Dialog[str]):
-    """Asks for a theme. Closes with its name."""
+    """Asks for a theme.
+
+    Closes with its name."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Themes"

@@ -67,7 +67,9 @@ NULL = "null"
 
 
 class CallForm:
-    """The parameters of a tool and their texts. A parameter without text is not given."""
+    """The parameters of a tool and their texts.
+
+    A parameter without text is not given."""
 
     def __init__(self, tool: ToolDefinition) -> None:
         self.tool = tool
@@ -98,7 +100,9 @@ class CallForm:
         return tuple(shown_value(value, schema) for value in values or ())
 
     def set(self, name: str, text: str) -> None:
-        """Set the text of a parameter. Empty text (but not `""`) removes the argument."""
+        """Set the text of a parameter.
+
+        Empty text (but not `""`) removes the argument."""
         if text.strip():
             self._texts[name] = text
         else:
@@ -144,8 +148,9 @@ class CallForm:
         return cast("JsonValue", read_value(text, schema))
 
     def _field_at(self, place: str) -> str:
-        """Return the parameter that contains a place such as `args.to[0]`, the longest match. Empty if the place is
-        about all arguments."""
+        """Return the parameter that contains a place such as `args.to[0]`, the longest match.
+
+        Empty if the place is about all arguments."""
         inside = place.removeprefix("args.")
         names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
         return max(names, key=len, default="") if place != "args" else ""
@@ -168,8 +173,9 @@ INDENT = 2
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """The state of the last call: none yet, `running`, answered, or an `error` without an answer. `output` is the end
-    of what a server that failed wrote to standard error."""
+    """The state of the last call: none yet, `running`, answered, or an `error` without an answer.
+
+    `output` is the end of what a server that failed wrote to standard error."""
 
     running: bool = False
     executed: Executed | None = None
@@ -178,8 +184,9 @@ class CallOutcome:
 
 
 class CallPicture(NamedTuple):
-    """The lines, and the parameter that each belongs to, if any. Values begin at the cell `value_at` of a parameter's
-    first line. The answer begins at the line `answer`."""
+    """The lines, and the parameter that each belongs to, if any.
+
+    Values begin at the cell `value_at` of a parameter's first line. The answer begins at the line `answer`."""
 
     lines: list[Line]
     fields: list[str | None]
@@ -296,7 +303,9 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
 
 
 class CallView(LineView):
-    """The lines of a call. The cursor stops only at parameters; a field opens over the value."""
+    """The lines of a call.
+
+    The cursor stops only at parameters; a field opens over the value."""
 
     def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
         super().__init__(widget_id)
@@ -336,7 +345,9 @@ class CallView(LineView):
         return self._picture.fields[self.cursor] if self.cursor < self.line_count() else None
 
     def show_anew(self) -> None:
-        """Update the lines. The cursor stays on its parameter."""
+        """Update the lines.
+
+        The cursor stays on its parameter."""
         name = self.parameter
         self._built_at = -1
         if self.line_count() and name is not None and self.parameter != name:
@@ -376,7 +387,9 @@ class CallView(LineView):
         self.screen.set_focus(field)
 
     def close_field(self, *, keep: bool = True) -> None:
-        """Close the field. Without `keep`, the value is restored."""
+        """Close the field.
+
+        Without `keep`, the value is restored."""
         if self._typed is None:
             return
         name, self._typed = self._typed, None
@@ -462,8 +475,10 @@ case. Raises NotInCaseError, and whatever changing a case raises."""
 
 
 class CallScreen(SearchedScreen[None]):
-    """The form of one tool. `grant` asks for trust and returns `None` if the server may not be started; `show_log`
-    shows the log of the server."""
+    """The form of one tool.
+
+    `grant` asks for trust and returns `None` if the server may not be started; `show_log` shows the log of the server.
+    """
 
     NAME = "call"
     FIRST = ("call",)

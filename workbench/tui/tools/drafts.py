@@ -38,7 +38,9 @@ class NotDraftedError(Exception):
 
 
 class ToolDrafter:
-    """Drafts cases for one tool at a time. What is drafted becomes one undo step, if the user agrees."""
+    """Drafts cases for one tool at a time.
+
+    What is drafted becomes one undo step, if the user agrees."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app

@@ -32,7 +32,9 @@ def _copy(now: Situation) -> str | None:
 
 
 class LogView(LineView):
-    """The lines of a log, wrapped, with control characters made visible. It stays at the end until one scrolls up."""
+    """The lines of a log, wrapped, with control characters made visible.
+
+    It stays at the end until one scrolls up."""
 
     def __init__(self, widget_id: str) -> None:
         super().__init__(widget_id)

@@ -58,7 +58,9 @@ class ToolServers:
         self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
 
     async def look(self, sources: Iterable[ServerTools]) -> None:
-        """Report the present state of servers. Without a runtime, none was started."""
+        """Report the present state of servers.
+
+        Without a runtime, none was started."""
         serving = self._runner.serving
         servers = [(source.key, server) for source in sources if (server := server_of(source)) is not None]
         if serving is None or not servers:
@@ -68,7 +70,9 @@ class ToolServers:
             self._report(serving, key, server, status)
 
     async def start(self, key: ServerToolsKey, server: ServerOf, grant: Grant) -> ServerStatus:
-        """Start a server, or restart it if it is down. Returns its state."""
+        """Start a server, or restart it if it is down.
+
+        Returns its state."""
         self._forget(key)
         serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
@@ -83,7 +87,9 @@ class ToolServers:
         self._report(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
 
     def close(self) -> None:
-        """Stop reporting. Servers keep their state."""
+        """Stop reporting.
+
+        Servers keep their state."""
         for key in tuple(self._watched):
             self._forget(key)
 
@@ -168,7 +174,9 @@ def _log(now: ToolsNow) -> str | None:
 
 
 class ToolsScreen(ListScreen[None, ToolList]):
-    """The servers and tools of some suites. Servers start only by key, and only if trusted."""
+    """The servers and tools of some suites.
+
+    Servers start only by key, and only if trusted."""
 
     LIST_SHARES = (0.25, 0.5)
     TWO_COLUMNS_CELLS = 100
@@ -232,7 +240,9 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self._show_state(moved=False)
 
     def _take(self, key: ServerToolsKey, status: ServerStatus) -> None:
-        """Take over the state of a server. If its tools changed, they are linted again."""
+        """Take over the state of a server.
+
+        If its tools changed, they are linted again."""
         ran = any(source.key == key and source.state == "running" for source in self.state.sources)
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
@@ -441,7 +451,9 @@ class ToolsScreen(ListScreen[None, ToolList]):
         return suite.file if suite is not None else None
 
     def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the selected case. See `call_screen.IntoCase`."""
+        """Change the selected case.
+
+        See `call_screen.IntoCase`."""
         suite, case = self.stage.selection.suite, self.stage.selection.outline
         if suite is None or case is None or suite.path != suite_file:
             raise NotInCaseError

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 class ServerOffers:
     """Starts servers as soon as they are complete and valid and nothing is being typed, after the question of trust.
+
     The same text of a server is offered once, whatever the answer."""
 
     def __init__(
@@ -36,7 +37,9 @@ class ServerOffers:
         approve: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],
         is_typing: Callable[[], bool],
     ) -> None:
-        """Create the offers. `approve` returns what the servers of a suite may use, after asking, or why nothing."""
+        """Create the offers.
+
+        `approve` returns what the servers of a suite may use, after asking, or why nothing."""
         self._stage = stage
         self._open_suites = open_suites
         self._runner = runner
@@ -47,7 +50,9 @@ class ServerOffers:
         self._edited: set[Path] = set()
 
     def follow(self, change: SuitesChanged) -> None:
-        """Note edits of the settings of suites. Servers that come in another way are not offered."""
+        """Note edits of the settings of suites.
+
+        Servers that come in another way are not offered."""
         for suite in change.suites:
             if change.how == "edited" and change.index == HEAD:
                 self._edited.add(suite.path)

@@ -102,8 +102,9 @@ class ToolList(ListState[ToolRow]):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
-        """Take over the state of a server. Returns whether its tools changed. When it stops running, its tools count as
-        listed at `now`."""
+        """Take over the state of a server.
+
+        Returns whether its tools changed. When it stops running, its tools count as listed at `now`."""
         at = next((at for at, source in enumerate(self._sources) if source.key == key), None)
         if at is None:
             return False
@@ -135,7 +136,9 @@ class ToolList(ListState[ToolRow]):
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
-        """Return all known tools of a suite that are offered together. Those of single cases are excluded."""
+        """Return all known tools of a suite that are offered together.
+
+        Those of single cases are excluded."""
         sources = [source for source in self._sources if source.file.path == path and source.case is None]
         return tuple(tool for source in sources for tool in source.tools)
 

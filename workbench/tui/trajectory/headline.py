@@ -31,7 +31,9 @@ def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
 
 
 def began(run: RunRecord) -> str:
-    """Return when a run began, in local time. Empty if it has not begun."""
+    """Return when a run began, in local time.
+
+    Empty if it has not begun."""
     return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}" if run.started_at else ""
 
 
@@ -68,7 +70,9 @@ def limited_time(figures: RunSummary) -> str:
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
-    """Return a run's name, status and as many facts as fit. A name that is too long is cut."""
+    """Return a run's name, status and as many facts as fit.
+
+    A name that is too long is cut."""
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))

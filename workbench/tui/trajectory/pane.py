@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 
 class RunPane(SearchedRun):
-    """Shows one of the runs of a case. The editor exists only while something is typed for a held run."""
+    """Shows one of the runs of a case.
+
+    The editor exists only while something is typed for a held run."""
 
     class Turned(TextualMessage):
         """Posted when typing begins or ends, or the focus moves."""
@@ -68,8 +70,10 @@ class RunPane(SearchedRun):
         starting: Sequence[str] = (),
         in_use: Sequence[str] = (),
     ) -> None:
-        """Show one of the runs of a case, or a message if there is none. `held` are all held runs, of any case,
-        `starting` is what starts, and `in_use` are the models that the user chose."""
+        """Show one of the runs of a case, or a message if there is none.
+
+        `held` are all held runs, of any case, `starting` is what starts, and `in_use` are the models that the user
+        chose."""
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -106,8 +110,9 @@ class RunPane(SearchedRun):
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:
-        """Open the editor with the unsent text, if any. If the run has left the place where that was typed, it is only
-        displayed."""
+        """Open the editor with the unsent text, if any.
+
+        If the run has left the place where that was typed, it is only displayed."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
@@ -123,7 +128,9 @@ class RunPane(SearchedRun):
         return any(held.run is run and held.why_gone is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
-        """Close the editor. The text is stored for the next time unless `dropped`."""
+        """Close the editor.
+
+        The text is stored for the next time unless `dropped`."""
         editor, self.editor = self.editor, None
         if editor is None:
             return
@@ -183,7 +190,9 @@ _MORE_CELLS = 5
 
 
 class RunChoice(Bar):
-    """The tabs of a case's runs, hidden if there is only one. Posts `Chosen` on a click."""
+    """The tabs of a case's runs, hidden if there is only one.
+
+    Posts `Chosen` on a click."""
 
     GROUND: ClassVar[Ground] = "background"
 

@@ -17,7 +17,9 @@ from workbench.show.views.run_view import RunView
 
 
 class Place(NamedTuple):
-    """A line of an item, and the item's last known index. It identifies a line while lines are added above it."""
+    """A line of an item, and the item's last known index.
+
+    It identifies a line while lines are added above it."""
 
     item: Item
     line: int
@@ -84,8 +86,9 @@ class RunLines(LaidOut):
         return Place(self._items[item], index - self._heights.start_of(item), item) if item is not None else None
 
     def index_of(self, place: Place | None, otherwise: int) -> int:
-        """Return the present index of a place, or `otherwise` if it is gone. If the item became shorter, its last line
-        is used."""
+        """Return the present index of a place, or `otherwise` if it is gone.
+
+        If the item became shorter, its last line is used."""
         if place is None:
             return otherwise
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
@@ -94,7 +97,9 @@ class RunLines(LaidOut):
         return self._index_in(item, place.line) if item is not None else min(otherwise, self.count)
 
     def sync(self) -> bool:
-        """Take over changes of the run. Returns whether there were any."""
+        """Take over changes of the run.
+
+        Returns whether there were any."""
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
@@ -138,8 +143,9 @@ class RunLines(LaidOut):
         return sum(self._times[:item]) + number
 
     def go_to_match(self, step: int, line: int) -> int | None:
-        """Go to the next (`step` 1) or previous (-1) match, wrapping around; the first is at or after `line`. Expands
-        its item. Returns its line, `None` if there are no matches."""
+        """Go to the next (`step` 1) or previous (-1) match, wrapping around; the first is at or after `line`.
+
+        Expands its item. Returns its line, `None` if there are no matches."""
         total = self.matches
         if not total:
             return None
@@ -164,7 +170,9 @@ class RunLines(LaidOut):
         return self.start_of(item) + (found[min(wanted, len(found) - 1)].line if found else 0)
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count again. Items without a match for the beginning of a `longer` text cannot match all of it."""
+        """Count again.
+
+        Items without a match for the beginning of a `longer` text cannot match all of it."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)

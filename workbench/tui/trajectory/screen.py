@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrajectoryNow(Situation):
-    """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if so."""
+    """The situation of the screen of one run.
+
+    `why_not_graded` is why the run has no grades, if so."""
 
     shown: Shown = "nothing"
     why_not_graded: str | None = None
@@ -64,7 +66,9 @@ class ReadRun(SearchedRun):
 
 
 class TrajectoryScreen(SideScreen[None]):
-    """Shows `record`, and follows it while it is active. `title` is where it comes from, such as a batch."""
+    """Shows `record`, and follows it while it is active.
+
+    `title` is where it comes from, such as a batch."""
 
     NAME = "trajectory"
     FIRST = ("expand",)

@@ -29,7 +29,9 @@ _AROUND_HELD = 5
 
 
 class RunList(LineView):
-    """The lines of a run. Posts `News` when the number of unseen steps or of matches changes."""
+    """The lines of a run.
+
+    Posts `News` when the number of unseen steps or of matches changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("run", ShownRunActions, StepActions))
     RESTING_GROUND: ClassVar[Ground] = "background"
@@ -93,7 +95,9 @@ class RunList(LineView):
         return self.lines.view.place(at.number) if at is not None and self.lines is not None else None
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
-        """Show a run, or a message if there is none or it is empty. A finished run begins at the top."""
+        """Show a run, or a message if there is none or it is empty.
+
+        A finished run begins at the top."""
         text, self._text = self._text, message
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
@@ -148,7 +152,9 @@ class RunList(LineView):
             self.flush()
 
     def toggle(self) -> None:
-        """Expand or fold the item under the cursor. The cursor stays on it."""
+        """Expand or fold the item under the cursor.
+
+        The cursor stays on it."""
         if self.lines is None or (index := self.lines.item_at(self.cursor)) is None:
             return
         offset = self.cursor - self.top
@@ -157,7 +163,9 @@ class RunList(LineView):
         self._put_cursor(min(self.cursor, max(start, self.lines.start_of(index + 1) - 1)), offset)
 
     def go_to_held(self) -> bool:
-        """Go to where the run is held and follow it from there. Returns whether it is held."""
+        """Go to where the run is held and follow it from there.
+
+        Returns whether it is held."""
         if self.lines is None or self.lines.held is None:
             return False
         self.follow()
@@ -171,8 +179,9 @@ class RunList(LineView):
         self.post_message(self.News())
 
     def go_to_step(self, step: int) -> bool:
-        """Go to the heading of a step, counted from 1, or follow the step if it is active. Returns whether it has
-        begun."""
+        """Go to the heading of a step, counted from 1, or follow the step if it is active.
+
+        Returns whether it has begun."""
         line = self.lines.step_start(step) if self.lines is not None else None
         if line is None or self.lines is None:
             return False
@@ -185,8 +194,9 @@ class RunList(LineView):
     # Searching
 
     def look_for(self, text: str) -> None:
-        """Search for a text and go to the first match after the place where the search began. A blank text ends the
-        search."""
+        """Search for a text and go to the first match after the place where the search began.
+
+        A blank text ends the search."""
         self.looked_for = text
         if self.lines is not None:
             self.lines.search(text)
@@ -321,7 +331,9 @@ class RunList(LineView):
 
 
 class SearchedRun(SearchedPane):
-    """Shows a run. Composes a `RunList`."""
+    """Shows a run.
+
+    Composes a `RunList`."""
 
     @property
     def run_list(self) -> RunList:

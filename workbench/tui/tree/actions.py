@@ -66,7 +66,9 @@ class TreeActions(MainActions):
 
     @action("enter", "Show the case, or fold the branch", name="tree.open", where="suites", listed=False)
     def open(self) -> None:
-        """Go to the case or its run, or fold the branch. An empty tree offers to begin a suite."""
+        """Go to the case or its run, or fold the branch.
+
+        An empty tree offers to begin a suite."""
         main, row, tree = self.app.main, self.app.selection.row, self.app.selection.tree
         if row is None:
             if not tree.filter:

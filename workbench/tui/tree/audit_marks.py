@@ -35,7 +35,9 @@ class _Audited:
 
 
 class AuditBook:
-    """Findings by case. An edited case counts as not audited."""
+    """Findings by case.
+
+    An edited case counts as not audited."""
 
     def __init__(self) -> None:
         self._audited: dict[CaseKey, _Audited] = {}
@@ -80,6 +82,8 @@ def _to_audit(suite: OpenSuite, index: int) -> ToAudit | None:
 
 
 def _identity(asked: ToAudit) -> tuple[object, ...]:
-    """Return what the audit of a case depends on. Edits of other cases do not change it."""
+    """Return what the audit of a case depends on.
+
+    Edits of other cases do not change it."""
     suite = asked.suite
     return asked.case, suite.grading, suite.limits, suite.tools, suite.servers

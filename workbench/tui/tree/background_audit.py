@@ -25,7 +25,9 @@ AT_ONCE = 20
 
 
 class Auditor:
-    """Audits the cases of visible rows, each once. Findings go to `TreeState.audits`."""
+    """Audits the cases of visible rows, each once.
+
+    Findings go to `TreeState.audits`."""
 
     def __init__(self, tree: SuiteTree, listings: Listings) -> None:
         self._tree = tree
@@ -68,7 +70,9 @@ class Auditor:
 
 
 def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFinding, ...]]:
-    """Return the findings of each case. Takes about a millisecond per case."""
+    """Return the findings of each case.
+
+    Takes about a millisecond per case."""
     from workbench.analysis.audit.audit import audit_case
     from workbench.analysis.audit.unmeetable import ToolTable
 

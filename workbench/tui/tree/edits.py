@@ -1,4 +1,6 @@
-"""Changes of the structure of suites from the tree: new, duplicate, rename, move, delete. Each is one undo step."""
+"""Changes of the structure of suites from the tree: new, duplicate, rename, move, delete.
+
+Each is one undo step."""
 
 from __future__ import annotations
 
@@ -159,7 +161,9 @@ class SuiteChanger:
             self._stage.announce(text)
 
     def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
-        """Return tools that a suite certainly lacks. Servers that never listed their tools may have any."""
+        """Return tools that a suite certainly lacks.
+
+        Servers that never listed their tools may have any."""
         header = target.document.table(HEAD)
         known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
         return [] if "servers" in header and not known else [name for name in used if name not in known]
@@ -223,7 +227,9 @@ class SuiteChanger:
     # Helpers
 
     def _take(self, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
-        """Make a change and select its result. A failure is announced."""
+        """Make a change and select its result.
+
+        A failure is announced."""
         try:
             self._check_open(suite)
             changed = change()
@@ -260,7 +266,9 @@ class SuiteChanger:
 
 
 def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
-    """Move a suite's file into a folder, and write unsaved text next to it. Returns both paths. Raises OSError."""
+    """Move a suite's file into a folder, and write unsaved text next to it.
+
+    Returns both paths. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     paths: list[Path] = []
     if unsaved is not None:

@@ -1,4 +1,5 @@
 """The filter of the tree: every word must be in a case's name, id, tags or messages, or in its suite's name or tags.
+
 Typing errors are tolerated.
 
 A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words. `status:…` and
@@ -69,7 +70,9 @@ class Search:
         }
 
     def _of(self, rows: SuiteRows) -> list[str]:
-        """Return the case-folded texts of a suite's cases. Only those of changed rows are built again."""
+        """Return the case-folded texts of a suite's cases.
+
+        Only those of changed rows are built again."""
         named, document = _named(rows.suite), rows.suite.document
         now = [(row, document.table(row.case.index) if row.case is not None else {}) for row in rows.cases]
         known = self._texts.get(rows)

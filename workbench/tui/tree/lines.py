@@ -90,8 +90,10 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line) -> Line:
-    """Put marks after a name, which is the last part of `left`. A long name is cut in its middle, but keeps most of the
-    row: what is on the `right` gives way to something `shorter`, and to nothing at last."""
+    """Put marks after a name, which is the last part of `left`.
+
+    A long name is cut in its middle, but keeps most of the row: what is on the `right` gives way to something
+    `shorter`, and to nothing at last."""
     *before, name = left
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * NAME_SHARE))
@@ -157,8 +159,9 @@ def _is_broken(row: Row) -> bool:
 
 
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
-    """Return the row of a case with its last result from the history, dimmed, with its age. That the case was edited
-    since is a word where there is room, otherwise a sign."""
+    """Return the row of a case with its last result from the history, dimmed, with its age.
+
+    That the case was edited since is a word where there is room, otherwise a sign."""
     indent = Span(" " * (1 + INDENT * row.depth))
     fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
     graded = worst_graded({cell.status for cell in last.cells})
@@ -193,7 +196,9 @@ def _result(status: Status, value: float | None, role: Role) -> Line:
 
 
 def tree_message(filtered: str) -> Message:
-    """Return the message of an empty tree. `filtered` is the active filter."""
+    """Return the message of an empty tree.
+
+    `filtered` is the active filter."""
     if filtered:
         advised: Message = ((text, "warned"), ("", "text")) if (text := advice(filtered)) else ()
         return (

@@ -205,7 +205,9 @@ _TYPED = Option("as typed above")
 
 
 class ServerScreen(_Naming[FoundServers]):
-    """Asks for a server: its command or URL, or one that a client on this machine uses. `find` looks for those."""
+    """Asks for a server: its command or URL, or one that a client on this machine uses.
+
+    `find` looks for those."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "other(-1)", show=False),
@@ -299,8 +301,9 @@ def _about(server: ConfiguredServer) -> str:
 
 
 class ListingScreen(Dialog[Listed]):
-    """Waits for servers to list their tools, which `ask` has begun. Closes with them, or without an answer after the
-    end of what a server said."""
+    """Waits for servers to list their tools, which `ask` has begun.
+
+    Closes with them, or without an answer after the end of what a server said."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "again", "Try again", show=False)]
@@ -441,7 +444,9 @@ class NewSuites:
         return path if isinstance(path, str) else None
 
     async def _from_server(self, path: Path) -> None:
-        """Ask for a server, for consent and for its tools, and open a suite for them. Each question can be left."""
+        """Ask for a server, for consent and for its tools, and open a suite for them.
+
+        Each question can be left."""
         home, text = self._program.environment.home, ""
         while True:
             question = ServerScreen(path.name, text, lambda: tuple(servers_on_machine(path.parent, home)))

@@ -188,7 +188,9 @@ class HistoryReader:
 
 
 def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], str]) -> tuple[LastResults, list[str]]:
-    """Read the last results, and why some runs are left out. SQLite is imported here, on a thread."""
+    """Read the last results, and why some runs are left out.
+
+    SQLite is imported here, on a thread."""
     if not file.exists():
         return {}, []
     from workbench.analysis.over_time import last_results

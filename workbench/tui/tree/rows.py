@@ -1,4 +1,6 @@
-"""The rows of the suite tree. The rows of a suite are rebuilt only where it changed."""
+"""The rows of the suite tree.
+
+The rows of a suite are rebuilt only where it changed."""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class RowKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row. `depth` counts from 0, `open` is its suite. A step's row has the case of its chain."""
+    """One row.
+
+    `depth` counts from 0, `open` is its suite. A step's row has the case of its chain."""
 
     key: RowKey
     depth: int
@@ -59,7 +63,9 @@ class SuiteRows:
         self.follow()
 
     def follow(self) -> bool:
-        """Take over edits. Returns whether any row changed."""
+        """Take over edits.
+
+        Returns whether any row changed."""
         suite = self.suite
         shown = (suite.cases, _shown_problems(suite), has_cases(suite))
         if shown == self._shown:
@@ -113,8 +119,9 @@ class SuiteRows:
 
 
 def has_cases(suite: OpenSuite) -> bool:
-    """Return whether a suite shows its cases. Otherwise it shows its problems, because the file is not TOML or not a
-    suite."""
+    """Return whether a suite shows its cases.
+
+    Otherwise it shows its problems, because the file is not TOML or not a suite."""
     return bool(suite.cases) or suite.file.suite is not None
 
 
@@ -123,7 +130,9 @@ def _short_name(path: Path) -> str:
 
 
 def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
-    """Return the problems outside of the cases of a suite that cannot run. The others are shown with their cases."""
+    """Return the problems outside of the cases of a suite that cannot run.
+
+    The others are shown with their cases."""
     if suite.file.suite is not None:
         return ()
     return suite.problems_of(HEAD) if suite.cases else suite.file.problems

@@ -34,7 +34,9 @@ def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenS
 
 
 def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
-    """Return whether there is any such case. Fast if one of the first is."""
+    """Return whether there is any such case.
+
+    Fast if one of the first is."""
     return any(True for suite, keys in tree.cases_below(row) for _ in _free(suite, keys, book))
 
 
@@ -64,7 +66,9 @@ SelectionNews: TypeAlias = Literal["row", "run"]
 
 
 class Selection:
-    """The selection, as data. Views follow its changes."""
+    """The selection, as data.
+
+    Views follow its changes."""
 
     def __init__(
         self, open_suites: OpenSuites, book: RunBook, *, models: tuple[str, ...] = (), models_for_now: bool = False
@@ -174,7 +178,9 @@ class Selection:
         self._notify("run")
 
     def find_run(self, run: RunRecord) -> bool:
-        """Select a run, or the one that replaced it. Returns whether its case still exists."""
+        """Select a run, or the one that replaced it.
+
+        Returns whether its case still exists."""
         suite = self.open_suites.at(run.path)
         case = next((case for case in suite.cases if case.id == run.case_id), None) if suite is not None else None
         if case is None:
@@ -193,7 +199,9 @@ class Selection:
 
 
 def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: RunRecord) -> None:
-    """Select a run and go to the run pane. If its case is gone, announce that."""
+    """Select a run and go to the run pane.
+
+    If its case is gone, announce that."""
     if selection.find_run(run):
         panes.go_to("run")
         return

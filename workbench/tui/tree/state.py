@@ -143,7 +143,9 @@ class TreeState:
         )
 
     def is_folded(self, row: Row) -> bool:
-        """Return whether a row is folded. A filter unfolds every suite with matches."""
+        """Return whether a row is folded.
+
+        A filter unfolds every suite with matches."""
         if row.key.kind == "case":
             return row.key.part not in self._unfolded.get(row.key.path, ())
         return row.key in self._folded and not self.filter
@@ -181,8 +183,9 @@ class TreeState:
     # Filtering
 
     def set_filter(self, text: str, book: RunBook | None = None) -> None:
-        """Show only cases with every word of `text`, or a similar one, in their name, id, tags or suite. With a `book`,
-        words such as `status:failed` filter by present status."""
+        """Show only cases with every word of `text`, or a similar one, in their name, id, tags or suite.
+
+        With a `book`, words such as `status:failed` filter by present status."""
         if text == self.filter:
             return
         before = self.selected
@@ -205,7 +208,9 @@ class TreeState:
         return with_status(suites, text, lambda case: self.remembered.summary(case, book))
 
     def follow_status(self, book: RunBook) -> bool:
-        """Update a filter by status. Returns whether its matches changed. The selected case stays visible."""
+        """Update a filter by status.
+
+        Returns whether its matches changed. The selected case stays visible."""
         if self._of_status is None:
             return False
         row = self.selected
@@ -220,7 +225,9 @@ class TreeState:
         return True
 
     def select(self, path: Path, case: str | None = None) -> bool:
-        """Select a case, by its key, or a suite, unfolding what hides it. Returns whether there is such a row."""
+        """Select a case, by its key, or a suite, unfolding what hides it.
+
+        Returns whether there is such a row."""
         wanted = RowKey("suite", path) if case is None else RowKey("case", path, case)
         at = self._index_of(wanted)
         if at is None:
@@ -247,7 +254,9 @@ class TreeState:
     # Following changes
 
     def follow(self, change: SuitesChanged) -> None:
-        """Take over a change of the open suites. Undo and redo select what they changed."""
+        """Take over a change of the open suites.
+
+        Undo and redo select what they changed."""
         if change.first:
             self._begin(change.workspace.roots, change.open)
         elif change.how in ("read", "added"):
@@ -265,16 +274,19 @@ class TreeState:
             self.select(suite.path)
 
     def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
-        """Take over suites that came, went or were reloaded, with new `roots` if given. The cursor stays on its row, or
-        near it."""
+        """Take over suites that came, went or were reloaded, with new `roots` if given.
+
+        The cursor stays on its row, or near it."""
         if roots is not None:
             self._roots = tuple(roots)
         self._place(suites)
         self._rebuild()
 
     def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
-        """Take over an edit of a suite. Returns whether rows changed, not only their marks. The case with this index
-        (`HEAD`: the suite) is edited in place: it stays visible and selected."""
+        """Take over an edit of a suite.
+
+        Returns whether rows changed, not only their marks. The case with this index (`HEAD`: the suite) is edited in
+        place: it stays visible and selected."""
         rows = self._of_suites.get(suite.path)
         if rows is None:
             return False
@@ -329,7 +341,9 @@ class TreeState:
     # Rows
 
     def _rebuild(self, case: RowKey | None = None) -> None:
-        """Rebuild the rows. `case` is the new key of the selected case, if that may have changed."""
+        """Rebuild the rows.
+
+        `case` is the new key of the selected case, if that may have changed."""
         row = self.selected
         if self.filter and not self._shown:
             self._filter()
@@ -393,7 +407,9 @@ class TreeState:
         return _Shown(with_steps, tuple(row.key.part for row in rows))
 
     def _index_of(self, key: RowKey) -> int | None:
-        """Return the index of a row. Only the rows of its suite are searched."""
+        """Return the index of a row.
+
+        Only the rows of its suite are searched."""
         if key.kind in ("folder", "suite"):
             return self._starts.get(key)
         start = self._starts.get(RowKey("suite", key.path))

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class SuiteTree(LineView):
-    """Folders, suites and cases. Posts `Moved` when the cursor moves to a different row."""
+    """Folders, suites and cases.
+
+    Posts `Moved` when the cursor moves to a different row."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("suites", TreeActions))
     CURSOR_CHANGES_LINES = False
@@ -81,7 +83,9 @@ class SuiteTree(LineView):
 
 
 class FilterBox(SafeInput):
-    """The input of the filter. It always exists, so that it can take the focus at once."""
+    """The input of the filter.
+
+    It always exists, so that it can take the focus at once."""
 
     DEFAULT_CSS = """
     FilterBox { height: 1; border: none; padding: 0 1; background: $panel; display: none; }

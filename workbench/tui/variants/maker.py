@@ -78,7 +78,9 @@ class VariantMaker:
         )
 
     def of_tool(self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]) -> None:
-        """Try another description of a tool, on all cases of its suite. `changed` is called once it is written."""
+        """Try another description of a tool, on all cases of its suite.
+
+        `changed` is called once it is written."""
         suite = self._selection.open_suites.at(path)
         keys = tuple(each.key for each in suite.cases) if suite is not None else ()
 
@@ -147,8 +149,9 @@ class VariantMaker:
 
 
 def _with_variant(suite: OpenSuite, variant: Table) -> Document:
-    """Return a suite's document with one more variant. Raises SpliceError, and ValueError if the suite then has
-    errors."""
+    """Return a suite's document with one more variant.
+
+    Raises SpliceError, and ValueError if the suite then has errors."""
     present = suite.document.table(HEAD).get("variants")
     if present is not None and not isinstance(present, list):
         raise ValueError("the suite's `variants` are no list: correct them first")
@@ -165,7 +168,9 @@ _AROUND = 11
 
 
 class VariantTextScreen(Dialog[str]):
-    """Asks for another text in place of the present one, beginning with `text`. Closes with it once it differs."""
+    """Asks for another text in place of the present one, beginning with `text`.
+
+    Closes with it once it differs."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = """

@@ -1,4 +1,6 @@
-"""A form with a field over the cell being edited. Every change of the text is applied at once."""
+"""A form with a field over the cell being edited.
+
+Every change of the text is applied at once."""
 
 from __future__ import annotations
 
@@ -142,12 +144,16 @@ _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
 
 
 class FormFields(FormRows):
-    """A form with its field. `on_change` is called with every change, and calls `show` with the result."""
+    """A form with its field.
+
+    `on_change` is called with every change, and calls `show` with the result."""
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 
     class Refused(TextualMessage):
-        """Posted when something cannot be done. `why` is the reason."""
+        """Posted when something cannot be done.
+
+        `why` is the reason."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -187,8 +193,10 @@ class FormFields(FormRows):
     def show(
         self, source: FormSource | None, message: Message = (), key: Hashable = None, fixed: str | None = None
     ) -> None:
-        """Show a form, or a message if there is none. `key` identifies the form, `fixed` is why it cannot be changed. A
-        field stays open while its cell exists, and follows changes from elsewhere."""
+        """Show a form, or a message if there is none.
+
+        `key` identifies the form, `fixed` is why it cannot be changed. A field stays open while its cell exists, and
+        follows changes from elsewhere."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not same(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
@@ -457,7 +465,9 @@ class FormFields(FormRows):
         self._moved()
 
     def _leave_field(self, *, give_up: bool = False) -> bool:
-        """Close the field, unless its text is invalid. Returns whether the cursor may move on."""
+        """Close the field, unless its text is invalid.
+
+        Returns whether the cursor may move on."""
         opened, asked = self.page.opened, self.page.adding
         if opened is None:
             return True
@@ -480,8 +490,9 @@ class FormFields(FormRows):
         return True
 
     def give_up_refused(self) -> str | None:
-        """Close the field if its text is invalid. Returns why it is. The text is shown again when the cell is
-        opened."""
+        """Close the field if its text is invalid.
+
+        Returns why it is. The text is shown again when the cell is opened."""
         if self.typing:
             self._read_field()
         opened = self.page.opened
@@ -503,7 +514,9 @@ class FormFields(FormRows):
         self._moved()
 
     def _close(self) -> None:
-        """Close the field. If it had the focus, the form gets it."""
+        """Close the field.
+
+        If it had the focus, the form gets it."""
         field = self.field
         self.query_one(CompletionList).close()
         field.remove_class("open")

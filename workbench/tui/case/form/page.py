@@ -97,14 +97,18 @@ class Opened:
 
 @dataclass(frozen=True)
 class RowLines:
-    """A row laid out. `spots` has a position for each cell, including hidden ones."""
+    """A row laid out.
+
+    `spots` has a position for each cell, including hidden ones."""
 
     lines: tuple[Line, ...]
     spots: tuple[Spot, ...]
 
 
 def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened | None = None) -> RowLines:
-    """Lay out a row in at most `width` cells. `active` is the cell that keys apply to."""
+    """Lay out a row in at most `width` cells.
+
+    `active` is the cell that keys apply to."""
     page = _Page(row, width, active, opened)
     page.head()
     for index in range(len(row.cells)):
@@ -239,7 +243,9 @@ class _Page:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Return the rows of a content, at most `MAX_LINES`. The last one counts the hidden ones."""
+    """Return the rows of a content, at most `MAX_LINES`.
+
+    The last one counts the hidden ones."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         return rows if len(rows) <= MAX_LINES else [*rows[: MAX_LINES - 1], _more(0, room)]
@@ -277,8 +283,9 @@ _EXPECTED = ("ordered", "unordered", "expect_no_calls")
 def form_source(
     suite: OpenSuite, index: int, tools: tuple[ToolDefinition, ...] = (), models: Iterable[str] = ()
 ) -> FormSource | None:
-    """Return the form of a case, or of the suite's settings (`HEAD`), `None` while its text is not TOML. `models` are
-    additional known names."""
+    """Return the form of a case, or of the suite's settings (`HEAD`), `None` while its text is not TOML.
+
+    `models` are additional known names."""
     document = suite.document
     if document.parts is None or index in document.unparsed or not _has(document, index) or _is_nothing(suite):
         return None
@@ -321,8 +328,9 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
 
 
 def with_table(document: Document, index: int, table: Table) -> Document:
-    """Replace the table of a case, or of the suite's settings (`HEAD`). Raises SpliceError for values that TOML does
-    not have."""
+    """Replace the table of a case, or of the suite's settings (`HEAD`).
+
+    Raises SpliceError for values that TOML does not have."""
     if index != HEAD:
         return document.with_case(index, table)
     before = document.table(HEAD)
@@ -347,7 +355,9 @@ def _has(document: Document, index: int) -> bool:
 
 
 class FormPage:
-    """The rows of one form. `row` and `cell` are the position of the cursor.
+    """The rows of one form.
+
+    `row` and `cell` are the position of the cursor.
 
     While something is added that needs a name first, `adding` is set, and a row with the question is shown below the
     selected one.
@@ -368,7 +378,9 @@ class FormPage:
         self._starts: list[int] = [0]
 
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
-        """Show a form with the cursor at a place. Without a place, the cursor stays where it is if possible."""
+        """Show a form with the cursor at a place.
+
+        Without a place, the cursor stays where it is if possible."""
         here = self.current.place if self.current is not None else None
         previous = here if place is None else None
         self.source = source
@@ -425,7 +437,9 @@ class FormPage:
         return self._starts[-1]
 
     def line(self, index: int, *, marked: bool) -> Line:
-        """Return a line. With `marked`, the selected cell is highlighted."""
+        """Return a line.
+
+        With `marked`, the selected cell is highlighted."""
         at = self.row_of(index)
         if at >= len(self.rows):
             return EMPTY
@@ -499,7 +513,9 @@ class FormPage:
             self._clamp()
 
     def go_cell(self, step: int) -> bool:
-        """Select the next or previous cell, across rows. Returns whether there was one."""
+        """Select the next or previous cell, across rows.
+
+        Returns whether there was one."""
         row, cell = self.row, self.cell + step
         if row >= len(self.rows):  # its row has gone while its field was open
             return False
@@ -512,7 +528,9 @@ class FormPage:
         return True
 
     def go_to_value(self) -> bool:
-        """Select the value that belongs to the selected name or check. Returns whether there is one."""
+        """Select the value that belongs to the selected name or check.
+
+        Returns whether there is one."""
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
@@ -533,7 +551,9 @@ class FormPage:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """Select what is expected, if the message of a case is selected. Returns whether it is."""
+        """Select what is expected, if the message of a case is selected.
+
+        Returns whether it is."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False

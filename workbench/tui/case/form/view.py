@@ -64,7 +64,9 @@ class FormActions(MainActions):
         listed=False,
     )
     def add(self) -> None:
-        """Add an element of the list at the cursor. Elsewhere, a suite without cases gets its first one."""
+        """Add an element of the list at the cursor.
+
+        Elsewhere, a suite without cases gets its first one."""
         if self.app.main.case_pane.form.page.begins_with_case:
             self.app.perform("tree.new")
         else:
@@ -138,7 +140,9 @@ TYPING: tuple[Action, ...] = (
 
 
 class FormView(FormFields):
-    """A form. Its methods return why they cannot do something."""
+    """A form.
+
+    Its methods return why they cannot do something."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("form", FormActions))
 
@@ -202,7 +206,9 @@ class FormView(FormFields):
             self._open()
 
     def add(self) -> str | None:
-        """Add an element at the cursor, asking for its name if necessary. Returns why not, if not."""
+        """Add an element at the cursor, asking for its name if necessary.
+
+        Returns why not, if not."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -219,23 +225,33 @@ class FormView(FormFields):
         return None
 
     def take_away(self) -> str | None:
-        """Remove the selected element, or reset it to its default. Returns why not, if not."""
+        """Remove the selected element, or reset it to its default.
+
+        Returns why not, if not."""
         return self._restructure(removed)
 
     def duplicate(self) -> str | None:
-        """Duplicate the selected element. Returns why not, if not."""
+        """Duplicate the selected element.
+
+        Returns why not, if not."""
         return self._restructure(duplicated)
 
     def move(self, step: int) -> str | None:
-        """Move the selected element up or down. Returns why not, if not."""
+        """Move the selected element up or down.
+
+        Returns why not, if not."""
         return self._restructure(lambda source, row: moved(source, row, step))
 
     def group(self) -> str | None:
-        """Put the selected call into an any-order group. Returns why not, if not."""
+        """Put the selected call into an any-order group.
+
+        Returns why not, if not."""
         return self._restructure(grouped)
 
     def ungroup(self) -> str | None:
-        """Take the selected call out of its group. Returns why not, if not."""
+        """Take the selected call out of its group.
+
+        Returns why not, if not."""
         return self._restructure(ungrouped)
 
     def refusals(self) -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""Completions in the TOML of a case: tools, their arguments and listed values, checks, and keys of the format. They are
-found from the lines around the cursor, so they work while the text is not TOML.
+"""Completions in the TOML of a case: tools, their arguments and listed values, checks, and keys of the format.
+
+They are found from the lines around the cursor, so they work while the text is not TOML.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _ARGUMENTS = ("args", "when")
 
 @dataclass(frozen=True)
 class Offer:
-    """Completions for the text between `start` and the cursor. The `text` of each is TOML."""
+    """Completions for the text between `start` and the cursor.
+
+    The `text` of each is TOML."""
 
     start: int
     found: tuple[Completion, ...]
@@ -92,7 +95,9 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 
 
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
-    """Return the line of the header above a line, and its keys. The top of the file has none."""
+    """Return the line of the header above a line, and its keys.
+
+    The top of the file has none."""
     for at in range(line - 1, -1, -1):
         if (header := _HEADER.match(lines[at])) is not None:
             return at, tuple(part.strip().strip('"') for part in header[2].split("."))
@@ -139,7 +144,9 @@ _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
 
 
 class TomlCompleting:
-    """Shows completions: on Ctrl+Space, and automatically in the name of a tool. `tools` returns the known ones."""
+    """Shows completions: on Ctrl+Space, and automatically in the name of a tool.
+
+    `tools` returns the known ones."""
 
     def __init__(
         self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]
@@ -148,7 +155,9 @@ class TomlCompleting:
         self._offer: Offer | None = None
 
     def take_key(self, key: str) -> bool:
-        """Handle a key of the completions. Returns whether it was one."""
+        """Handle a key of the completions.
+
+        Returns whether it was one."""
         if key in _ASK_KEYS:
             self._show(asked=True)
             return True

@@ -33,8 +33,9 @@ from workbench.tui.tree.state import Row
 
 @dataclass(frozen=True)
 class TomlPart:
-    """A part of an open suite. `index` is that of the case, `HEAD`, or `None` for the whole file. `key` is that of the
-    case."""
+    """A part of an open suite.
+
+    `index` is that of the case, `HEAD`, or `None` for the whole file. `key` is that of the case."""
 
     suite: OpenSuite
     index: int | None
@@ -42,7 +43,9 @@ class TomlPart:
 
     @property
     def text(self) -> str:
-        """The current text. Raises IndexError if the case no longer exists."""
+        """The current text.
+
+        Raises IndexError if the case no longer exists."""
         document = self.suite.document
         return document.text if self.index is None else document.block(self.index)
 
@@ -102,7 +105,9 @@ def part_of(row: Row | None) -> TomlPart | None:
 
 
 def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
-    """Return the matches of a text in lines, ignoring case. The match at `current` is highlighted."""
+    """Return the matches of a text in lines, ignoring case.
+
+    The match at `current` is highlighted."""
     if not text.strip():
         return {}
     pattern = re.compile(re.escape(text), re.IGNORECASE)
@@ -289,8 +294,10 @@ class TomlPane(SearchedPane):
     # Display
 
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
-        """Show a part, or a message if there is none. `is_same` is whether it is the part shown before. While it is
-        edited, changes from elsewhere, such as undo, are taken over; a different part ends typing."""
+        """Show a part, or a message if there is none.
+
+        `is_same` is whether it is the part shown before. While it is edited, changes from elsewhere, such as undo, are
+        taken over; a different part ends typing."""
         if self._typing and self.part is not None:
             if self._telling:
                 return
@@ -343,7 +350,9 @@ class TomlPane(SearchedPane):
         self.post_message(self.Turned())
 
     def end(self) -> None:
-        """End editing. The text has already been applied."""
+        """End editing.
+
+        The text has already been applied."""
         if self._typing:
             line = self.editor.typed.cursor[0]
             self._stop()
@@ -438,7 +447,9 @@ class TomlPane(SearchedPane):
         return [(line, begin) for line, spans in found_in(lines, searched).items() for begin, _, _ in spans]
 
     def _find(self, current: Place | None = None) -> None:
-        """Mark the matches of the search. `current` is the selected one."""
+        """Mark the matches of the search.
+
+        `current` is the selected one."""
         searched = self.searched
         if self._typing:
             self.editor.highlight(found_in(self.editor.typed.lines, searched, current))
