@@ -416,6 +416,11 @@ class RunResult:
         return self.grade.reason if first is None else _reason(first)
 
     @property
+    def issues(self) -> tuple[Issue, ...]:
+        """The issues of the grade that decides; empty for a run that was not graded."""
+        return self.grades[0].issues if self.grades else ()
+
+    @property
     def is_broken(self) -> bool:
         """Whether an issue besides the score failed it, so that no mean of scores can offset it."""
         return self.grade is not None and self.grade.is_broken

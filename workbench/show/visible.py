@@ -70,6 +70,11 @@ def shortened(text: str, width: int) -> str:
     return set_cell_size(head, width - 1) + ELLIPSIS
 
 
+def after(lead: str, text: str | None, end: str = "") -> str:
+    """Return `text` between `lead` and `end`, such as `: why` or ` (why)`; empty without a text."""
+    return f"{lead}{text}{end}" if text else ""
+
+
 TOO_DEEP = "a value too deep to show"
 
 

@@ -17,6 +17,7 @@ from workbench.trajectory.events import (
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    FinishReason,
     Forked,
     JsonValue,
     MessageAdded,
@@ -39,6 +40,7 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
     ToolCall,
+    ToolDefinition,
     Usage,
 )
 
@@ -182,6 +184,16 @@ class Trajectory:
     def calls(self) -> tuple[CallRecord, ...]:
         """The calls of all rounds in the order in which they were emitted."""
         return tuple([call for round_ in self.rounds for call in round_.calls])
+
+    @property
+    def offered(self) -> tuple[ToolDefinition, ...]:
+        """The tools offered to the model."""
+        return self.start.tools if self.start is not None else ()
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the run ended; `None` before it does."""
+        return self.finish.reason if self.finish is not None else None
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -47,6 +47,12 @@ def el(name: str, *children: Node, **attributes: str | float | bool | None) -> E
     return Element(name, given, tuple(flat(children)))
 
 
+def filled_el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element | None:
+    """Return an element as `el` does; `None` where it would be empty."""
+    element = el(name, *children, **attributes)
+    return element if element.children else None
+
+
 _ATTRIBUTES = {"class_": "class"}
 
 
@@ -89,7 +95,8 @@ def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
 
 def sign(status: Status | None, other: str = "·") -> Element:
     """Return the sign of a status, which is there to be seen."""
-    return el("span", status.sign if status is not None else other, class_="sign", aria_hidden="true")
+    shown = other if status is None else status.sign
+    return el("span", shown, class_="sign", aria_hidden="true")
 
 
 def badge(status: Status, *more: Node) -> Element:

@@ -22,6 +22,7 @@ from workbench.show.html.elements import (
     Redact,
     badge,
     el,
+    filled_el,
     flat,
     fold,
     items,
@@ -36,8 +37,10 @@ from workbench.show.views.runs_report import ShownRun
 from workbench.show.views.server_output import output_title
 from workbench.show.views.trajectory import EDITED, deviation_lines, fork_text, unread_text
 from workbench.show.views.values import usage_text
+from workbench.show.visible import after
 from workbench.suite.model import tool_text
 from workbench.suite.settings import Grading
+from workbench.trajectory.events import Message
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
@@ -54,7 +57,9 @@ _ENDINGS = ("answered", "steps done", "decided")
 def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
     """Return a run for the script: `view` is all of it; `head` and `steps` are for two runs side by side, each step
     with the key by which it belongs to a step of the other run."""
-    expected = expectations_of(run.case, run.result.grading) if run.case is not None else Expectations()
+    expected = Expectations()
+    if run.case is not None:
+        expected = expectations_of(run.case, run.result.grading)
     head = [tree(node, redact) for node in flat(_side_head(run.result))]
     steps = [{"key": key, "view": tree(step, redact)} for key, step in _steps(run.result)]
     return {"view": tree(_run(run.result, expected), redact), "head": head, "steps": steps}
@@ -81,10 +86,15 @@ def _run(run: RunResult, expected: Expectations) -> Element:
 
 
 def _result(run: RunResult) -> Iterator[Node]:
-    score = el("b", f" {score_text(run.score)}") if run.score is not None else None
-    why = run.reason or (run.grade.reason if run.grade is not None else "")
-    yield badge(run.status, score)
-    yield f" {run.error or why}"
+    why = run.error or run.reason
+    if not why and run.grade is not None:
+        why = run.grade.reason
+    yield badge(run.status, filled_el("b", _score(run.score)))
+    yield f" {why or ''}"
+
+
+def _score(score: float | None) -> str:
+    return after(" ", score_text(score, ""))
 
 
 # Grades
@@ -92,20 +102,18 @@ def _result(run: RunResult) -> Iterator[Node]:
 
 def _tabs(grades: Sequence[Grade]) -> Element | None:
     tabs = [_tab(at, grade) for at, grade in enumerate(grades)]
-    return el("div", tabs, class_="tabs", role="group", aria_label="Grades") if tabs else None
+    return filled_el("div", tabs, class_="tabs", role="group", aria_label="Grades")
 
 
 def _tab(at: int, grade: Grade) -> Element:
-    decides = el("small", " decides") if at == 0 else None
     if grade.verdict == NOT_APPLICABLE:
         role, value = "muted", score_text(None)
     else:
         status = grade.status or Status(grade.verdict)
-        role, value = status.role, status.sign
-        if grade.score is not None:
-            value += f" {score_text(grade.score)}"
+        role, value = status.role, status.sign + _score(grade.score)
+    # The first grade decides, and its tab is the one that is open.
+    decides, pressed = (el("small", " decides"), "true") if at == 0 else (None, "false")
     name = el("span", grade.grader, decides)
-    pressed = "true" if at == 0 else "false"
     return el("button", name, el("b", value), type="button", class_=f"tab {role}", aria_pressed=pressed, data_tab=at)
 
 
@@ -129,24 +137,34 @@ def _graded(run: RunResult) -> Element:
 
 def _grade(grade: Grade, grading: Grading) -> Element:
     found = explain(grade, grading)
-    lines = [found.verdict, f"as {found.system} grades"]
-    numbers = [[f"{name.replace('_', ' ')} ", el("b", figure(value))] for name, value in grade.numbers.items()]
-    issues = items(map(issue_text, grade.issues), "issues") if grade.issues else None
-    terms = [in_numbers(found.formula)] if found.formula is not None else []
-    terms += [found.shortcut] if found.shortcut else []
-    quiet = (el("dd", line, class_="quiet") for line in lines if line)
-    formula = el("dl", el("dt", found.rule), [el("dd", term) for term in terms], quiet, class_="formula")
-    shown = [el("span", number) for number in numbers]
-    beside = el("p", shown, class_="numbers") if shown else None
-    return el("div", el("p", grade.reason), formula, beside, issues, class_="grade")
+    rows = [el("dt", found.rule)]
+    if found.formula is not None:
+        rows.append(el("dd", in_numbers(found.formula)))
+    if found.shortcut:
+        rows.append(el("dd", found.shortcut))
+    for line in filter(None, (found.verdict, f"as {found.system} grades")):
+        rows.append(el("dd", line, class_="quiet"))
+    numbers = [
+        el("span", f"{name.replace('_', ' ')} ", el("b", figure(value))) for name, value in grade.numbers.items()
+    ]
+    return el(
+        "div",
+        el("p", grade.reason),
+        el("dl", rows, class_="formula"),
+        filled_el("p", numbers, class_="numbers"),
+        filled_el("ul", (el("li", issue_text(issue)) for issue in grade.issues), class_="issues"),
+        class_="grade",
+    )
 
 
 # What was expected
 
 
 def _expected(expected: Expectations) -> Element:
-    lines: list[Node] = [el("p", "no calls at all")] if expected.no_calls else []
-    lines += [_expected_call(call) for call in expected.calls]
+    lines: list[Node] = []
+    if expected.no_calls:
+        lines.append(el("p", "no calls at all"))
+    lines += map(_expected_call, expected.calls)
     if expected.others:
         lines.append(el("p", expected.others))
     if expected.disallowed:
@@ -160,22 +178,27 @@ def _expected(expected: Expectations) -> Element:
 
 def _expected_call(call: Expectation) -> Element:
     head = el("div", el("code", tool_text(call.tool), class_="tool"), el("small", call.place), class_="call-head")
-    notes = ["and no others"] if call.only_args else []
-    if call.forbidden:
-        notes.append(f"without {', '.join(call.forbidden)}")
     if call.arguments:
         arguments: Node = pairs(((each.argument, each.check) for each in call.arguments), "checks")
+    elif call.arguments is None:
+        arguments = el("p", "with any arguments", class_="quiet")
     else:
-        text = "with any arguments" if call.arguments is None else "no arguments listed"
-        arguments = el("p", text, class_="quiet")
-    return el("div", head, arguments, (el("p", note, class_="quiet") for note in notes), class_="call expected")
+        arguments = el("p", "no arguments listed", class_="quiet")
+    return el(
+        "div",
+        head,
+        arguments,
+        filled_el("p", "and no others" if call.only_args else None, class_="quiet"),
+        filled_el("p", after("without ", ", ".join(call.forbidden)), class_="quiet"),
+        class_="call expected",
+    )
 
 
 # Beside the conversation
 
 
 def _chain(run: RunResult) -> Element | None:
-    lines = [_chain_step(step) for step in run.steps]
+    lines = list(map(_chain_step, run.steps))
     return fold("steps", "Steps, each on its own", el("ul", lines), is_open=True) if lines else None
 
 
@@ -201,21 +224,18 @@ def _held(holds: bool, text: str) -> list[Node]:
 
 def _measures(run: RunResult) -> Element:
     trajectory = run.trajectory
-    ending = trajectory.finish.reason if trajectory.finish is not None else NOTHING
-    tokens = usage_text(run.usage) if run.usage is not None else NOTHING
     facts = [
-        ("ended", ending),
+        ("ended", trajectory.finish_reason or NOTHING),
         ("model's answers", duration_text(trajectory.model_latency_ms or None)),
         ("whole loop", duration_text(trajectory.loop_ms or None)),
-        (TOKENS.title, tokens),
+        (TOKENS.title, NOTHING if run.usage is None else usage_text(run.usage)),
         (COST.title, COST.text(run.cost_usd)),
     ]
     if trajectory.retries:
         facts.append(("retries", count_text(trajectory.retries)))
     if trajectory.held_ms:
         facts.append(("held", duration_text(trajectory.held_ms)))
-    offered = trajectory.start.tools if trajectory.start is not None else ()
-    if offered:
+    if offered := trajectory.offered:
         facts.append(("tools offered", ", ".join(tool.name for tool in offered)))
     return fold("measures", "Time, tokens, cost", pairs(facts), is_open=True)
 
@@ -231,42 +251,59 @@ def _servers(run: RunResult) -> Iterator[Element]:
 def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
     """Yield an element for each thing that was said or done."""
     trajectory, start = run.trajectory, run.trajectory.start
-    system = start.system if start is not None else None
-    yield _said("system", "system prompt", system, is_folded=True)
-    for message in start.messages if start is not None else ():
-        error = ", an error" if message.is_error else ""
-        who = f"tool result{error}" if message.role == "tool" else message.role
-        yield _said(message.role, who, message.content)
-        for prior in message.tool_calls:
-            title = el("small", "call before the request", class_="who")
-            tool = el("code", prior.tool, class_="tool")
-            yield el("div", title, tool, long_text(laid_out(dict(prior.arguments))), class_="said prior")
+    system = None
+    if start is not None:
+        system = start.system
+        yield _said("system", "system prompt", system, is_folded=True)
+        for message in start.messages:
+            yield from _message(message)
     at = 0
     for each in trajectory.rounds:
         yield _round_head(each)
-        if each.step is not None and each.step.system is not None and each.step.system != system:
+        # Steps of a chain may have prompts of their own; one that stays the same is shown once.
+        if each.step is not None and each.step.system not in (None, system):
             system = each.step.system
             yield _said("system", "system prompt of the step", system, is_folded=True)
         yield from _round(each, run, expected, at)
         at += len(each.calls)
     yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades])
-    if trajectory.finish is not None and trajectory.finish.reason not in _ENDINGS:
-        yield el("p", f"■ ended: {trajectory.finish.reason}", class_="ending")
+    if trajectory.finish_reason not in (None, *_ENDINGS):
+        yield el("p", f"■ ended: {trajectory.finish_reason}", class_="ending")
     if run.error is not None:
         yield _said("problem", "▲ why", run.error)
 
 
+def _message(message: Message) -> Iterator[Node]:
+    who: str = message.role
+    if who == "tool":
+        who = "tool result, an error" if message.is_error else "tool result"
+    yield _said(message.role, who, message.content)
+    for prior in message.tool_calls:
+        title = el("small", "call before the request", class_="who")
+        tool = el("code", prior.tool, class_="tool")
+        yield el("div", title, tool, long_text(laid_out(dict(prior.arguments))), class_="said prior")
+
+
 def _round_head(each: Round) -> Element:
-    time = duration_text(each.latency_ms) if each.latency_ms else ""
-    tokens = f"{counted(each.usage.output_tokens, 'token')} out" if each.usage is not None else ""
-    facts = ["replayed" if each.replayed else time, tokens, each.stop_reason or ""]
-    step = f", step {each.step.step}" if each.step is not None else ""
-    return el("h4", f"round {each.number}{step}", el("small", " · ".join(filter(None, facts))), class_="round")
+    facts: list[str] = []
+    if each.replayed:
+        facts.append("replayed")
+    elif each.latency_ms:
+        facts.append(duration_text(each.latency_ms))
+    if each.usage is not None:
+        facts.append(f"{counted(each.usage.output_tokens, 'token')} out")
+    if each.stop_reason:
+        facts.append(each.stop_reason)
+    title = f"round {each.number}"
+    if each.step is not None:
+        title += f", step {each.step.step}"
+    return el("h4", title, el("small", " · ".join(facts)), class_="round")
 
 
 def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
     """Yield what was said and done in a round, the first of whose calls is number `at` of its run."""
-    yield _said("user", "user", each.step.user if each.step is not None else None)
+    if each.step is not None:
+        yield _said("user", "user", each.step.user)
     for text in each.added:
         yield _said("user", "✎ user, added by hand", text)
     for text in each.errors:
@@ -306,8 +343,7 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
     who = el("small", f"{Status.FAILED.sign} expected and not called", class_="who")
     for pair in grade.pairings:
         if pair.call is None and pair.expected_call is not None:
-            known = pair.expected_call < len(expected.calls)
-            call = _expected_call(expected.calls[pair.expected_call]) if known else None
+            call = [_expected_call(each) for each in expected.calls[pair.expected_call :][:1]]
             yield el("div", who, call, class_="said missing")
 
 
@@ -331,44 +367,61 @@ def _returned(call: CallRecord) -> Element | None:
     result = call.result
     if result is None:
         return None
-    error = "error from " if result.is_error else ""
-    who = el("small", f"← {error}{result.source} {duration_text(result.latency_ms)}", class_="who")
-    kind = "returned problem" if result.is_error else "returned"
+    origin, kind = str(result.source), "returned"
+    if result.is_error:
+        origin, kind = f"error from {result.source}", "returned problem"
+    who = el("small", f"← {origin} {duration_text(result.latency_ms)}", class_="who")
     return el("div", who, long_text(_pretty(result.content)), class_=kind)
 
 
 def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
     """Return the tool and the arguments of a call, with what a grade says of them."""
-    status, note = None, ""
+    status, role, note = None, "", ""
     if pairing is not None:
-        meant = pairing.expected_call
         right = pairing.same_tool and all(each.holds is not False for each in pairing.arguments)
-        status = passed_if(meant is not None and right)
-        other = meant is not None and not pairing.same_tool and meant < len(expected.calls)
-        instead = f", expected {expected.calls[meant].tool}" if other and meant is not None else ""
-        forbidden = "forbidden: " if pairing.prohibition is not None else ""
-        note = f"{forbidden}{pairing.outcome}{instead}"
-    role = status.role if status is not None else ""
-    tool = el("code", call.tool, class_="tool")
-    outcome = el("span", note, class_=f"outcome {role}") if note else None
-    server = el("small", f"server {call.server}") if call.server is not None else None
-    head = el("div", sign(status, "→"), tool, outcome, server, class_="call-head")
-    arguments = _arguments(call, pairing) if call.call.problem is None else None
+        status = passed_if(pairing.expected_call is not None and right)
+        role, note = status.role, _outcome(pairing, expected)
+    head = el(
+        "div",
+        sign(status, "→"),
+        el("code", call.tool, class_="tool"),
+        filled_el("span", note, class_=f"outcome {role}"),
+        filled_el("small", after("server ", call.server)),
+        class_="call-head",
+    )
+    arguments = None
+    if call.call.problem is None:
+        arguments = _arguments(call, pairing)
     return el("div", head, arguments, class_=f"judged {role}")
 
 
+def _outcome(pairing: CallPairing, expected: Expectations) -> str:
+    outcome = str(pairing.outcome)
+    if pairing.prohibition is not None:
+        outcome = f"forbidden: {outcome}"
+    meant = pairing.expected_call
+    if meant is not None and not pairing.same_tool and meant < len(expected.calls):
+        outcome += f", expected {expected.calls[meant].tool}"
+    return outcome
+
+
 def _arguments(call: CallRecord, pairing: CallPairing | None) -> Element:
-    verdicts = pairing.arguments if pairing is not None else ()
+    verdicts: Sequence[ArgumentVerdict] = ()
+    unchecked = ""
+    if pairing is not None:
+        verdicts = pairing.arguments
+        if pairing.expected_call is not None:
+            unchecked = "not checked"
     judged = {each.argument for each in verdicts}
-    rest = {name: value for name, value in call.arguments.items() if name not in judged}
-    if not verdicts and not rest:
+    rows = list(map(_verdict, verdicts))
+    for name, value in call.arguments.items():
+        if name not in judged:
+            rows.append(_argument(name, laid_out(value), why=unchecked))
+    if not rows:
         return el("p", "no arguments", class_="quiet")
-    unchecked = "not checked" if pairing is not None and pairing.expected_call is not None else ""
-    others = (_argument(name, laid_out(value), why=unchecked) for name, value in rest.items())
     titles = ("argument", "got", "expected", "why") if verdicts else ("argument", "value", "", "")
     head = el("tr", el("td"), map(_head_cell, titles))
-    body = el("tbody", map(_verdict, verdicts), others)
-    return el("table", el("thead", head), body, class_="arguments")
+    return el("table", el("thead", head), el("tbody", rows), class_="arguments")
 
 
 def _head_cell(title: str) -> Element:
@@ -376,10 +429,11 @@ def _head_cell(title: str) -> Element:
 
 
 def _verdict(each: ArgumentVerdict) -> Element:
-    status = passed_if(each.holds) if each.holds is not None else None
-    worth = f"{figure(each.score)} of {figure(each.weight)}" if each.weight or each.score else ""
-    gap = " · " if each.why else ""
-    why = [each.why, el("small", f"{gap}{worth}") if worth else None]
+    why: list[Node] = [each.why]
+    if each.weight or each.score:
+        gap = " · " if each.why else ""
+        why.append(el("small", f"{gap}{figure(each.score)} of {figure(each.weight)}"))
+    status = None if each.holds is None else passed_if(each.holds)
     got = laid_out(each.got) if each.given else None
     return _argument(each.argument, got, status, each.required, each.expected, why)
 
@@ -392,20 +446,23 @@ def _argument(
     expected: str = "",
     why: Node = None,
 ) -> Element:
-    must = el("small", " required", title="the run fails without it, whatever the score is") if required else None
-    mark, role = status.mark if status is not None else ("·", None)
-    given = long_text(got) if got is not None else el("em", "not given")
-    check = el("code", expected) if expected else None
-    cells = (el("td", given), el("td", check), el("td", why, class_="why"))
-    return el("tr", el("td", mark, class_="sign"), el("th", name, must, scope="row"), cells, class_=role)
+    heading: list[Node] = [name]
+    if required:
+        heading.append(el("small", " required", title="the run fails without it, whatever the score is"))
+    mark, role = ("·", None) if status is None else status.mark
+    given = el("em", "not given") if got is None else long_text(got)
+    cells = (el("td", given), el("td", filled_el("code", expected)), el("td", why, class_="why"))
+    return el("tr", el("td", mark, class_="sign"), el("th", heading, scope="row"), cells, class_=role)
 
 
 # Two runs side by side
 
 
 def _side_head(run: RunResult) -> Iterator[Node]:
-    repeat = f" #{run.repeat + 1}" if run.repeat else ""
-    yield el("strong", f"{run.model}{repeat}")
+    name = run.model
+    if run.repeat:
+        name += f" #{run.repeat + 1}"
+    yield el("strong", name)
     yield " "
     yield from _result(run)
     yield el("p", f"{duration_text(run.limited_ms or None)} · {cost_text(run.cost_usd)}", class_="quiet")
@@ -419,15 +476,22 @@ def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
         if each.text.strip():
             yield "text", _words("model", "model", each.text)
         for call in each.calls:
-            rows = (_bare_argument(name, laid_out(value)) for name, value in call.arguments.items())
-            arguments = el("table", el("tbody", rows), class_="arguments")
-            head = el("div", sign(None, "→"), el("code", call.tool, class_="tool"), class_="call-head")
-            made = arguments if call.call.problem is None else long_text(call.call.raw or "")
-            result = call.result
-            who = el("small", f"← {result.source}", class_="who") if result is not None else None
-            said = long_text(_pretty(result.content)) if result is not None else None
-            returned = el("div", who, said, class_="returned") if result is not None else None
-            yield f"call {call.tool}", el("div", head, made, returned, class_="call actual")
+            yield f"call {call.tool}", _bare_call(call)
+
+
+def _bare_call(call: CallRecord) -> Element:
+    """Return a call without a grade."""
+    head = el("div", sign(None, "→"), el("code", call.tool, class_="tool"), class_="call-head")
+    if call.call.problem is None:
+        rows = (_bare_argument(name, laid_out(value)) for name, value in call.arguments.items())
+        made = el("table", el("tbody", rows), class_="arguments")
+    else:
+        made = long_text(call.call.raw or "")
+    returned = None
+    if (result := call.result) is not None:
+        who = el("small", f"← {result.source}", class_="who")
+        returned = el("div", who, long_text(_pretty(result.content)), class_="returned")
+    return el("div", head, made, returned, class_="call actual")
 
 
 def _bare_argument(name: str, value: str) -> Element:

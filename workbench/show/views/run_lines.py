@@ -64,7 +64,7 @@ from workbench.show.views.run_items import (
 from workbench.show.views.server_output import server_output_lines
 from workbench.show.views.trajectory import changes_by_hand, deviation_lines, fork_text, source_text, unread_text
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
-from workbench.show.visible import TOO_DEEP, compact_json, one_line
+from workbench.show.visible import TOO_DEEP, after, compact_json, one_line
 from workbench.suite.sameness import same
 from workbench.trajectory.events import FinishReason, JsonValue, ResponseFinished, ResultReceived, ServerOutput
 
@@ -79,6 +79,12 @@ CALL_INDENT = 3
 ARGUMENT_INDENT = 6
 
 COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3}
+"""The rows of a long text that are shown before it is expanded, by role."""
+_MESSAGE_LABELS = {"tool": "result", "assistant": "model"}
+
+_MESSAGE_ROLES: Mapping[str, Role] = {"system": "muted", "tool": "muted"}
+
+_LABEL_ROLES: Mapping[str, Role] = {"system": "muted"}
 """The rows of a long text that are shown before it is expanded, by role."""
 
 _RESULT_ROWS, _BROKEN_ROWS = 3, 2
@@ -130,18 +136,18 @@ class _Layout(NamedTuple):
 
     def message(self, item: MessageItem) -> list[Line]:
         room = self.width - BODY
-        role: Role = "muted" if item.role in ("system", "tool") else "text"
-        limit = COLLAPSED_ROWS.get(item.role, 3)
-        rows = [] if item.text.blank else [line[1:] for line in self.rows(item.text, limit, role, BODY)]
+        rows: list[Line] = []
+        if item.by_hand:
+            rows.append((Span(f"{GLYPHS.by_hand} added by hand", "accent"),))
+        if not item.text.blank:
+            role = _MESSAGE_ROLES.get(item.role, "text")
+            rows += [line[1:] for line in self.rows(item.text, COLLAPSED_ROWS.get(item.role, 3), role, BODY)]
         for call in item.calls:
             shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments), DISPLAY_LIMIT)}"
             texts = wrap(shown, room) if self.expanded else [cut(shown, room)]
             rows += [(Span(text, "muted"),) for text in texts]
-        if item.by_hand:
-            rows = [(Span(f"{GLYPHS.by_hand} added by hand", "accent"),), *rows]
         first, *others = rows or [EMPTY]
-        label = {"tool": "result", "assistant": "model"}.get(item.role, item.role)
-        head = _head(item.number, label, "muted" if item.role == "system" else "strong")
+        head = _head(item.number, _MESSAGE_LABELS.get(item.role, item.role), _LABEL_ROLES.get(item.role, "strong"))
         return [(*head, *first), *indented(others, BODY)]
 
     def tools(self, item: ToolsItem) -> list[Line]:
@@ -152,31 +158,41 @@ class _Layout(NamedTuple):
         lines: list[Line] = [(*head, Span(offered, "muted"))]
         for tool in item.tools:
             lines.append((Span(" " * BODY), Span(cut(one_line(tool.name), self.width - BODY), "tool")))
-            lines += self.below(tool.description, "muted", BODY + 2) if tool.description else []
+            if tool.description:
+                lines += self.below(tool.description, "muted", BODY + 2)
         return lines
 
     def notice(self, item: NoticeItem) -> list[Line]:
-        waits = Note(GLYPHS.retry, item.text, "running")
-        return self.note(waits if item.waits else Note(GLYPHS.warned, item.text, "warned"))
+        if item.waits:
+            return self.note(Note(GLYPHS.retry, item.text, "running"))
+        return self.note(Note(GLYPHS.warned, item.text, "warned"))
 
     def fork(self, item: ForkItem) -> list[Line]:
         lines = self.note(Note(GLYPHS.fork, fork_text(item.fork, item.origin), "accent"))
-        return lines + (self.note(Note(" ", f"first difference: {item.difference}")) if item.difference else [])
+        if item.difference:
+            lines += self.note(Note(" ", f"first difference: {item.difference}"))
+        return lines
 
     def step(self, item: StepItem) -> list[Line]:
         """Return the heading of a step.
 
         Once it is graded, it has its sign, score and reason."""
-        number = f" of {item.of}" if item.of else ""
-        head: Line = (Span(f" {item.name}{number}", "heading"),)
-        below = self.below("no system prompt", "muted") if item.unprompted else []
-        grade = item.grade
-        if grade is not None:
-            status: Line = (Span(f"{GLYPHS.skipped} not graded", "muted"),)
-            head = (*head, Span("  "), *(status if grade.status is None else verdict(grade.status, grade.score)))
-            if grade.status is not None and grade.why and (self.expanded or grade.status != Status.PASSED):
+        head: list[Span] = [Span(f" {item.name}", "heading")]
+        below: list[Line] = []
+        if item.of:
+            head.append(Span(f" of {item.of}", "heading"))
+        if item.unprompted:
+            below += self.below("no system prompt", "muted")
+        if (grade := item.grade) is None:
+            return [EMPTY, tuple(head), *below]
+        head.append(Span("  "))
+        if grade.status is None:
+            head.append(Span(f"{GLYPHS.skipped} not graded", "muted"))
+        else:
+            head += verdict(grade.status, grade.score)
+            if grade.why and (self.expanded or grade.status != Status.PASSED):
                 below += self.below(grade.why, "muted")
-        return [EMPTY, head, *below]
+        return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
         """Return the lines of the place before a request, empty if the run is not held there.
@@ -195,8 +211,9 @@ class _Layout(NamedTuple):
             more = f"  {self.ways.expand}: what is sent"
             target = cut(one_line(target), max(room - cell_len(more), room // 2))
             return [*held, (_CALL, Span(target, "muted"), Span(more, "comment"))]
-        texts = [target, *(f"{name}: {value}" for name, value in request.headers)]
-        rows = [row for text in texts for row in self.below(text, "muted")]
+        rows = self.below(target, "muted")
+        for name, value in request.headers:
+            rows += self.below(f"{name}: {value}", "muted")
         return JoinedLines([held, rows, JsonLines(request.body, self.width, CALL_INDENT)])
 
     # An answer
@@ -213,21 +230,29 @@ class _Layout(NamedTuple):
         else:
             text, role = _awaited(item), "running"
         lines: list[Line] = [(*_head(item.number, "model"), Span(cut(text, room), role))]
-        for repaired in deviation_lines(response.deviations) if response is not None else ():
-            lines += self.note(Note(GLYPHS.warned, repaired, "warned"))
+        if response is not None:
+            for repaired in deviation_lines(response.deviations):
+                lines += self.note(Note(GLYPHS.warned, repaired, "warned"))
         # Failed attempts that a later one may correct are only warnings.
-        status = Status.ERROR if item.over and response is None else Status.WARNED
+        status = Status.WARNED
+        if item.over and response is None:
+            status = Status.ERROR
         for error, alike in groupby(item.errors):
-            times = len(list(alike))
-            failure = one_line(error) + (f" ({times} times)" if times > 1 else "")
+            failure, times = one_line(error), len(list(alike))
+            if times > 1:
+                failure += f" ({times} times)"
             lines += self.note(Note(status.sign, failure, status.role))
         return lines
 
     def text(self, item: TextItem) -> Sequence[Line]:
         if item.text.blank:
             return []
-        role: Role = "muted" if item.reasoning or item.replayed else "text"
-        return self.rows(item.text, COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done else None, role, 3)
+        role: Role = "text"
+        if item.reasoning or item.replayed:
+            role = "muted"
+        # Reasoning stays open while it grows, because it is all there is to see then.
+        limit = COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done else None
+        return self.rows(item.text, limit, role, 3)
 
     def set_aside(self, item: SetAsideItem) -> Sequence[Line]:
         """Return a superseded answer: one line that summarises it or, when expanded, all of it."""
@@ -242,19 +267,17 @@ class _Layout(NamedTuple):
 
     def call(self, item: CallItem) -> Sequence[Line]:
         """Return the lines of a call: its tool, the arguments with verdicts, and issues of the whole call."""
-        server = f"  on {one_line(item.server)}" if item.server is not None else ""
-        edited = f"  {GLYPHS.by_hand} edited" if item.edited is not None else ""
-        tool: Line = (_CALL, Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
-        head: Line = (*tool, Span(server, "muted"), Span(edited, "accent"))
+        head = [_CALL, Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool")]
+        if item.server is not None:
+            head.append(Span(f"  on {one_line(item.server)}", "muted"))
+        if item.edited is not None:
+            head.append(Span(f"  {GLYPHS.by_hand} edited", "accent"))
         parts: list[Sequence[Line]] = []
         if item.held is not None:
             parts.append(held_lines(f"before {one_line(item.tool)}", item.held, self.width))
-        parts.append([cut_line(head, self.width)])
-        room = self.width - ARGUMENT_INDENT
+        parts.append([cut_line(tuple(head), self.width)])
         if item.arguments is None:
-            if written := one_line("".join(item.fragments)[-4 * self.width :]):
-                tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
-                parts.append([(_ARGUMENT, Span(cut(tail, room), "muted"))])
+            parts.append(self._written_so_far(item))
         elif item.problem is not None:
             parts.append(self.note(Note(GLYPHS.failed, item.problem, "failed"), ARGUMENT_INDENT))
             parts.append(self.rows(GrowingText(item.raw or ""), _BROKEN_ROWS, "muted", ARGUMENT_INDENT))
@@ -268,39 +291,61 @@ class _Layout(NamedTuple):
                 parts.append(self.note(note_of_issue(issue, at_call=True), ARGUMENT_INDENT))
         return JoinedLines(parts)
 
+    def _written_so_far(self, item: CallItem) -> list[Line]:
+        """Return the end of the arguments that a model is writing."""
+        room = self.width - ARGUMENT_INDENT
+        tail = one_line("".join(item.fragments)[-4 * self.width :])
+        if not tail:
+            return []
+        if cell_len(tail) > room:
+            tail = GLYPHS.running + tail[-(room // 2) :]
+        return [(_ARGUMENT, Span(cut(tail, room), "muted"))]
+
     def result(self, item: ResultItem) -> Sequence[Line]:
         """Return the lines of a result, or of what it waits for."""
-        text = self._answered(item, item.result) if item.result is not None else self._unanswered(item)
+        text = self._unanswered(item) if item.result is None else self._answered(item, item.result)
         if item.held is None:
             return text
         return JoinedLines([text, held_lines(f"after the result of {one_line(item.tool)}", item.held, self.width)])
 
     def _answered(self, item: ResultItem, result: ResultReceived) -> Sequence[Line]:
         failed = result.is_error and result.source != "skipped"
-        role: Role = "failed" if failed else "muted"
-        held = f" {GLYPHS.dot} held {duration_text(item.held_ms)}" if item.held_ms else ""
-        by_hand = result.source in ("edited", "skipped")
-        source = Span(source_text(item.unedited or result) + held, "accent" if by_hand else "muted")
-        head: Line = (_CALL, Span(f"{GLYPHS.result} ", "accent"), source, Span("  error" if failed else "", "failed"))
+        head = [_CALL, Span(f"{GLYPHS.result} ", "accent"), self.origin(item, result)]
+        role: Role = "muted"
+        if failed:
+            role = "failed"
+            head.append(Span("  error", "failed"))
         if item.unedited is not None:
-            more = "" if self.expanded else f", {self.ways.expand}: original"
-            head = (*head, Span(f"  {GLYPHS.by_hand} edited", "accent"), Span(more, "comment"))
+            head.append(Span(f"  {GLYPHS.by_hand} edited", "accent"))
+            if not self.expanded:
+                head.append(Span(f", {self.ways.expand}: original", "comment"))
         compact = one_line(result.content[: 4 * self.width])
-        if not self.expanded and cells(head) + 2 + cell_len(compact) <= self.width:
+        if not self.expanded and cells(tuple(head)) + 2 + cell_len(compact) <= self.width:
             painted = (Span(compact, role),) if failed else json_line(compact)
             return [(*head, Span("  "), *painted)]
-        parts: list[Sequence[Line]] = [[cut_line(head, self.width)], self._content(result, role)]
+        parts: list[Sequence[Line]] = [[cut_line(tuple(head), self.width)], self._content(result, role)]
         if self.expanded and item.unedited is not None:
-            kind = ", an error" if item.unedited.is_error else ", no error" if result.is_error else ""
+            kind = ""
+            if item.unedited.is_error:
+                kind = ", an error"
+            elif result.is_error:
+                kind = ", no error"
             parts.append([cut_line((_CALL, Span(f"{GLYPHS.by_hand} it was{kind}", "accent")), self.width)])
             parts.append(self._content(item.unedited, "muted"))
         return JoinedLines(parts)
 
+    def origin(self, item: ResultItem, result: ResultReceived) -> Span:
+        text = source_text(item.unedited or result)
+        if item.held_ms:
+            text += f" {GLYPHS.dot} held {duration_text(item.held_ms)}"
+        return Span(text, "accent" if result.source in ("edited", "skipped") else "muted")
+
     def _content(self, result: ResultReceived, role: Role) -> Sequence[Line]:
-        parsed = parsed_json(result.content, MAX_RESULT_CHARS if self.expanded else DISPLAY_LIMIT)
+        limit = MAX_RESULT_CHARS if self.expanded else DISPLAY_LIMIT
+        parsed = parsed_json(result.content, limit)
         if parsed is not None and self.expanded:
             return JsonLines(parsed, self.width, ARGUMENT_INDENT)
-        text = GrowingText(result.content, MAX_RESULT_CHARS if self.expanded else DISPLAY_LIMIT)
+        text = GrowingText(result.content, limit)
         rows = self.rows(text, _RESULT_ROWS, role, ARGUMENT_INDENT)
         if parsed is None:
             return rows
@@ -311,10 +356,10 @@ class _Layout(NamedTuple):
     def _unanswered(self, item: ResultItem) -> list[Line]:
         if item.asks is not None:
             return self.note(Note(GLYPHS.held, f"asks: {item.asks}", "running"))
-        if item.executing:
-            text = progress_text(item.progress) if item.progress is not None else "executing"
-            return [(_CALL, Span(cut(f"{GLYPHS.running} {text}", self.width - CALL_INDENT), "running"))]
-        return []
+        if not item.executing:
+            return []
+        text = progress_text(item.progress) if item.progress is not None else "executing"
+        return [(_CALL, Span(cut(f"{GLYPHS.running} {text}", self.width - CALL_INDENT), "running"))]
 
     def missing(self, item: MissingItem) -> list[Line]:
         tool, never = Span(one_line(item.tool), "tool"), Span("  expected, never called", "failed")
@@ -324,10 +369,14 @@ class _Layout(NamedTuple):
             name = padded(one_line(wanted.argument), min(widest, MAX_NAME_CELLS))
             label = Span(f"{_ARGUMENT.text}{name}  ", "key")
             room, expected = self.width - cell_len(label.text), one_line(wanted.expected)
-            lines += behind((label,), expected if self.expanded else cut(expected, room), "muted", room)
-        # Without verdicts, the issues alone say what was expected.
-        for issue in () if item.verdicts else item.issues:
-            lines += self.below(issue.expected, "muted", ARGUMENT_INDENT) if issue.expected else []
+            if not self.expanded:
+                expected = cut(expected, room)
+            lines += behind((label,), expected, "muted", room)
+        if not item.verdicts:
+            # The issues alone say what was expected.
+            for issue in item.issues:
+                if issue.expected:
+                    lines += self.below(issue.expected, "muted", ARGUMENT_INDENT)
         return lines
 
     # The end
@@ -338,7 +387,10 @@ class _Layout(NamedTuple):
             return [EMPTY, (Span(f" {GLYPHS.running} grading", "running"),)]
         lines: list[Line] = [EMPTY, (Span(" "), *outcome_line(result, self.ways.grades))]
         for each in outcome_notes(item, result, in_full=self.expanded):
-            lines += self.note(each, 1) if isinstance(each, Note) else server_output_lines(each, self.width, 3)
+            if isinstance(each, Note):
+                lines += self.note(each, 1)
+            else:
+                lines += server_output_lines(each, self.width, 3)
         return lines
 
 
@@ -368,21 +420,24 @@ def rough_height(item: Item, width: int) -> int:
             held = item.held is not None
             return 1 + held + max(len(item.arguments or ()), len(item.edited or ()), 1) + len(item.issues)
         case ResultItem():
-            some = item.result is not None or item.executing or item.asks is not None or item.held is not None
-            return 1 if some else 0
+            return int(item.result is not None or item.executing or item.asks is not None or item.held is not None)
+        case HoldItem(why=None):
+            return 0
         case HoldItem():
-            return (1 if item.request is None else 2) if item.why is not None else 0
+            return 1 + (item.request is not None)
         case StepItem():
             return 2
-        case RoundItem() | OutcomeItem():
-            return 1 + len(item.errors if isinstance(item, RoundItem) else item.issues)
+        case RoundItem():
+            return 1 + len(item.errors)
+        case OutcomeItem():
+            return 1 + len(item.issues)
         case _:
             return 1
 
 
 def _head(number: int | None, label: str, role: Role = "strong") -> Line:
-    shown = f"{number:>{NUMBER_WIDTH - 1}} " if number is not None else " " * NUMBER_WIDTH
-    return (Span(shown, "muted"), Span(f"{label:<{LABEL_WIDTH}}", role))
+    shown = "" if number is None else f"{number:>{NUMBER_WIDTH - 1}}"
+    return (Span(f"{shown:<{NUMBER_WIDTH}}", "muted"), Span(f"{label:<{LABEL_WIDTH}}", role))
 
 
 def _awaited(item: RoundItem) -> str:
@@ -390,15 +445,18 @@ def _awaited(item: RoundItem) -> str:
     if item.retry is None:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
         return f" {GLYPHS.dot} ".join(known)
-    # A time of day stays correct without being redrawn.
-    at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
-    wait = f"in {duration_text(item.retry.wait_ms)}"
-    return f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}"
+    when = f"in {duration_text(item.retry.wait_ms)}"
+    if item.retry_at is not None:
+        # A time of day stays correct without being redrawn.
+        when = f"at {item.retry_at.astimezone():%H:%M:%S} ({when})"
+    return f"{GLYPHS.retry} retry {item.retry.attempt} {when}"
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
     """Return the latency, the time to the first token if it fits, and the tokens."""
-    parts = [duration_text(response.latency_ms)] if response.latency_ms else []
+    parts: list[str] = []
+    if response.latency_ms:
+        parts.append(duration_text(response.latency_ms))
     if response.waited_ms:
         parts.append(waited_text(response.waited_ms))
     if response.stop_reason in ("truncated", "refused"):
@@ -428,10 +486,14 @@ class _Muted(LazyLines):
 
 
 def _answer_in_short(items: Sequence[Item], limit: int) -> str:
-    calls = [call_text(item.tool, item.arguments or {}, limit) for item in items if isinstance(item, CallItem)]
+    calls, texts = [], []
+    for item in items:
+        if isinstance(item, CallItem):
+            calls.append(call_text(item.tool, item.arguments or {}, limit))
+        elif isinstance(item, TextItem) and not item.reasoning:
+            texts.append(item.text.text[:limit])
     if calls:
         return f"called {', '.join(calls)}"
-    texts = [item.text.text[:limit] for item in items if isinstance(item, TextItem) and not item.reasoning]
     return f"said {one_line(' '.join(texts))}" if texts else "no answer"
 
 
@@ -449,7 +511,9 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
             texts[-1] = longer
         else:
             texts.append(more)
-    rows = [row for text in texts for row in wrap(text, width - 3)]
+    rows: list[str] = []
+    for text in texts:
+        rows += wrap(text, width - 3)
     signs = [GLYPHS.held, *[" "] * (len(rows) - 1)]
     return [(Span(padded(f" {sign} {row}", width), "badge"),) for sign, row in zip(signs, rows, strict=True)]
 
@@ -459,8 +523,11 @@ def held_action(line: Line, cell: int) -> str | None:
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
-    starts = {cell_len(text[: text.rindex(words)]): words for words in _OFFERED}
-    return next((_OFFERED[words] for start, words in starts.items() if start <= cell < start + len(words)), None)
+    for words, action in _OFFERED.items():
+        start = cell_len(text[: text.rindex(words)])
+        if start <= cell < start + len(words):
+            return action
+    return None
 
 
 _Mark = tuple[str, Role]
@@ -480,17 +547,18 @@ def argument_rows(
     A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues give
     reasons. `edited` are the user's replacements, shown after the values; verdicts are about the model's own."""
     sent = arguments if edited is None else edited
-    given = [*arguments, *(name for name in sent if name not in arguments)]
-    absent = [verdict.argument for verdict in verdicts if not verdict.given and verdict.argument not in given]
-    names = [*given, *absent]
+    # The model's own first, then what the user added, then what is missing.
+    absent = [verdict.argument for verdict in verdicts if not verdict.given]
+    names = list(dict.fromkeys((*arguments, *sent, *absent)))
     if not names:
         return [[(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]]
     judged = {verdict.argument: verdict for verdict in verdicts}
     faults = {issue.argument: issue for issue in issues if issue.argument is not None}
     marks = {name: [_mark(judged.get(name), faults.get(name)), _edit_mark(name, arguments, sent)] for name in names}
-    values = {
-        name: compact_json(arguments[name], _MAX_ON_ONE_ROW) if name in arguments else "not given" for name in names
-    }
+    values = dict.fromkeys(names, "not given")
+    for name, value in arguments.items():
+        values[name] = compact_json(value, _MAX_ON_ONE_ROW)
+    # Names take what they need up to a maximum, notes at most a third of the rest, and values what is left.
     name_width = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
@@ -503,8 +571,8 @@ def argument_rows(
             parts.append([cut_line((label, *signs), width)])
             parts.append(JsonLines(arguments[name], width, ARGUMENT_INDENT + 2))
         else:
-            rows = _value_rows(values[name], marks[name], value_width, room, name in arguments)
-            parts.append([cut_line(row, width) for row in ((label, *rows[0]), *indented(rows[1:], width - room))])
+            first, *rest = _value_rows(values[name], marks[name], value_width, room, name in arguments)
+            parts.append([cut_line(row, width) for row in ((label, *first), *indented(rest, width - room))])
         if expanded and name in sent and cell_len(marks[name][1][0]) > room:
             parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
         if expanded and name in faults and faults[name].kind != "schema violation":
@@ -538,15 +606,16 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
             below += signed(text[:1], text[2:], role, room, 0)
     own_room = value_width if beside else room
     painted: Line = cut_json(value, own_room) if given else (Span(cut(value, own_room), "muted"),)
-    filled = Span(" " * (value_width - cells(painted))) if beside else Span("")
-    return [(*painted, filled, *beside) if beside else painted, *below]
+    if beside:
+        painted = (*painted, Span(" " * (value_width - cells(painted))), *beside)
+    return [painted, *below]
 
 
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
     """Return the note for an argument that the user changed."""
-    if name not in sent:
-        return f"{GLYPHS.by_hand} not sent" if name in arguments else "", "accent"
-    if name in arguments and _alike(arguments[name], sent[name]):
+    if name not in sent and name in arguments:
+        return f"{GLYPHS.by_hand} not sent", "accent"
+    if name not in sent or (name in arguments and _alike(arguments[name], sent[name])):
         return "", "accent"
     return f"{GLYPHS.by_hand} sent {compact_json(sent[name], _MAX_ON_ONE_ROW)}", "accent"
 
@@ -565,13 +634,7 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
     if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):
         return f"{GLYPHS.failed} refused by the schema", "failed" if fault.decides else "warned"
     if verdict is not None and verdict.holds is not None:
-        part = part_earned(verdict.score, verdict.weight) if verdict.counted else ""
-        earned = f" {part}" if part else ""
-        if verdict.holds and fault is not None and fault.kind == "partial credit":
-            return f"{GLYPHS.warned}{earned}{_EXPECTED}{one_line(verdict.expected)}", "warned"
-        if verdict.holds:
-            return GLYPHS.passed, "passed"
-        return f"{GLYPHS.failed}{earned}{_EXPECTED}{one_line(verdict.expected)}", "failed"
+        return _mark_of_check(verdict, fault)
     if fault is not None and verdict is None and fault.kind == "unexpected argument":
         return f"{GLYPHS.dot} not expected, costs nothing", "muted"
     if fault is not None:
@@ -579,6 +642,16 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
     if verdict is not None:
         return f"{GLYPHS.dot} not judged", "muted"
     return "", "text"
+
+
+def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
+    is_partial = fault is not None and fault.kind == "partial credit"
+    if verdict.holds and not is_partial:
+        return GLYPHS.passed, "passed"
+    text = f"{_EXPECTED}{one_line(verdict.expected)}"
+    if verdict.counted:
+        text = after(" ", part_earned(verdict.score, verdict.weight)) + text
+    return (f"{GLYPHS.warned}{text}", "warned") if verdict.holds else (f"{GLYPHS.failed}{text}", "failed")
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
@@ -605,11 +678,15 @@ def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
     """Return how a run ended: `✗ failed 0.50  critics  ≠ graders disagree`."""
     grade, status = result.grade, result.status
     if grade is None:
-        why = f": {one_line(result.error or '')}" if status == Status.NOT_GRADED else ""
+        why = ""
+        if status == Status.NOT_GRADED:
+            why = f": {one_line(result.error or '')}"
         return (*verdict(status, None), Span(why, status.role))
-    named = grade.grader if grade.verdict != NOT_APPLICABLE else f"not graded: {grade.reason}"
-    disagrees = f"  {GLYPHS.disagree} graders disagree{ways_to_grades}" if disagree(result.grades) else ""
-    return (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"), Span(disagrees, "warned"))
+    named = f"not graded: {grade.reason}" if grade.verdict == NOT_APPLICABLE else grade.grader
+    line = (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"))
+    if not disagree(result.grades):
+        return line
+    return (*line, Span(f"  {GLYPHS.disagree} graders disagree{ways_to_grades}", "warned"))
 
 
 def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Iterator[Note | ServerOutput]:
@@ -636,8 +713,10 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
         steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
         yield Note(GLYPHS.skipped, f"{steps} never reached")
     if changes := changes_by_hand(result.trajectory):
-        own = "graded by what the model wrote itself; " if grade is not None else ""
-        yield Note(GLYPHS.by_hand, f"{own}a person changed {counted(changes, 'thing')}", "accent")
+        changed = f"a person changed {counted(changes, 'thing')}"
+        if grade is not None:
+            changed = f"graded by what the model wrote itself; {changed}"
+        yield Note(GLYPHS.by_hand, changed, "accent")
     if unread := unread_text(result.trajectory):
         yield Note(GLYPHS.by_hand, unread, "warned")
     if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
@@ -693,25 +772,34 @@ def copied_text(item: Item) -> tuple[str, str]:
         case RoundItem(errors=errors) if errors:
             return "\n".join(errors), "the errors"
         case CallItem(edited=edited):
-            written = item.raw if item.raw is not None else "".join(item.fragments)
-            if item.problem is None and item.arguments is not None:
-                written = _json(item.arguments)
+            written = f"{item.tool} {_as_written(item)}"
             if edited is None:
-                return f"{item.tool} {written}", "the call"
-            return f"{item.tool} {written}\nedited: {item.tool} {_json(edited)}", "the call as written and as edited"
-        case ResultItem(unedited=unedited):
-            content = item.result.content if item.result is not None else ""
-            if unedited is None:
-                return content, "the result"
-            return f"{content}\nit was: {unedited.content}", "the result as edited and as it was"
+                return written, "the call"
+            return f"{written}\nedited: {item.tool} {_json(edited)}", "the call as written and as edited"
+        case ResultItem(result=ResultReceived() as result, unedited=ResultReceived() as unedited):
+            return f"{result.content}\nit was: {unedited.content}", "the result as edited and as it was"
+        case ResultItem(result=result):
+            return result.content if result is not None else "", "the result"
         case MissingItem():
             wanted = "\n".join(f"{verdict.argument} = {verdict.expected}" for verdict in item.verdicts)
             return f"{item.tool}\n{wanted}".strip(), "the expected call"
         case OutcomeItem(result=result):
             return _outcome(result) if result is not None else "", "the outcome"
+        case StepItem():
+            return _shown(item), "the step"
         case _:
-            shown = "\n".join(plain(line).strip() for line in lines_of(item, _UNBROKEN)).strip()
-            return shown, "the step" if isinstance(item, StepItem) else "the answer's time and tokens"
+            return _shown(item), "the answer's time and tokens"
+
+
+def _shown(item: Item) -> str:
+    return "\n".join(plain(line).strip() for line in lines_of(item, _UNBROKEN)).strip()
+
+
+def _as_written(item: CallItem) -> str:
+    """Return the arguments as JSON; those that are no JSON, or not complete yet, as the model wrote them."""
+    if item.problem is None and item.arguments is not None:
+        return _json(item.arguments)
+    return "".join(item.fragments) if item.raw is None else item.raw
 
 
 def _outcome(result: RunResult) -> str:
