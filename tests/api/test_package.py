@@ -25,8 +25,7 @@ def imported_after(code: str) -> set[str]:
 
 
 def test_importing_the_package_imports_nothing_else() -> None:
-    own = {"workbench", "workbench.version"}
-    assert imported_after("import workbench") == imported_after("import __future__") | own
+    assert imported_after("import workbench") == imported_after("import __future__") | {"workbench"}
     loaded = imported_after("import workbench; workbench.load")
     assert not loaded & {"asyncio", "aiohttp", "httpx2", "openai", "anthropic", "mcp", "textual", "sqlite3"}
 
@@ -42,7 +41,7 @@ def test_every_public_name_is_typed_and_there() -> None:
         for alias in node.names
     }
     assert typed == {name: module for module, names in workbench._MODULES.items() for name in names}
-    assert sorted([*typed, "__version__"]) == sorted(workbench.__all__)
+    assert sorted(typed) == sorted(workbench.__all__)
     assert set(workbench.__all__) <= set(dir(workbench))
     for name, module in typed.items():
         assert getattr(workbench, name) is getattr(import_module(module or ""), name)
