@@ -1,7 +1,7 @@
 """Write `docs/command-line.md` from the parsers of the commands. A test keeps the two the same.
 
-The script writes what stands behind `<!-- made -->` and keeps what stands behind `<!-- by hand: NAME -->`: what
-`--help` cannot say. NAME is a command, or `start` or `end` of the page.
+The script keeps the beginning of the page, and what stands behind the mark "by hand" in the section of a command: what
+`--help` cannot say.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from workbench.cli.main import COMMANDS, WORDS, parser_of
 from workbench.cli.parser import EXIT_CODES
 
 PAGE = Path(__file__).parent / "command-line.md"
-_BY_HAND = re.compile(r"^<!-- by hand: ([\w -]+) -->\n(.*?)(?=^<!-- |\Z)", re.MULTILINE | re.DOTALL)
+_MADE = "<!-- made by docs/make_command_line.py, but for what is marked -->\n"
+_BY_HAND = "<!-- by hand -->\n"
+_SECTION = re.compile(r"^#{2,3} `(workbench[^`]*)`\n", re.MULTILINE)
 
 
 def made_page() -> str:
@@ -24,31 +26,32 @@ def made_page() -> str:
 
     Raises ValueError for a part by hand that belongs to no command.
     """
-    by_hand = {name: text.strip("\n") for name, text in _BY_HAND.findall(PAGE.read_text(encoding="utf-8"))}
-
-    def kept(name: str) -> str:
-        text = by_hand.pop(name, "")
-        return f"<!-- by hand: {name} -->\n\n{text}\n\n<!-- made -->\n\n" if text else ""
-
-    parts = [kept("start"), " · ".join(f"[{name}](#workbench-{name})" for name in COMMANDS), "\n\n"]
+    start, _, sections = PAGE.read_text(encoding="utf-8").partition(_MADE)
+    _, *parts = _SECTION.split(sections)
+    by_hand = {
+        title: text.partition(_BY_HAND)[2].strip("\n") for title, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+    links = " · ".join(f"[{name}](#workbench-{name})" for name in COMMANDS)
+    made = [f"{start}{_MADE}\n{links}\n"]
     first_in: dict[str, str] = {}
-    for name, parser in _parsers():
-        parts += [_section(name, parser, first_in), "\n\n", kept(name)]
-    parts.append(kept("end").removesuffix("\n<!-- made -->\n\n"))
-    if by_hand:
-        raise ValueError(f"parts by hand of no command: {', '.join(by_hand)}")
-    return "".join(parts)
+    for parser in _parsers():
+        made.append(_section(parser, first_in))
+        if kept := by_hand.pop(parser.prog, ""):
+            made.append(f"{_BY_HAND}\n{kept}\n")
+    if lost := [title for title, kept in by_hand.items() if kept]:
+        raise ValueError(f"no command has these parts by hand: {', '.join(lost)}")
+    return "\n".join(made)
 
 
-def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield every command with its parser: `run` first, the app as `app`, each second word after its command."""
+def _parsers() -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of every command: `run` first, then the app; each second word after its command."""
     for name in COMMANDS:
         parser = parser_of(name)
-        yield name, parser
+        yield parser
         if name == "run":
-            yield "app", parser_of_app(COMMANDS)
-        yield from ((f"{name} {word}", words) for word, words in _second_words(parser).items())
-        yield from ((word, parser_of(word)) for word in WORDS if word.startswith(f"{name} "))
+            yield parser_of_app(COMMANDS)
+        yield from _second_words(parser).values()
+        yield from (parser_of(words) for words in WORDS if words.startswith(f"{name} "))
 
 
 def _second_words(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -56,14 +59,14 @@ def _second_words(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
     return dict(*found)
 
 
-def _section(name: str, parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
+def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
     """Return what `--help` says of a command.
 
     `first_in` names the command that each row was written for: what an earlier command has alike is only named.
     """
-    title = "workbench" if name == "app" else f"workbench {name}"
-    blocks = [f"{'###' if ' ' in name else '##'} `{title}`", str(parser.description)]
-    if any(not action.option_strings and action.metavar != "WORD" for action in parser._actions):
+    title = parser.prog
+    blocks = [f"{'#' * (len(title.split()) if ' ' in title else 2)} `{title}`", str(parser.description)]
+    if any(not action.option_strings for action in parser._actions) and not _second_words(parser):
         blocks.append(f"```\n{_usage(parser)}```")
     rows: list[str] = []
     shared: dict[str, list[str]] = {}
@@ -71,15 +74,15 @@ def _section(name: str, parser: argparse.ArgumentParser, first_in: dict[str, str
         if isinstance(action, (argparse._HelpAction, argparse._SubParsersAction)):
             continue
         row = _row(action)
-        owner = first_in.setdefault(row, name)
-        if owner == name:
+        owner = first_in.setdefault(row, title)
+        if owner == title:
             rows.append(row)
         elif action.option_strings:
             shared.setdefault(owner, []).append(f"`{action.option_strings[-1]}`")
     codes = [str(group.description) for group in parser._action_groups if group.title == EXIT_CODES]
     for text in codes:
-        owner = first_in.setdefault(text, name)
-        if owner != name:
+        owner = first_in.setdefault(text, title)
+        if owner != title:
             shared.setdefault(owner, []).append("the exit codes")
             codes = []
     if rows:
@@ -87,12 +90,11 @@ def _section(name: str, parser: argparse.ArgumentParser, first_in: dict[str, str
     if shared:
         blocks.append(" ".join(f"As for {_link(owner)}: {', '.join(names)}." for owner, names in shared.items()))
     blocks += [f"Exit codes: {_marked(text)}." for text in codes]
-    return "\n\n".join(blocks)
+    return "\n\n".join(blocks) + "\n"
 
 
-def _link(name: str) -> str:
-    title = f"workbench {name}".removesuffix(" app")
-    return f"[`{name.replace('app', 'workbench')}`](#{title.replace(' ', '-')})"
+def _link(title: str) -> str:
+    return f"[`{title.removeprefix('workbench ')}`](#{title.replace(' ', '-')})"
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
