@@ -18,6 +18,7 @@ from workbench.cli.parser import EXIT_CODES
 PAGE = Path(__file__).parent / "command-line.md"
 _MADE = "<!-- made by docs/make_command_line.py, but for what is marked -->\n"
 _BY_HAND = "<!-- by hand -->\n"
+_EVERYWHERE = ("2 wrong usage or missing trust", "130 interrupted")
 _SECTION = re.compile(r"^#{2,3} `(workbench[^`]*)`\n", re.MULTILINE)
 
 
@@ -79,7 +80,7 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
             rows.append(row)
         elif action.option_strings:
             shared.setdefault(owner, []).append(f"`{action.option_strings[-1]}`")
-    codes = [str(group.description) for group in parser._action_groups if group.title == EXIT_CODES]
+    codes = [_codes(str(group.description)) for group in parser._action_groups if group.title == EXIT_CODES]
     for text in codes:
         owner = first_in.setdefault(text, title)
         if owner != title:
@@ -91,6 +92,11 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
         blocks.append(" ".join(f"As for {_link(owner)}: {', '.join(names)}." for owner, names in shared.items()))
     blocks += [f"Exit codes: {_marked(text)}." for text in codes]
     return "\n\n".join(blocks) + "\n"
+
+
+def _codes(text: str) -> str:
+    """Return the exit codes of a command but those that the beginning of the page explains."""
+    return "; ".join(code for code in text.split("; ") if code not in _EVERYWHERE)
 
 
 def _link(title: str) -> str:

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             OK: "or another code of 'run': that of the batch",
             USAGE: "no such batch, or one that another program runs, without --detach",
             INFRASTRUCTURE: "its process was killed before all runs were over",
-            INTERRUPTED: "Ctrl+C, and the batch goes on; or the batch was stopped",
+            INTERRUPTED: "Ctrl+C, and the batch goes on, or the batch was stopped",
         },
     )
 

@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         {
             OK: "each case has a proposal, expects it already, or is skipped",
             QUALITY_MISSED: "for some case the runs do not agree, or no expectation lets all of them pass",
-            USAGE: "wrong usage, missing trust, or a file that could not be written",
+            USAGE: "wrong usage or missing trust",
             INFRASTRUCTURE: "a run was left out, and the proposals were made from the others",
-            INTERRUPTED: "interrupted; nothing is proposed",
+            INTERRUPTED: "interrupted, and nothing is proposed",
         },
     )
 

@@ -35,7 +35,7 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, MEANINGS, NOTHING_GRADED, OK, USAGE
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, USAGE
 from workbench.show.forms import endings_of, forms_of, pieces_of
 from workbench.startup import executes
 
@@ -122,8 +122,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             OK: "the report is written, whatever failed",
-            USAGE: MEANINGS[USAGE],
-            INFRASTRUCTURE: MEANINGS[INFRASTRUCTURE],
+            USAGE: "wrong usage or missing trust",
+            INFRASTRUCTURE: "some run ended in an infrastructure error or was not made",
             NOTHING_GRADED: "no run was graded",
             INTERRUPTED: "interrupted",
         },

@@ -107,10 +107,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             OK: "the suite is written",
-            QUALITY_MISSED: "with --draft, the model answered, but no draft can be used, and nothing is written",
-            USAGE: "wrong usage, a wrong configuration, missing trust, or the file exists; nothing is written",
-            INFRASTRUCTURE: "a server did not list its tools, or no draft came, and nothing is written; or some drafts "
-            "failed, and the suite is written without them",
+            QUALITY_MISSED: "with --draft, no draft can be used, and nothing is written",
+            USAGE: "wrong usage or missing trust",
+            INFRASTRUCTURE: "no tools were listed or no draft came, and nothing is written, or some drafts failed",
             INTERRUPTED: "interrupted",
         },
     )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 _RUN_ON = (
-    "model to run on, instead of those the suites name: offline, a name of workbench.toml, or PROVIDER:MODEL; several "
-    "with commas between them, or by repeating the option"
+    "run on this model, not on those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B for "
+    "several"
 )
 _COMMA = re.compile(r"(?<!\\),")
 

@@ -86,8 +86,8 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         metavar="WHERE",
-        help="have the workers of a dask cluster make the runs: local:N for N on this machine, or the address of a "
-        "scheduler, such as tcp://scheduler:8786 (needs the extra 'cluster')",
+        help="have the workers of a dask cluster make the runs: local:N, or the address of a scheduler such as "
+        "tcp://scheduler:8786 (needs the extra 'cluster')",
     )
 
 
@@ -156,21 +156,20 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
         "--shard",
         type=_shard,
         metavar="I/N",
-        help="make only the I-th of N parts of the runs, or 'auto' for the one that Slurm, GitLab, Kubernetes and "
-        "others say; 'workbench history merge' puts them together",
+        help="make only the I-th of N parts of the runs, or 'auto' for that of the job's scheduler; "
+        "'workbench history merge' puts them together",
     )
     parser.add_argument(
         "--shard-by",
         type=_shard_by,
         metavar="WAY",
-        help="share runs out in 'turn' (default), or by 'cost': by their mean latencies in the history, or in that of "
-        "cost:FILE, which all shards must have alike",
+        help="share runs out in 'turn' (default), or by 'cost', their mean latencies in the history or in that of "
+        "cost:FILE",
     )
     parser.add_argument(
         "--plan",
         metavar="ID",
-        help="with --shard, what all shards of this batch have in common, and no other batch (default: the id of the "
-        "pipeline or array job, where there is one)",
+        help="with --shard, the id of the batch, shared by all its shards (default: that of the pipeline or array job)",
     )
 
 
@@ -180,8 +179,8 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
         "--max-cost",
         type=_dollars,
         metavar="USD",
-        help="begin no run that would take the cost beyond this, judges included, instead of limits.batch_cost_usd of "
-        "the suites; needs the prices of all models",
+        help="begin no run that would take the cost of the batch beyond this, judges included; needs the prices of all "
+        "models",
     )
 
 

@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         {
             OK: "listed, linted without an error, or answered",
             QUALITY_MISSED: "lint found an error, or the tool answered with a tool error",
-            USAGE: "wrong usage, missing trust, no such tool, or arguments that its schema refuses",
+            USAGE: "wrong usage or missing trust",
             INFRASTRUCTURE: "a server did not start, died or did not answer, or the audit log cannot be written",
             INTERRUPTED: "interrupted",
         },

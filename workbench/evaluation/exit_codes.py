@@ -21,6 +21,6 @@ MEANINGS = {
     USAGE: "wrong usage, a suite with problems, missing trust, no case selected, or a file that could not be written",
     INFRASTRUCTURE: "some run ended in an infrastructure error or was not made, or nothing could be run",
     NOTHING_GRADED: "nothing was missed, because no run that counts was graded",
-    INTERRUPTED: "interrupted; what was done is reported",
+    INTERRUPTED: "interrupted, and what was done is reported",
 }
 """What `--help` says of the exit codes of a command that decides about cases."""
