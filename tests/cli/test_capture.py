@@ -46,7 +46,7 @@ RUNS = [
     [Call("get_weather", {"city": "Oslo", "days": 3, "units": "F", "why": "the user wants it"})],
     [Call("get_weather", {"city": "Oslo", "days": 2, "units": "C", "why": "weather"})],
 ]
-PAGE = Path(__file__).parents[2] / "docs" / "capturing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
 Script = Sequence[Sequence[Call] | Answer]
 
 

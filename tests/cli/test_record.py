@@ -15,11 +15,8 @@ import pytest
 
 from tests.cli.program import COMMAND, Program
 from tests.providers.server import Call, Server, said
-from workbench.cli.main import parser_of
 
 KEY = "sk-planted-0123456789-abcdef"
-PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
-
 SERVER = """
 import sys
 from mcp.server.mcpserver import MCPServer
@@ -215,10 +212,3 @@ def test_what_cannot_be_is_refused(program: Program, words: list[str], says: str
     done = program.run("record", *words)
     assert done.returncode == 2 and says in done.stderr
     assert not (program.folder / "s.toml").exists()
-
-
-def test_the_page_names_every_option() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    options = [name for action in parser_of("record")._actions for name in action.option_strings]
-    unnamed = [name for name in options if f"`{name}" not in page and f'"{name}"' not in page]
-    assert unnamed == ["-h", "--help"]
