@@ -35,7 +35,12 @@ from workbench.suite.shape import TABLES
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "suite-format.md").read_text(encoding="utf-8")
 LATENCY = re.compile(r"<?\d+(\.\d+)? ms")
-EXAMPLES = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = [
+    text
+    for page in ("suite-format.md", "checks.md", "tools-and-mocks.md")
+    for text in re.findall(r"^```toml\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if not text.startswith("response")  # a line of a case
+]
 ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.split("\n") if line.startswith("| `")]
 
 

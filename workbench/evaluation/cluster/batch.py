@@ -1,6 +1,10 @@
 """A batch whose runs the workers of a cluster make, in portions.
 
-Here is decided who makes what, and here alone is told what happened: each run once, whatever becomes of the workers."""
+Here is decided who makes what, and here alone is told what happened: each run once, whatever becomes of the workers.
+Each worker is asked in one long call after the other. It keeps an answer until the next call says that it came, so that
+no run is lost or counted twice where a connection breaks. A worker that nobody asks any more stops, because what it was
+lent of the endpoints' limits then belongs to others.
+"""
 
 from __future__ import annotations
 
