@@ -214,6 +214,6 @@ def test_without_colour_the_cursor_is_reversed_and_secondary_text_dim() -> None:
 
 
 def test_the_page_of_themes_names_every_theme_and_colour() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "themes.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "terminal.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in page for name in THEMES)
     assert all(f"`{colour}`" in page for colour in COLOURS)
