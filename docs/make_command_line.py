@@ -117,14 +117,23 @@ def _usage(parser: argparse.ArgumentParser) -> str:
 def _row(action: argparse.Action) -> str:
     """Return the row of an argument or option, with its choices after its meaning if that does not name them."""
     choices = [*map(str, action.choices or ())]
-    value = str(action.metavar or (choices[0] if len(choices) == 1 else "" if action.option_strings else action.dest))
     *short, last = action.option_strings or [""]
-    name = ", ".join([*(f"`{each}`" for each in short), f"`{f'{last} {value}'.strip()}`"])
+    name = ", ".join([*(f"`{each}`" for each in short), f"`{f'{last} {_value(action, choices)}'.strip()}`"])
     # docs/reports.md lists the endings.
     meaning = re.sub(r"(; may be repeated)?: \..*", "", str(action.help) % {**vars(action), "prog": ""})
     if any(choice not in meaning for choice in choices):
         meaning += f": {', '.join(choices)}"
     return f"- {name}: {_marked(meaning)}"
+
+
+def _value(action: argparse.Action, choices: list[str]) -> str:
+    """Return how `--help` calls the value of an argument or option, empty if it lists choices."""
+    if not action.option_strings:
+        return str(action.metavar or action.dest)
+    if len(choices) == 1:
+        return choices[0]
+    value = str(action.metavar or "")
+    return f"[{value}]" if action.nargs == "?" else value
 
 
 def _marked(text: str) -> str:
