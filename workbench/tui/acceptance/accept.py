@@ -1,4 +1,4 @@
-"""Accepting what a model did as the expectation of its case."""
+"""Accepting a model's calls as the expectation of its case."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class RunAccepter:
 
 
 def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
-    """Return how the calls of a run are paired with what the case expects now.
+    """Return how the calls of a run are paired with the case's expectations of now.
 
     Raises AcceptError."""
     if case.steps:

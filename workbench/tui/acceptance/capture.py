@@ -1,4 +1,4 @@
-"""Capturing what runs share as the expectations of everything that the filter shows."""
+"""Capturing the common part of runs as the expectations of every case that the filter shows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CaptureAnswer = Literal["use", "missing", "all", "no"]
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of what a suite shows: of each case its key, and what there is to capture."""
+    """The runs that a suite can be captured from, by the keys of its cases."""
 
     suite: OpenSuite
     keys: tuple[str, ...]
@@ -113,7 +113,7 @@ class Capturer:
         return tuple({id(suite): (suite, keys) for suite, keys in below}.values())
 
     def _found(self, shown: Cases) -> Iterator[_Found]:
-        """Yield what there is of cases of suites that can be captured."""
+        """Yield the runs at hand of each suite that can be captured."""
         for suite, wanted in shown:
             now = suite.file.suite
             if now is None or _why_not_captured(suite) is not None:
@@ -146,7 +146,7 @@ class Capturer:
         return CaseToCapture(case, tuple(runs), tuple(others))
 
     def _estimate(self, cases: Cases) -> Estimate:
-        """Return what running cases for a capture will probably take."""
+        """Return the estimated cost of running cases for a capture."""
         planned: dict[CellKey, int] = {}
         for suite, keys in cases:
             for run in plan_runs([suite.file], models=self._selection.models, case_ids=keys, repeats=REPEATS):
@@ -222,7 +222,7 @@ def _why_not(result: RunResult) -> str | None:
 
 
 class CaptureScreen(AskScreen[CaptureAnswer]):
-    """Asks which runs to capture: those at hand, or new ones, and what these will take."""
+    """Asks which runs to capture: those at hand, or new ones, with their estimated cost."""
 
     TITLE_LINE = "Capture what the filter shows"
 
@@ -263,7 +263,7 @@ def _takes(wanted: Estimate) -> str:
 
 
 def captured_lines(suites: Sequence[CapturedSuite], width: int) -> list[Line]:
-    """Return what came of each case, and the difference of each suite."""
+    """Return the outcome of each case, and the difference of each suite."""
     lines: list[Line] = []
     for suite in suites:
         lines += [EMPTY, *with_margin(suite.path, width, "strong")]

@@ -236,9 +236,9 @@ class ProjectBreakpoints:
         return doubt_about(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
-        """Set or remove a breakpoint, and announce what was done.
+        """Set or remove a breakpoint, and announce it.
 
-        A text says why none was found."""
+        A text instead of a breakpoint says why none was found."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The screen of failures by cause: what to do about each, which tools were confused, and the way to each run."""
+"""The screen of failures by cause: a remedy for each, the tools that were confused, and the way to each run."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FailureRow(NamedTuple):
 
     @property
     def key(self) -> RowKey:
-        """What identifies the row."""
+        """The row's identity."""
         cause = self.group.cause if self.group is not None else None
         return self.kind, cause, self.run.result.run_id if self.run is not None else ""
 

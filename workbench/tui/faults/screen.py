@@ -87,7 +87,7 @@ class FaultTable(ListState[FaultRow]):
         return f"{row.tool} {row.name} {verdicts}"
 
     def cell(self, row: FaultRow, model: str) -> tuple[Tried, ...]:
-        """Return what was tried in a row with a model; nothing in that of a tool."""
+        """Return the trial of a row with a model, `None` in the row of a tool."""
         return self.matrix.cell((row.tool, *row.fault), model) if row.fault is not None else ()
 
     @property

@@ -43,21 +43,21 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class _Found:
-    """What there is of some cases: runs at hand, as planned now, and what has to be run first."""
+    """The runs of some cases: those at hand, as planned now, and those that have to be made first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
 
 
 class FaultTrials:
-    """Tries faults of tools, and shows what came of it."""
+    """Tries faults of tools, and shows the reactions."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
         self._selection = app.selection
         self._delivered = asyncio.Event()
         self._last: tuple[FaultMatrix, Mapping[str, RunRecord], str] | None = None
-        """The last matrix, its runs, and what it is of."""
+        """The last matrix, its runs, and its scope."""
         app.services.runs_delivered.append(self._delivered.set)
 
     def begin(self) -> None:
@@ -148,7 +148,7 @@ class FaultTrials:
         return _Found(tuple(at_hand), tuple(missing))
 
     def _at_hand(self, planned: PlannedRun) -> RunRecord | None:
-        """Return a finished run of what is planned, one that is good if there is any."""
+        """Return a finished run of a planned case, a good one if there is any."""
         assert planned.file.suite is not None
         runs = [
             run
@@ -169,7 +169,7 @@ class FaultTrials:
         return await in_background(lambda: plan_faults(plan, results, options))
 
     def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
-        """Say what a choice takes."""
+        """Show the cost of a choice."""
         faults, lasting = choice
         tried = [each for each in trials if each.fault in faults and each.lasts in lasting]
         cells: Counter[CellKey] = Counter(_cell(each.origin) for each in tried)
@@ -227,7 +227,7 @@ SHOW_LAST: Choice = ((), ())
 class FaultsDialog(Dialog[Choice]):
     """Asks which faults to try.
 
-    `says` returns what a choice takes."""
+    `says` returns the cost of a choice."""
 
     TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"

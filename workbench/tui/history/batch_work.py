@@ -68,7 +68,8 @@ class BatchWork:
         self._selection = selection
         self._runner = runner
         self._may_grade = may_grade
-        """Returns what grading some cases may call, after asking for trust, or which suite is not trusted."""
+        """Return the grant for grading some cases, after asking for trust, or the name of a suite that is not
+        trusted."""
         self._resume = resume
         """Executes missing runs, after asking for trust. Returns why not, if they are not executed."""
         self._screens = screens
@@ -100,7 +101,7 @@ class BatchWork:
         return self.doing if self._is_stoppable else None
 
     def stop(self) -> None:
-        """Interrupt what may be interrupted, permanently: new grades are discarded, saved recordings stay."""
+        """Interrupt work that may be interrupted, permanently: new grades are discarded, saved recordings stay."""
         self._stopped = True
 
     async def settled(self) -> None:
@@ -119,7 +120,7 @@ class BatchWork:
     ) -> AsyncIterator[None]:
         """Run an operation alone.
 
-        If it has to wait, a notice says for what."""
+        If it has to wait, a notice names the operation before it."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -280,7 +281,7 @@ class BatchWork:
     # Resuming
 
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Execute the missing runs of a batch, after asking about what changed since."""
+        """Execute the missing runs of a batch, after asking about changes since then."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
             await self._on_thread(self._runner.settle_history)
             try:
@@ -312,7 +313,7 @@ class BatchWork:
             return claim_and_read(history, number, self._program, self._selection.models)
 
     async def _why_not_resumed(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
-        """Return why a batch is not resumed, after asking about what changed since, `None` if it is."""
+        """Return why a batch is not resumed, after asking about changes since then, `None` if it is."""
         from workbench.tui.history.questions import ResumeScreen
 
         parts = [*resumption.as_then, *resumption.differences]

@@ -73,7 +73,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.going: frozenset[int] = frozenset()
         """The numbers of batches with runs under way, here or in a different program."""
         self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
-        """What was measured, for which rows, and how."""
+        """Measured column widths, with the rows and the mode that they hold for."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
@@ -94,7 +94,7 @@ class HistoryList(MarkedState[BatchRow]):
     def laid(self) -> Laid[BatchFacts]:
         """The rows in columns.
 
-        They are measured again when what they show changes, but for marks."""
+        They are measured again when their content changes, marks aside."""
         shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
@@ -107,7 +107,7 @@ class HistoryList(MarkedState[BatchRow]):
         return batch_table(list(map(self.facts, self.rows)), marks=True)
 
     def facts(self, batch: BatchRow) -> BatchFacts:
-        """Return what a row shows."""
+        """Return the cells of a row."""
         marked, regraded = batch.number in self.marked, self.regraded.get(batch.number, 0)
         return BatchFacts(batch, self.parts(batch), self.is_going(batch), regraded, self.grading(batch), marked)
 

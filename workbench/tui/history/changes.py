@@ -207,7 +207,7 @@ def list_message(state: DiffList) -> Message:
 
 
 def head_lines(state: DiffList, width: int) -> list[Line]:
-    """Return the counts, what they exclude, and whether the difference is statistically significant."""
+    """Return the counts, their exclusions, and whether the difference is statistically significant."""
     return [cut_line((Span(" "), *counts_line(state.diff)), width), *_summary_lines(state, width)]
 
 
@@ -366,7 +366,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
 
 async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
-    """Return the screen of what changed between two batches, each with the grading by which it is seen."""
+    """Return the screen of changes between two batches, each seen by its own grading."""
     file = file_of(app)
     state = await in_background(lambda: DiffList(*read_two(file, *wanted), history_option(file)))
     return BatchDiffScreen(app, state)

@@ -1,4 +1,4 @@
-"""The screens of what the history holds: its batches and its runs, which are read in a thread."""
+"""The screens of stored batches and runs, which are read in a thread."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def open_last_grades(app: Workbench) -> None:
 
 
 def _reader_of(app: Workbench, run: RunRow) -> Callable[[], RunRecord]:
-    """Return what reads a run with its latest grades."""
+    """Return a function that reads a run with its latest grades."""
     from workbench.tui.run_book.stored_runs import read_latest, record_of
 
     return lambda: record_of(read_latest(file_of(app), run))

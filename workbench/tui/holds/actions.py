@@ -322,9 +322,9 @@ class StepActions(MainActions):
             self.app.announce(text, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
-        """Change the case.
+        """Change the case, and return the added part and the case's name.
 
-        Returns what was added and the case's name. Raises ValueError, SpliceError or IndexError."""
+        Raises ValueError, SpliceError or IndexError."""
         from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets

@@ -94,8 +94,8 @@ def _why_no_number(token: str) -> str | None:
 class HeldText:
     """A text to be typed.
 
-    `call` is what it is about, and `hold` the hold at that call (`RunRecord.hold`). `original` is the initial text,
-    `tool` the definition of the call's tool."""
+    `call` is the call it belongs to, and `hold` the hold at that call (`RunRecord.hold`). `original` is the initial
+    text, `tool` the definition of the call's tool."""
 
     kind: HeldKind
     run: RunRecord
@@ -152,7 +152,7 @@ class HeldText:
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
-        """The problem that the text can no longer be sent, and what to do with it."""
+        """Why the text can no longer be sent, and the way out."""
         text = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, text),)
 

@@ -146,11 +146,11 @@ class Situation:
     Each screen adds its own."""
 
     typing: Typing | None = None
-    """What is being typed, if anything. Keys are then letters."""
+    """The kind of text being typed, if any. Keys are then letters."""
     has_text: bool = False
     """Whether there is something to copy at the cursor."""
     refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Why actions are unavailable for what the cursor is on, by action id."""
+    """Why actions are unavailable at the cursor, by action id."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class MainSituation(Situation):
     """Why nothing can be edited here, if so."""
     undoable: str | None = None
     redoable: str | None = None
-    """Descriptions of what undo and redo would do."""
+    """Descriptions of the changes that undo and redo would make."""
     on_step: bool = False
     """Whether the tree's cursor is on a step."""
     movable: tuple[int, ...] = ()
@@ -238,7 +238,7 @@ KEY_IN_TEXT = re.compile(rf"\{{{_MARK}:([a-z_.]+)\}}")
 
 
 def key_for(action_id: str) -> str:
-    """Return what stands for the key of an action in a message, until it is shown (`Keymap.in_words`)."""
+    """Return a placeholder for the key of an action in a message, filled when it is shown (`Keymap.in_words`)."""
     return f"{{{_MARK}:{action_id}}}"
 
 
@@ -303,7 +303,7 @@ class Action:
     changes: bool = False
     """Whether it writes, runs or connects. A read-only app refuses it."""
     words: str = ""
-    """Other words for it, by which the palette finds it: what people call it elsewhere."""
+    """Other words by which the palette finds it, as other programs call it."""
     method: str = ""
     """The name of the method that performs it."""
 
@@ -424,7 +424,7 @@ def is_offered(action: Action) -> bool:
 class MainActions:
     """A group of actions of the main screen: its methods with `action`.
 
-    Imported at the start, so what its methods need is imported by them."""
+    It is imported at the start, so its methods import their own needs."""
 
     GROUP: ClassVar[str]
     """The title of the group in the palette. Several may share one."""

@@ -44,7 +44,7 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Show the names of the panes, the current one marked, and what it shows."""
+        """Show the names of the panes, with a mark and the content's name at the current one."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -136,7 +136,7 @@ class KeyBar(Bar):
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
     """Return a notice in at most `most` rows of `width` cells.
 
-    If it is too long, its middle is cut, where paths are, because its end says what happened."""
+    A notice that is too long loses its middle, where paths are: its end says what happened."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
     half = min(len(text), width * most) // 2

@@ -82,10 +82,8 @@ async def copy_text(
 ) -> None:
     """Copy a text without its secrets, and announce where it went.
 
-    `what` is its name.
-
-    The terminal's clipboard is filled by `copy_to_clipboard`. If nothing else works, the text is written into `folder`.
-    """
+    `what` is its name. The terminal's clipboard is filled by `copy_to_clipboard`. If nothing else works, the text is
+    written into `folder`."""
     text = secrets.redact(text)
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)

@@ -180,7 +180,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
     TITLE_LINE: ClassVar[str] = ""
     HAS_SUBJECT: ClassVar[bool] = True
-    """Whether the dialog is about what has the focus below it, which therefore stays visible."""
+    """Whether the dialog is about the focused pane below it, which therefore stays visible."""
 
     def __init__(self, keys: Line) -> None:
         super().__init__()
@@ -287,9 +287,9 @@ def fitting_keys(keys: Line, width: int) -> Line:
 
 
 class PreviewScreen(Dialog[bool]):
-    """Shows lines to read.
+    """Shows lines to read, and closes with `True` if the user agrees.
 
-    Closes with `True` if what they show is wanted. Without a `verb`, there is nothing to do."""
+    Without a `verb`, there is nothing to agree to."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"

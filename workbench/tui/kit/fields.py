@@ -1,8 +1,7 @@
-"""A one-line field over a cell of a form, and what it shares with one of several lines.
+"""A one-line field over a cell of a form, and the base it shares with the field of several lines.
 
-The field handles the keys that leave it and calls its owner at once, because text after them in the same burst belongs
-to the next cell. A field is open while it has the class `open`.
-"""
+The field handles the keys that leave it and calls its owner at once, because text after them in the same burst
+belongs to the next cell. A field is open while it has the class `open`."""
 
 from __future__ import annotations
 
@@ -24,9 +23,9 @@ ONE_LINE = "this field takes one line"
 
 
 class PasteChanged(Message, verbose=True):
-    """Reports that a field did not take a pasted text as it was.
+    """Reports that a field changed a pasted text before taking it.
 
-    `notice` says what it took."""
+    `notice` says how."""
 
     def __init__(self, notice: str) -> None:
         super().__init__()

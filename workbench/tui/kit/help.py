@@ -57,7 +57,7 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
 
 class HelpScreen(Dialog[None]):
-    """The help: first what applies where the user is, then the keys of other places.
+    """The help: first the keys of the current place, then those of others.
 
     It closes on any of its keys."""
 
@@ -142,8 +142,9 @@ def help_lines(
     elsewhere: Sections = (),
     query: str = "",
 ) -> list[Line]:
-    """Return every action with a key that matches a query: `sections` with the reasons for what is unavailable, then
-    the keys of other places, then the signs."""
+    """Return every action with a key that matches a query.
+
+    `sections` come first, with reasons for unavailable actions, then the keys of other places, then the signs."""
     lines: list[Line] = []
     for title, listed in sections:
         lines += _section(title, _found(listed, keymap, query), now, width, keymap)
@@ -174,7 +175,7 @@ def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found
 
 
 def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
-    """Return a section in columns, with what is unavailable `now` at the end.
+    """Return a section in columns, with actions that are unavailable `now` at the end.
 
     Elsewhere, `now` is not known."""
     if not found:

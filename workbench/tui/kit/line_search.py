@@ -40,7 +40,7 @@ class SearchedScreen(SideScreen[Answer]):
 
     @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
-        """End the search, or leave what is open."""
+        """End the search, or leave the open part."""
         if self._searched is not None:
             self._end_search()
         else:

@@ -134,7 +134,7 @@ class LineView(PlainLinesWidget, can_focus=True):
     def _move_by_key(self, index: int) -> None:
         """Select a line.
 
-        Other lines are not asked for again if they stay where and what they are."""
+        Other lines are not asked for again if they stay as they are."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:

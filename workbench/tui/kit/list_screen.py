@@ -56,7 +56,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     CLICKED: ClassVar[str] = "open"
     """The action of a click on the selected row: the part of its id after the screen's name."""
     FILTERED_BY: ClassVar[str] = ""
-    """What the filter searches, for its placeholder."""
+    """The searched columns, for the filter's placeholder."""
 
     state: State
 
@@ -196,7 +196,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     """A list where two rows can be marked to be compared."""
 
     MARKED: ClassVar[str]
-    """What a second mark does."""
+    """The effect of a second mark."""
 
     @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:

@@ -1,4 +1,4 @@
-"""What the app remembers between sessions: its look and, for each project, the last position."""
+"""The app's memory between sessions: its look and, for each project, the last position."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Memory:
     def change(self, change: Callable[[Remembered], Remembered]) -> None:
         """Change the state and write it.
 
-        What only shows remembers nothing."""
+        An app that only shows remembers nothing."""
         if is_read_only():
             return
         before = self.read()

@@ -1,4 +1,4 @@
-"""The user's own editor: opens a text in it, and brings back what was saved."""
+"""The user's own editor: opens a text in it, and brings back the saved one."""
 
 from __future__ import annotations
 
@@ -139,9 +139,7 @@ class OutsideEditing:
         return after if failure is None else None
 
     def open_file(self, path: Path, line: int) -> str | None:
-        """Open a file at a line.
-
-        Returns what went wrong, if anything."""
+        """Open a file at a line, and return the error, if any."""
         try:
             with self._stage.suspend():
                 failure = run_editor(self.command or "", path, line)
@@ -151,7 +149,7 @@ class OutsideEditing:
             return _NO_TERMINAL
 
     def _say_which(self) -> None:
-        """Say once which editor was taken, behind the notice of what it did."""
+        """Say once which editor was chosen, behind the notice of its result."""
         if self._says_which:
             self._says_which = False
             text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"

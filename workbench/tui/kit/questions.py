@@ -102,7 +102,7 @@ class AskScreen(Dialog[_Answer]):
             self.say_keys(self._reading_keys(self._leaving))
 
     def say_choice(self) -> None:
-        """Show what Enter does with the answer that the cursor is on."""
+        """Show the effect of Enter on the selected answer."""
         self._on_no = self.query_one("#choices", ChooseLines).cursor == len(self._answers) - 1
         self._say()
 

@@ -148,7 +148,7 @@ class SearchedPane(Vertical):
             bar.say(found)
 
     def mark_found(self) -> None:
-        """Mark the matches in what is displayed, and show their number."""
+        """Mark the matches in the displayed lines, and show their number."""
         raise NotImplementedError
 
     def _go_to_match(self, step: int) -> None:

@@ -44,7 +44,7 @@ _LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
 
 
 class Varied(NamedTuple):
-    """What differs on one screen in an action of its base: `name` is the part of its id after the screen's name."""
+    """A screen's difference in an action of its base: `name` is the part of its id after the screen's name."""
 
     name: str
     keys: str = ""
@@ -67,7 +67,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     TITLE_IN_TEXT: ClassVar[str]
     """Its title in a sentence."""
     VARIED: ClassVar[tuple[Varied, ...]] = ()
-    """What differs here in actions of a base."""
+    """This screen's differences in actions of its base."""
     FIRST: ClassVar[tuple[str, ...]] = ()
     """The first actions in key bar and help."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
@@ -105,7 +105,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
-        """The answer to Ctrl+C: actions, each by the part of its id after the screen's name, and what they do."""
+        """The answer to Ctrl+C: actions, each by the part of its id after the screen's name, with their effects."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property

@@ -1,4 +1,4 @@
-"""What services and screens need from the app: notices, dialogs, screens, and background work."""
+"""The app as services and screens see it: notices, dialogs, screens, and background work."""
 
 from __future__ import annotations
 

@@ -343,8 +343,8 @@ _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 def value_line(text: str, *, several: bool = False) -> Line:
     """Highlight a value, or `several` that are separated by commas.
 
-    Text that could be mistaken for something else has quotes (`shown_value`), so that everything without them is what
-    it looks like."""
+    Text that could be mistaken for something else has quotes (`shown_value`); everything without them can be taken
+    at face value."""
     if several:
         spans: list[Span] = []
         for piece in pieces_of(text):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
-    """Return the variants of suites, each with what it is and the suites that have it."""
+    """Return the variants of suites, each with its description and the suites that have it."""
     found: dict[str, tuple[str, list[str]]] = {}
     for suite in suites:
         for variant in suite.file.suite.variants if suite.file.suite is not None else ():

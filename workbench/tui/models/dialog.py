@@ -48,7 +48,7 @@ class Row:
 
 
 class ModelsState:
-    """What can be chosen, and what is."""
+    """The choices, and the chosen ones."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class ModelsState:
 
     @property
     def chosen_variants(self) -> Variants:
-        """The checked variants, which are run beside the suites as written; what it was if nothing was changed."""
+        """The checked variants, which run beside the suites as written; unchanged ones as before."""
         if self._checked_variants == self._variants_before:
             return self._run_as
         return Variants(frozenset(self._checked_variants))
@@ -131,7 +131,7 @@ class ModelsState:
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
-        """What runs use at present, and what they will."""
+        """The model of runs at present, and the chosen one."""
         if self._before:
             named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
@@ -162,9 +162,9 @@ class ModelsState:
         self._build()
 
     def answered(self, endpoint: KnownEndpoint) -> None:
-        """Note what an endpoint answered.
+        """Note an endpoint's answer.
 
-        Its models are shown if it was asked by the user, or lists only a few."""
+        Its models are shown if the user asked for them, or if they are few."""
         name = endpoint.preset.name
         self._asked.discard(name)
         self.endpoints = [endpoint if each.preset == endpoint.preset else each for each in self.endpoints]
@@ -253,9 +253,11 @@ _ROWS_AROUND = 4
 
 @dataclass(frozen=True)
 class ModelWays:
-    """What the dialog may do: `ask` an endpoint for its models, `add` a model with a form that begins with a model of
-    an endpoint (it calls back with the name), `change` one with the same form (or return why not), `probe` how one
-    handles tools, and read the `choices` anew."""
+    """The dialog's ways out.
+
+    `ask` asks an endpoint for its models, `add` opens the form of a model, beginning with one of an endpoint, and
+    calls back with the name, `change` opens the same form for a known one or returns why not, `probe` tests how one
+    handles tools, and `read` reads the `choices` anew."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]

@@ -190,9 +190,9 @@ class ChoiceField(Bar, can_focus=True):
 
 
 class AddModelScreen(Dialog[Added]):
-    """Asks for a model and adds it, or changes the known one, once its endpoint has answered that it has it.
+    """Asks for a model and adds it, or changes a known one, once its endpoint has confirmed it.
 
-    Closes with its name and what the endpoint answered."""
+    Closes with its name and the endpoint's answer."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Add a model"
@@ -227,7 +227,7 @@ class AddModelScreen(Dialog[Added]):
         self._problems: dict[Field, str] = {}
         self._outcome: tuple[Role, str] | None = None
         self._refused: tuple[TypedModel, Owner] | None = None
-        """What the endpoint did not confirm: it is added when Enter is pressed again."""
+        """The form that the endpoint did not confirm: it is added when Enter is pressed again."""
 
     @property
     def heading(self) -> str:
@@ -263,7 +263,7 @@ class AddModelScreen(Dialog[Added]):
         self._take_focus("model" if self._preset is not None or self._adder.known is not None else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
-        """Yield a field behind its label, and below it the place for what is wrong with it."""
+        """Yield a field behind its label, and below it the place for its problem."""
         label = Bar()
         label.add_class("label")
         label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
@@ -315,7 +315,7 @@ class AddModelScreen(Dialog[Added]):
         return self._adder.owner if self._adder.known else self._adder.owners[self.query_one("#owner", ChoiceField).at]
 
     def _take_preset(self) -> None:
-        """Fill in what is known of an endpoint.
+        """Fill in an endpoint's known settings.
 
         The key's variable never stays with another address."""
         at = self.query_one("#preset", ChoiceField).at

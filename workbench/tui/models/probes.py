@@ -1,4 +1,4 @@
-"""The dialog that sends the probes of tool calling to a model, and shows what each found."""
+"""The dialog that sends the probes of tool calling to a model, and shows each finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialogs of a recording: where it listens, what is asked, where its cases go, and whether it ends."""
+"""The dialogs of a recording: its address, the requests, the destination of its cases, and whether it ends."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What is to be recorded, as it was typed: the endpoint, and where the program reaches the proxy."""
+    """The recording as it was typed: the endpoint, and where the program reaches the proxy."""
 
     upstream: str
     listen: str
 
 
 class ObserveScreen(_Naming[Wanted]):
-    """Asks what to record.
+    """Asks for the endpoint to record.
 
-    `problem` is why that could not be done before."""
+    `problem` is why the last attempt failed."""
 
     def __init__(self, before: Wanted, problem: str = "") -> None:
         super().__init__(
@@ -220,9 +220,7 @@ class CaseMaker:
         return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
     async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
-        """Show what changes, with what is said of the case.
-
-        Returns whether that is wanted."""
+        """Show the change and the notes on the case, and return whether the user agrees."""
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""A recording while it goes on: the proxy on a thread of its own, and what it saw as values for the screen."""
+"""A recording in progress: the proxy on a thread of its own, and its observations as values for the screen."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Seen:
 
     @property
     def request(self) -> str:
-        """What the user asked for last."""
+        """The user's last message."""
         asked = last_request(self.conversation.messages)
         return self.conversation.messages[asked].content if asked is not None else ""
 
@@ -86,9 +86,7 @@ class Seen:
 
 
 def seen_of(observed: ObservedConversation) -> Seen:
-    """Return what there is of a conversation.
-
-    To be called where it is observed."""
+    """Return the conversation so far. Called on the proxy's thread."""
     last = observed.steps[-1]
     why = ""
     try:
@@ -133,15 +131,13 @@ class LiveRecording:
             raise
 
     def stop(self) -> None:
-        """Stop listening, and break off what is under way.
-
-        Returns at once."""
+        """Stop listening, break off requests under way, and return at once."""
         if not self.stopped:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
 
     def take(self) -> list[Seen | str]:
-        """Return what is new: conversations, and lines about what went wrong outside of them."""
+        """Return new observations: conversations, and lines about errors outside of them."""
         return self._inbox.take()
 
     def _end(self) -> None:
@@ -150,7 +146,7 @@ class LiveRecording:
         self._engine.close(timeout_s=1.0)
 
     def _observed(self, what: Observation) -> None:
-        """Pass on what happened, once what looks like a key in it is known as one."""
+        """Pass on an event, once anything like a key in it is known as a secret."""
         if isinstance(what, RequestUnread):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):

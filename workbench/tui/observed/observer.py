@@ -1,4 +1,4 @@
-"""Opens the screen of a program and its model: asks what to record, and starts that."""
+"""Opens the screen of a program and its model: asks for the endpoint, and starts recording."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LISTEN = "127.0.0.1:0"
 
 
 class Observer:
-    """Asks what to record, and starts that.
+    """Asks for the endpoint to record, and starts.
 
-    What was typed is proposed again until the program ends."""
+    The last input is proposed again until the program ends."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -31,7 +31,7 @@ class Observer:
         self._typed: Wanted | None = None
 
     def ask(self, problem: str = "") -> None:
-        """Ask what to record, naming the problem with what was typed before."""
+        """Ask for the endpoint to record, naming the problem with the last input."""
         from workbench.tui.observed.dialogs import ObserveScreen, Wanted
 
         def take(wanted: Wanted | None) -> None:
@@ -43,7 +43,7 @@ class Observer:
         self._stage.show(ObserveScreen(proposed, problem), take)
 
     def _endpoint(self) -> tuple[str, Provider | None]:
-        """Return the endpoint of the chosen model, or of the suite's own, and what it speaks."""
+        """Return the endpoint of the chosen model, or of the suite's own, and its API."""
         suite = self._selection.suite
         now = suite.file.suite if suite is not None else None
         folder = suite.path.parent if suite is not None else Path()
@@ -90,7 +90,7 @@ class Observer:
 
 
 def _imported() -> None:
-    """Import what takes a while, so that the screen does not stand still."""
+    """Import the slow modules in a thread, so that the screen does not stand still."""
     import aiohttp.web  # noqa: F401
 
     import workbench.tui.observed.screen  # noqa: F401

@@ -115,7 +115,7 @@ def list_message(state: Conversations, live: LiveRecording) -> Message:
 
 
 def row_line(seen: Seen, made: bool, width: int) -> Line:
-    """Return the row of a conversation: its state, what was asked, its calls and model."""
+    """Return the row of a conversation: its state, request, calls and model."""
     sign, role, _ = _SIGNS[seen.state]
     head: Line = (Span(f" {sign} ", role), Span(one_line(seen.request[:width]) or "(no request of a user)"))
     calls = f"{counted(seen.calls, 'call')}  " if seen.calls else ""
@@ -154,7 +154,7 @@ def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) ->
 
 
 MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
-"""Makes a case of a conversation, if the user agrees to what changes. Returns where it is."""
+"""Makes a case of a conversation, if the user agrees to the change, and returns its place."""
 
 
 def _add(now: Situation) -> str | None:
@@ -166,7 +166,7 @@ def _stop(now: Situation) -> str | None:
 
 
 class LiveScreen(ListScreen[None, Conversations]):
-    """What a recording sees.
+    """The conversations of a recording.
 
     The recording ends with the screen. `line` tells the program where the proxy is."""
 
@@ -196,7 +196,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         self._live.stop()
 
     def take_news(self) -> None:
-        """Take over what the recording saw."""
+        """Take over new observations."""
         if not self.is_mounted:
             return
         news = self._live.take()

@@ -27,7 +27,7 @@ class Fold:
 
     @property
     def summary(self) -> str:
-        """The description of what is equal."""
+        """The description of the equal parts."""
         if self.rounds is None:
             return "the same beginning"
         first, last = self.rounds
@@ -84,7 +84,7 @@ class PairState:
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
         """The rows that differ, except headings of rounds and results of unmatched calls."""
         self.sentence = f"In 2, {found.sentence}" if found is not None else self._other_difference()
-        """The first difference: what the second run does differently."""
+        """The first difference, from the side of the second run."""
         self.first = self._row_of(found)
         """The row of that difference, `None` if there is none."""
         self.entries: list[Entry] = self._folded()

@@ -23,7 +23,7 @@ def _save_as(now: MainSituation) -> str | None:
 
 
 class FileActions(MainActions):
-    """Saves the selected suite or all suites, and reads anew what others changed."""
+    """Saves the selected suite or all suites, and reloads files that others changed."""
 
     GROUP = "Files"
 

@@ -45,7 +45,7 @@ class Searches:
         self._notice = ""
 
     async def run(self, search: Search, find: Callable[[], Found]) -> Found:
-        """Return what `find`, which uses a search, returns in a thread."""
+        """Return the result of `find`, which uses a search, from a thread."""
         showing = asyncio.create_task(self._show(search))
         try:
             found = await asyncio.to_thread(find)
@@ -58,9 +58,7 @@ class Searches:
         return found
 
     def stop(self) -> bool:
-        """Stop the search that is shown.
-
-        Returns whether there was one: what it found may already be read."""
+        """Stop the search that is shown, and return whether there was one: its result may already be read."""
         if self._shown is None or self._shown.folder is None:
             return False
         self._shown.stop()

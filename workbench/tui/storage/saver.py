@@ -166,10 +166,9 @@ class Saver:
         return True
 
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
-        """Merge a suite with what is on disk now, or ask about it.
+        """Merge a suite with the file on disk, or ask about it, and return whether nothing is left to be saved.
 
-        Returns whether nothing is left to be saved. With `again`, it is to be saved, and asked about even if that was
-        put off."""
+        `again` saves it even if the question was put off."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 

@@ -29,7 +29,7 @@ LOOK_S = 1.0
 """The time between two looks. Unlike events of the system, looks also notice changes on network file systems."""
 
 REST_SHARE = 200
-"""Between two looks is at least so many times what the last one took, however many files there are."""
+"""The pause between two looks is at least so many times the duration of the last one, however many files there are."""
 
 STABLE_S = 0.15
 """A file that is the same after this time is complete: programs empty, write and rename it in several steps."""
@@ -37,7 +37,7 @@ STABLE_S = 0.15
 
 @dataclass(frozen=True)
 class _Seen:
-    """What differs from what is open: the suites, the states of their files, and suite files that are not open."""
+    """Differences between disk and app: suites, the states of their files, and suite files that are not open."""
 
     changed: tuple[OpenSuite, ...] = ()
     states: tuple[FileState | None, ...] = ()
@@ -82,9 +82,7 @@ class Watch:
             took_s = await self._look_once()
 
     async def _look_once(self) -> float:
-        """Look, and act on what is found once it is stable.
-
-        Returns how long a look took."""
+        """Look, act on a finding once it is stable, and return how long a look took."""
         began = time.perf_counter()
         seen = await self._look()
         took_s = time.perf_counter() - began
@@ -146,7 +144,7 @@ class Watch:
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
-    """Return what changed on disk, as read by now."""
+    """Return the changes on disk, as read by now."""
     if not before:
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
         return f"{new[0].name}{more} new on disk: opened"

@@ -77,7 +77,7 @@ _OFF = {
     **dict.fromkeys(("51", "52"), "54"),
     "53": "55",
 }
-"""What ends each attribute. Some end two at once."""
+"""The code that ends each attribute. Some end two at once."""
 
 _UNSEEN_ON_BLANKS = frozenset({"1", "2", "3", "8"})
 

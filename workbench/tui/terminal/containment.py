@@ -165,7 +165,7 @@ def _at_work() -> object:
 
 
 def _drawn_by(pump: MessagePump | None) -> Widget | None:
-    """Return what was being drawn or set up when Textual caught an error itself."""
+    """Return the widget or screen in work when Textual caught an error itself."""
     screen = _drawing.get()
     return screen if screen is not None else pump if isinstance(pump, Widget) and not pump._is_mounted else None
 

@@ -52,11 +52,10 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 
 
 def believed(sequence: str) -> tuple[str, ...]:
-    """Return what Textual's parser should read for a complete escape sequence: nothing, one sequence, or one for each
+    """Return the input of Textual's parser for a complete escape sequence: nothing, one sequence, or one for each
     character of a key's text.
 
-    Cursor position reports (`R`) are never requested, so they are dropped.
-    """
+    Cursor position reports (`R`) are never requested, so they are dropped."""
     if sequence in _FOCUS:
         return (sequence,)
     if mouse := _MOUSE.fullmatch(sequence):
@@ -291,7 +290,7 @@ MAX_WAITING = 200
 
 
 class StagedDriver(Driver):
-    """What our drivers share: frames pass an output stage, and input is read whatever it holds."""
+    """Shared by our drivers: frames pass an output stage, and input is read whatever it holds."""
 
     stage: OutputStage
     _draws = False
@@ -425,7 +424,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
 
 def _read(descriptor: int) -> bytes:
-    """Read what is available, empty if the terminal is gone."""
+    """Read the available bytes, none if the terminal is gone."""
     try:
         return os.read(descriptor, READ_BYTES)
     except OSError:

@@ -17,7 +17,7 @@ REMOTE_FRAMES_PER_S = 30
 
 _TRUE_COLOUR_TERMS = ("direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
 EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi", "micro", "emacs -nw", "notepad")
-"""What is taken as editor if none is named, in order of preference."""
+"""Editors to try if none is named, in order of preference."""
 
 Colours = Literal["standard", "256", "truecolor"]
 """How many colours a terminal has: 16 or fewer, 256, or all. The words are those of `TEXTUAL_COLOR_SYSTEM`."""
@@ -30,7 +30,7 @@ _NO = ("0", "no", "false", "off")
 
 @dataclass(frozen=True)
 class TerminalEnvironment:
-    """What environment variables say about the terminal."""
+    """The terminal's abilities by its environment variables."""
 
     remote: bool
     """Whether it is remote, over a network."""
@@ -74,7 +74,7 @@ IN_BROWSER = TerminalEnvironment(
     takes_osc52=True,
     served=True,
 )
-"""What a browser can do, whatever the terminal can in which its server was started."""
+"""A browser's abilities, whatever the terminal in which its server was started can do."""
 
 
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:

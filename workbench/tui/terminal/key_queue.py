@@ -94,7 +94,7 @@ class KeyQueueApp(App[int]):
         super().__init__(driver_class=driver_class, ansi_color=ansi_color)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._carrier: Widget | None = None
-        """What has to handle a `KeyHandled` before the next key."""
+        """The widget that has to handle a `KeyHandled` before the next key."""
         self._followed: Screen[object] | None = None
         """The screen that handled the last key, or came since and is waited for."""
         self._number = 0
@@ -131,9 +131,9 @@ class KeyQueueApp(App[int]):
         return super().message_queue_size + len(self._waiting)
 
     def _follow(self, rounds: int = ROUNDS, *, of_screen: bool) -> None:
-        """Wait for so many message rounds where keys go now.
+        """Wait for so many message rounds of the receiver of keys.
 
-        What is being opened handles no message before it is."""
+        A screen that is being opened handles no message before it is mounted."""
         self._number += 1
         carriers = (carrier for carrier in (self.focused, self.screen) if carrier)
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
@@ -167,7 +167,7 @@ class KeyQueueApp(App[int]):
             self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
 
     def key_passed_on(self) -> None:
-        """Called after each key and paste, when what it does has begun."""
+        """Called after each key and paste, when its effect has begun."""
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
         """Return the key that an event completes, otherwise the event, or `None` if it begins a key of two characters.
@@ -184,9 +184,7 @@ class KeyQueueApp(App[int]):
         return event
 
     async def performs(self, key: str) -> bool:
-        """Do what a key is bound to where the focus is.
-
-        Returns whether it is bound to anything."""
+        """Perform the binding of a key at the focus, and return whether there is one."""
         return await self._check_bindings(key)
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:

@@ -1,8 +1,7 @@
-"""Composes what is to be drawn from what widgets show, and asks each widget only for lines that changed and are seen.
+"""Composes the parts of the screen that changed, asking each widget only for lines that changed and are seen.
 
-Textual's own compositor asks every widget in the rectangle around all changes for all of its lines, also those that lie
-completely below others, and cuts them at the borders of every widget.
-"""
+Textual's own compositor asks every widget in the rectangle around all changes for all of its lines, also those that
+lie completely below others, and cuts them at the borders of every widget."""
 
 from __future__ import annotations
 
@@ -44,10 +43,10 @@ class Update(CompositorUpdate):
 
 
 def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
-    """Return what the screen shows in some regions."""
+    """Return the lines of the screen in some regions."""
     screen = compositor.size.region
     unseen: dict[int, list[tuple[int, int]]] = {}
-    """By row, what of the regions is not composed yet."""
+    """The parts of the regions still to be composed, by row."""
     for y, start, end in compositor._regions_to_spans(region.intersection(screen) for region in regions):
         unseen.setdefault(y, []).append((start, end))
     pieces: list[Piece] = []
@@ -89,7 +88,7 @@ _render_update = Compositor.render_update
 def _update(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> RenderableType | Update | None:
-    """Return what is to be drawn, `None` if nothing is.
+    """Return the update to draw, `None` if there is none.
 
     Simplified updates, for screenshots, are Textual's own."""
     if simplify:
@@ -148,7 +147,7 @@ class Erasing:
 
 
 def erasing(term: str, descriptor: int) -> Erasing:
-    """Return what terminfo says about a terminal, nothing if it does not know it."""
+    """Return terminfo's description of a terminal, nothing if it does not know it."""
     try:
         import curses
 
@@ -159,7 +158,7 @@ def erasing(term: str, descriptor: int) -> Erasing:
 
 
 class Row:
-    """What one row of the terminal shows."""
+    """One row of the terminal as it is shown."""
 
     __slots__ = ("cells", "looks", "sure")
 
@@ -171,7 +170,7 @@ class Row:
 
 
 class Frame(CompositorUpdate):
-    """An update of the screen, written as the difference to what the terminal shows."""
+    """An update of the screen, written as the difference to the terminal's content."""
 
     def __init__(self, stage: OutputStage, update: Update, width: int, height: int) -> None:
         self._stage = stage
@@ -180,15 +179,15 @@ class Frame(CompositorUpdate):
         self._height = height
 
     def render_segments(self, console: Console) -> str:
-        """Return what is to be written.
+        """Return the bytes to write.
 
-        Textual asks for it once."""
+        Textual asks for them once."""
         colours = console._color_system or ColorSystem.TRUECOLOR
         return self._stage.frame(self._update.pieces, self._width, self._height, colours)
 
 
 class OutputStage:
-    """Knows what a terminal shows."""
+    """Knows the terminal's content."""
 
     def __init__(self, erasing: Erasing) -> None:
         self._erasing = erasing
@@ -197,13 +196,13 @@ class OutputStage:
         self._known = False
 
     def knows(self, width: int, height: int) -> bool:
-        """Return whether it is known what a terminal of this size shows.
+        """Return whether the content of a terminal of this size is known.
 
         If not, the next frame has to be whole."""
         return self._known and self._size == (width, height)
 
     def forget(self) -> None:
-        """Forget what the terminal shows, because something else has written to it or it was resized."""
+        """Forget the terminal's content, because something else has written to it or it was resized."""
         self._known = False
 
     def passes(self, sequence: str) -> None:
@@ -212,10 +211,9 @@ class OutputStage:
             self.forget()
 
     def frame(self, pieces: Iterable[Piece], width: int, height: int, colours: ColorSystem) -> str:
-        """Return what is to be written so that the terminal shows these pieces.
+        """Return the bytes after which the terminal shows these pieces.
 
-        Attributes are reset before a frame and after it.
-        """
+        Attributes are reset before a frame and after it."""
         known = self.knows(width, height)
         self._known = False  # if this fails halfway
         self._size = (width, height)
@@ -336,7 +334,7 @@ class _Run(NamedTuple):
 
 
 class Pen:
-    """Collects what is to be written of a frame, and writes it in the shortest order."""
+    """Collects the writes of a frame, and orders them for the fewest bytes."""
 
     def __init__(self, erasing: Erasing, width: int) -> None:
         self._erasing = erasing
@@ -346,7 +344,7 @@ class Pen:
         self._runs: list[_Run] = []
 
     def draw(self, y: int, old: Row, new: Row) -> None:
-        """Change a row from what it shows to something else.
+        """Change a row from its shown content to another.
 
         If terminals may differ in the width of a character, the whole row is written, and the cursor is placed anew
         behind the character."""

@@ -1,8 +1,7 @@
 """The driver of an app that is shown in a browser: it talks to the web server of `workbench serve` through two pipes.
 
-What goes either way is a packet: one byte for its kind (`D` for what a terminal would get or send, `M` for JSON about
-the connection), four for its length (big endian), and the content.
-"""
+A packet is one byte for its kind (`D` for bytes of the terminal, `M` for JSON about the connection), four for its
+length (big endian), and the content, in both directions."""
 
 from __future__ import annotations
 
@@ -58,9 +57,8 @@ _pipes: list[Pipes] = []
 def take_pipes() -> None:
     """Keep standard input and output for the driver.
 
-    From now on nothing else in this process, and no program that it starts, reads what was typed or writes between
-    packets: input is empty, and what is printed goes to standard error.
-    """
+    From now on nothing else in this process, and no program that it starts, reads typed text or writes between
+    packets: input is empty, and prints go to standard error."""
     _pipes.append(Pipes(os.dup(0), os.dup(1)))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -84,7 +82,7 @@ class ServedDriver(StagedDriver):
         self._stopped = Event()
         self._lock = Lock()
         self._gone = False
-        """Whether nobody reads what is written."""
+        """Whether nobody reads the output."""
         self._thread = Thread(target=self._read, name="textual-input", daemon=True)
 
     @property
@@ -132,7 +130,7 @@ class ServedDriver(StagedDriver):
         self._send(b"M", b'{"type": "exit"}')
 
     def open_url(self, url: str, new_tab: bool = True) -> None:
-        """Open nothing: what a model wrote would decide where a browser goes."""
+        """Open nothing: a model's text would decide where a browser goes."""
 
     def _read(self) -> None:
         """Read packets until the app stops or the server is gone."""
@@ -172,7 +170,7 @@ class ServedDriver(StagedDriver):
         return True
 
     def _handle(self, told: dict[str, object]) -> None:
-        """Handle what the server tells of the browser."""
+        """Handle the server's messages about the browser."""
         match told:
             case {"type": "resize", "width": int(width), "height": int(height)}:
                 self._size = _bounded(width, height)
@@ -187,10 +185,10 @@ class ServedDriver(StagedDriver):
 
 
 def own_colours(theme: Theme) -> str:
-    """Return what gives the terminal in the browser its own colours.
+    """Return the sequences that give the terminal in the browser its own colours.
 
-    Its ground fills what is too narrow for a cell, at the edges of the page; themes that use the terminal's colours
-    rely on both."""
+    Its ground fills the space at the edges of the page that is too narrow for a cell; themes that use the terminal's
+    colours rely on both."""
     text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
     if theme.background is not None and theme.background.startswith("#"):
         ground = theme.background

@@ -17,7 +17,7 @@ from workbench.tui.terminal.output_stage import Frame, Update
 
 
 class StagedApp(KeyQueueApp):
-    """An app that sends the terminal only what changes, and survives errors if it has a `containment`."""
+    """An app that sends the terminal only changes, and survives errors if it has a `containment`."""
 
     containment: Containment | None = None
 
@@ -43,11 +43,11 @@ class StagedApp(KeyQueueApp):
 
     @property
     def _background_screens(self) -> list[Screen[object]]:
-        """What is seen behind the top screen: of several dialogs only the last one shows."""
+        """The screens behind the top one: of several dialogs only the last one shows."""
         return [screen for screen in super()._background_screens if not screen.is_modal]
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Send the terminal only what changes."""
+        """Send the terminal only changes."""
         driver = self.staged_driver
         if self._batch_count or driver is None or not isinstance(renderable, Update):
             super()._display(screen, renderable)
@@ -63,12 +63,12 @@ class StagedApp(KeyQueueApp):
     def on_resize(self) -> None:
         """Draw everything anew.
 
-        The terminal may have cut or moved what it showed, even if the size is back to what it was."""
+        The terminal may have cut or moved its content, even if the size is back to the former one."""
         self._forget_shown()
         self.refresh()
 
     def action_draw_anew(self) -> None:
-        """Draw everything anew: what the terminal shows may have been written by somebody else."""
+        """Draw everything anew: another program may have written to the terminal."""
         self._forget_shown()
         self.refresh(layout=True)
 

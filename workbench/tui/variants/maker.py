@@ -47,7 +47,7 @@ class VariantMaker:
         self._run_cases = app.services.starter.run_soon
 
     def run_all(self) -> None:
-        """Run what is selected as written and as all variants."""
+        """Run the selected cases as written and as all variants."""
         cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
         self._stage.perform("compare")
@@ -241,7 +241,7 @@ WhatNext = Literal["run", "write", "no"]
 
 
 class VariantScreen(AskScreen[WhatNext]):
-    """Shows a variant as the difference of a text, and what is written into the suite, before it is."""
+    """Shows a variant as the difference of a text, and the suite's new lines, before they are written."""
 
     DEFAULT_CSS = "VariantScreen > Vertical { width: 110; }"
     HAS_SUBJECT: ClassVar[bool] = False
