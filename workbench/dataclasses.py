@@ -115,7 +115,7 @@ def _init_of(cls: type) -> Any:
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
-    """Return what gives the values of these fields, as a tuple."""
+    """Return a function that gives the values of these fields, as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda instance: tuple(getattr(instance, name) for name in names)
@@ -219,8 +219,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
     Lone surrogates are escaped, other characters stay.
 
-    Raises TypeError, ValueError or RecursionError for what JSON cannot express, such as NaN and infinity.
-    """
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN and infinity."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, allow_nan=False)
     return escape_lone_surrogates(text)
@@ -250,8 +249,7 @@ def compact_json(value: Any) -> str:
 
     Lone surrogates are escaped.
 
-    Raises TypeError, ValueError or RecursionError for what JSON cannot express, such as NaN and infinity.
-    """
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN and infinity."""
     return escape_lone_surrogates(_ENCODER.encode(value))
 
 

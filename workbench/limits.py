@@ -1,5 +1,7 @@
-"""Limits on what a user, a model, a server or a file may bring: each number with its unit and its reason, and where a
-user can reach it, with what is printed then. Limits of a layout or of an algorithm stand beside it."""
+"""Limits on input from a user, a model, a server or a file: each number with its unit and its reason, and its message
+where a user can reach it.
+
+Limits of a layout or of an algorithm stand beside it."""
 
 from __future__ import annotations
 
@@ -9,10 +11,9 @@ from collections.abc import Mapping
 class Limit(int):
     """A limit that a user can reach.
 
-    `happened` says what exceeds it. In it `{limit}` stands for the number, `{mib}` for the number in MiB, and other
-    names for arguments of `reached`. `way_out` says what the user can do; it is empty where `happened` is a range to
-    choose from or what a model did wrong.
-    """
+    `happened` says which value exceeds it. In it `{limit}` stands for the number, `{mib}` for the number in MiB, and
+    other names for arguments of `reached`. `way_out` is the user's way out; it is empty where `happened` is a range
+    to choose from or a model's mistake."""
 
     happened: str
     way_out: str
@@ -47,7 +48,7 @@ MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given
 """How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
 
 MAX_LOOKS = 10
-"""How often a batch that stops early looks at what it has. The table of critical values ends there."""
+"""How often a batch that stops early looks at its runs. The table of critical values ends there."""
 
 MAX_CLUSTER_WORKERS = Limit(512, "a local cluster has 1 to {limit} workers, as in local:8, not {given}")
 """Processes of one machine. Larger machines are rare, and a typing error must not start thousands."""
@@ -112,7 +113,7 @@ MAX_MESSAGE_BYTES = Limit(32 << 20, "sent more than {mib} as {what}", "let the t
 SDK's own limit, 1 MiB."""
 
 MAX_ERROR_BYTES = 64 << 10
-"""Bytes that are read of an error, of a web page in the place of an answer, and of what a failed program printed: the
+"""Bytes that are read of an error, of a web page in the place of an answer, and of a failed program's output: the
 reason stands near the beginning, or at the end of a traceback."""
 
 MAX_HEADER_BYTES = 64 << 10
@@ -148,7 +149,7 @@ MAX_COLLECTOR_REQUEST_BYTES = 4 << 20
 """A request to a collector of traces. Collectors accept 20 MiB or so unless they are configured otherwise."""
 
 MAX_COLLECTOR_ANSWER_BYTES = 1 << 20
-"""The answer of a collector, which lists what it rejected."""
+"""The answer of a collector, which lists the rejected items."""
 
 MAX_OUTPUT_BYTES = Limit(
     16 << 20, "{who} wrote more than {mib} to standard output and was ended", "print only the JSON of the run"
@@ -205,7 +206,7 @@ MAX_STORED_TEXT_BYTES = Limit(64 << 20, "a text is longer than {mib}", "shorten 
 """The longest text that the history stores and reads: a thousand times the events of a long run."""
 
 MAX_STATE_FILE_BYTES = 4 << 20
-"""A file with breakpoints or with what the app remembers. A larger one was not written by this program."""
+"""A file with breakpoints or with the app's memory. A larger one was not written by this program."""
 
 MAX_CLIENT_FILE_BYTES = 20_000_000
 """Files of other clients that are searched for servers: some of them keep their history in the same file."""

@@ -56,5 +56,5 @@ class _Dispensable(FileIO):
 
 
 def dispensable(stream: TextIOWrapper) -> TextIOWrapper:
-    """Return a text stream to the same file that loses what cannot be written, unless its reader has gone."""
+    """Return a text stream to the same file that loses unwritable output, unless its reader has gone."""
     return TextIOWrapper(BufferedWriter(_Dispensable(stream)), stream.encoding)

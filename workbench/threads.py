@@ -14,7 +14,8 @@ _Result = TypeVar("_Result")
 async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     """Call a function in a thread of this name and return its result.
 
-    Raises what the function raises; what would end the program (SystemExit, KeyboardInterrupt) is a RuntimeError."""
+    Raises the function's errors; one that would end the program (SystemExit, KeyboardInterrupt) becomes a
+    RuntimeError."""
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
 

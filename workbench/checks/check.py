@@ -1,8 +1,7 @@
-"""What every kind of check is: its written form, its verdict on a value, what audit, form and documentation ask.
+"""A kind of check: its written form, its verdict on a value, and its answers to audit, form and documentation.
 
-`value_kinds`, `text_kinds` and `combined_kinds` have one class for each kind. A class is registered when it is defined,
-and everything else asks the registered classes, so a new kind is one class.
-"""
+`value_kinds`, `text_kinds` and `combined_kinds` have one class for each kind. A class is registered when it is
+defined, and everything else asks the registered classes, so a new kind is one class."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ class Editor:
     least: float = -math.inf
     most: float = math.inf
     words: tuple[str, ...] = ()
-    """What may be written, or examples of it."""
+    """The allowed values, or examples."""
 
 
 def _number(value: Any) -> Any:
@@ -141,14 +140,14 @@ class CheckVerdict:
     note: str = ""
     measured: bool = True
     number: float | None = None
-    """What a judge gave on its scale."""
+    """The judge's rating on its scale."""
 
 
 Say = Callable[[JsonValue], str]
 """Words a value."""
 
 EqualsRule = Callable[[Any, JsonValue], bool]
-"""Compares an `equals` check (or a plain value) with a value. May raise what the comparison raises."""
+"""Compares an `equals` check (or a plain value) with a value. May raise the comparison's errors."""
 
 CallPython = Callable[[str, JsonValue], object]
 """Calls the function behind a reference such as `"checks:is_even"` with a value. It should return a bool."""
@@ -162,12 +161,12 @@ VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """What some checks need beyond the value; `None` where it is not available.
+    """The needs of some checks beyond the value; `None` where one is not available.
 
-    `verdicts` is shared by evaluations of the same values, so that each is computed once. Plain values are not cached,
-    because each grader compares them by its own rule, and judgements are not, because the judge remembers them.
-    `search_time` gives each pattern one time limit for all its searches. `run` is the run for functions that see it.
-    """
+    `verdicts` is shared by evaluations of the same values, so that each is computed once. Plain values are not
+    cached, because each grader compares them by its own rule, and judgements are not, because the judge remembers
+    them. `search_time` gives each pattern one time limit for all its searches. `run` is the run for functions that
+    see it."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
@@ -196,9 +195,10 @@ def not_comparable(error: Exception) -> CheckVerdict:
 
 
 class Start(NamedTuple):
-    """What the form carries over when an argument gets another check: values that the old one expects, at least one;
-    the first of them as text; its numbers with their tolerance, or the bounds of the argument's schema; and the checks
-    that it combines, else itself."""
+    """The parts of a check that the form keeps when an argument gets another check.
+
+    These are values that the old one expects, at least one; the first of them as text; its numbers with their
+    tolerance, or the bounds of the argument's schema; and the checks that it combines, else itself."""
 
     values: list[object]
     text: str
@@ -222,8 +222,8 @@ Weakness = tuple[str, str, Literal["warning", "note"]]
 
 
 class CheckBase(BaseModel):
-    """What every check has: its share of the call's score, whether the argument may be left out, and whether the run
-    fails when the check does not hold (`required`; `None` leaves that to the grader)."""
+    """The fields of every check: its share of the call's score, whether the argument may be left out, and whether
+    the run fails when the check does not hold (`required`; `None` leaves that to the grader)."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
@@ -234,13 +234,13 @@ class CheckBase(BaseModel):
     written: ClassVar[str]
     """How the documentation writes it: `range = [low, high]`."""
     meaning: ClassVar[str]
-    """What it accepts, in a few words for the form and the documentation."""
+    """The accepted values, in a few words for the form and the documentation."""
     remark: ClassVar[str] = ""
-    """What the documentation adds to the meaning, in Markdown."""
+    """Further words of the documentation, in Markdown."""
     typed: ClassVar[str]
     """How its value is typed into the form, in Markdown."""
     options: ClassVar[Mapping[str, str]] = {}
-    """What each of its own options means."""
+    """The meaning of each of its own options."""
     exclusive: ClassVar[tuple[str, ...]] = ()
     """Options of which only one is written."""
     types: ClassVar[frozenset[str]]
@@ -248,11 +248,11 @@ class CheckBase(BaseModel):
     offered: ClassVar[frozenset[str] | None] = None
     """The types of arguments for which the form offers it, where these are not `types`."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    """What other programs call it, and what a suite may have written for it by mistake."""
+    """Its names in other programs, which a suite may have by mistake."""
     cost: ClassVar[Literal["quick", "slow", "unbounded"]] = "quick"
     """How long an evaluation takes; `unbounded` where nobody can tell beforehand."""
     outside: ClassVar[Literal["judge", "python"] | None] = None
-    """What it asks outside the program."""
+    """Whom it asks outside the program."""
     accepts_all: ClassVar[bool] = False
     """Whether every value meets it."""
     is_exact: ClassVar[bool] = False
@@ -270,7 +270,7 @@ class CheckBase(BaseModel):
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """Words of options that only checks of the answer may have."""
     failing: ClassVar[str] = "fails"
-    """The verb between a refused value and what was expected."""
+    """The verb between a refused value and the expected one."""
 
     weight: Weight | None = None
     optional: bool = False
@@ -347,7 +347,7 @@ class CheckBase(BaseModel):
 
     @abstractmethod
     def describe(self, say: Say) -> str:
-        """Return what it asks for, in a few words, with values as `say` words them."""
+        """Return it in a few words, with values as `say` words them."""
 
     # What it says of a value
 
@@ -433,7 +433,7 @@ class CheckBase(BaseModel):
         yield from ()
 
     def advice(self) -> Iterator[Advice]:
-        """Yield what deserves a warning in it, whatever the tool is."""
+        """Yield the warnings about it, for any tool."""
         yield from ()
 
     @property
@@ -525,7 +525,7 @@ class CheckBase(BaseModel):
 
     @classmethod
     def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with an expected value of the right type: message and hint."""
+        """Yield the problems of an expected value of the right type: message and hint."""
         yield from ()
 
     @classmethod
@@ -542,7 +542,7 @@ class CheckBase(BaseModel):
 
     @classmethod
     def form_row(cls) -> str:
-        """Return its row in the table of what is typed into the form."""
+        """Return its row in the table of the form's input."""
         return f"| `{cls.form_name}` | {cls.typed} |"
 
 
@@ -629,10 +629,9 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
 
 
 def _as_table(value: Any) -> Any:
-    """Convert what a suite writes into the table of one check; a bare value becomes `equals`.
+    """Convert a written value into the table of one check; a bare value becomes `equals`.
 
-    A table is a check if and only if exactly one key names a check and all others are options of it.
-    """
+    A table is a check if and only if exactly one key names a check and all others are options of it."""
     if isinstance(value, CheckBase):
         return value
     if not isinstance(value, dict):
@@ -689,8 +688,8 @@ def read_check(written: object) -> CheckBase:
 
 
 def are_named_checks(value: object) -> bool:
-    """Return whether what is written as `response` is read as checks by name: a table without the name of a check, in
-    which every value is a table."""
+    """Return whether a written `response` is read as checks by name: a table without a check's name, all values
+    tables."""
     if not isinstance(value, dict) or not value or check_names_in(value):
         return False
     return all(isinstance(inner, dict | CheckBase) for inner in value.values())
@@ -706,7 +705,7 @@ NAMED_CHECKS: Final = "named checks"
 AnswerChecks = Annotated[
     Annotated[Check, Tag(ONE_CHECK)] | Annotated[Checks, Tag(NAMED_CHECKS)], Discriminator(_one_or_named)
 ]
-"""What a suite asks of the final answer: one check, or several by their names."""
+"""A suite's demand on the final answer: one check, or several by their names."""
 
 
 def with_parts(check: CheckBase) -> Iterator[CheckBase]:
@@ -782,11 +781,11 @@ def why(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = T
 
 
 describe: ByIdentity[CheckBase, str] = ByIdentity(lambda check: cut(check.describe(describe_value)))
-"""Returns what a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
+"""Return a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 
 def describe_whole(check: CheckBase) -> str:
-    """Return what a check asks for on one line of any length."""
+    """Return a check on one line of any length."""
     return check.describe(json_text)
 
 

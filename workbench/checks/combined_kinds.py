@@ -278,9 +278,8 @@ class PythonCheck(CheckBase):
         """Return the verdict that a function's result means: true or false, a score, or a table of either with a
         reason.
 
-        Raises ValueError for anything else: "no" is true in Python, and guessing what was meant would turn a mistake
-        into a wrong verdict.
-        """
+        Raises ValueError for anything else: "no" is true in Python, and a guess at the intention would turn a
+        mistake into a wrong verdict."""
         if isinstance(returned, bool):
             return HOLDS if returned else CheckVerdict(0.0, False, "the function returned False")
         reason: object = ""

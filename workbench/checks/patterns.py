@@ -147,7 +147,7 @@ class _Automaton:
         self._ignore_case = ignore_case
         self._apart = apart
         self._same_twice = False
-        """Whether two alternatives are equal: the parser has taken out what they share, and left nothing."""
+        """Whether two alternatives are equal: the parser has taken out their common parts, and left nothing."""
         self._element(*loop)
         self._after: list[list[int]] = [[] for _ in self._characters]
         for before, after in self._ways:

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 def validator_of(schema: Mapping[str, Any], *, of_its_dialect: bool = False) -> Draft202012Validator:
     """Return a validator of a schema.
 
-    It raises SearchError when a search takes too long, otherwise what jsonschema's validators raise. Schemas are read
-    as of draft 2020-12, or with `of_its_dialect` as their `$schema` says.
+    It raises SearchError when a search takes too long, otherwise the errors of jsonschema's validators. Schemas are
+    read as of draft 2020-12, or with `of_its_dialect` as their `$schema` says.
 
-    Raises jsonschema's SchemaError for an invalid schema, and RecursionError for one that is nested too deeply.
-    """
+    Raises jsonschema's SchemaError for an invalid schema, and RecursionError for one that is nested too deeply."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
     from referencing import Registry
@@ -178,7 +177,7 @@ _VALUES: Mapping[str, Callable[[object], bool]] = {
         ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains"), _is_count
     ),
 }
-"""Keywords by what their values must be."""
+"""Keywords by the types of their values."""
 
 _SCHEMAS = frozenset({"items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"})
 _LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -249,7 +248,7 @@ _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "minItems": lambda least, value: not isinstance(value, list) or len(value) >= least,
     "maxItems": lambda most, value: not isinstance(value, list) or len(value) <= most,
 }
-"""What a keyword asks of a value; `additionalProperties` asks more of the schema than itself."""
+"""A keyword's demand on a value; `additionalProperties` needs more of the schema than itself."""
 
 _SAY_NOTHING = frozenset(
     {
@@ -268,7 +267,7 @@ _ALIKE = (
     *("http://json-schema.org/draft-06/schema", "http://json-schema.org/draft-07/schema"),
     *("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema"),
 )
-"""The dialects in which the commonest keywords mean the same; what a server declares is mostly one of these."""
+"""The dialects in which the commonest keywords mean the same; most servers declare one of these."""
 
 
 class BrokenSchemaError(Exception):

@@ -49,7 +49,7 @@ def is_function_reference(text: str) -> bool:
 
 
 def file_name_fault(reference: object) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a reference to a function that names a file: message and hint."""
+    """Yield the problems of a reference to a function that names a file: message and hint."""
     module, _, function = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if module.endswith(".py"):
         yield f'"{module}" is a file name', f'write the module: "{module[:-3]}:{function}"'
@@ -361,7 +361,7 @@ def _is_iso_format(text: str) -> bool:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a time is written with an offset; true for what cannot be read, which is reported elsewhere."""
+    """Return whether a time is written with an offset; true for an unreadable one, which is reported elsewhere."""
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):

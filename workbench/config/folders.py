@@ -69,7 +69,7 @@ class Folders:
 
     @property
     def detached(self) -> Path:
-        """Batches that go on without a terminal: their sockets, and what became of them."""
+        """Batches that go on without a terminal: their sockets, and their records."""
         return self.state / "batches"
 
     @property

@@ -11,13 +11,13 @@ LOG_NAME = "workbench.log"
 
 
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
-    """Send warnings and errors of the whole process, Python's own included, to a file in `folder`, without the secrets
-    known at that time. Returns its path. With `own_alone`, those of Workbench, which then go nowhere else: the process
-    is somebody else's.
+    """Send warnings and errors of the whole process to a file in `folder`, without the secrets known then, and return
+    its path.
 
-    The file is made when the first line is written. Where it cannot be opened or written, the line is dropped silently,
-    without an effect on the code that logs.
-    """
+    With `own_alone`, only those of Workbench are sent, and go nowhere else: the process belongs to another program.
+
+    The file is made with its first line. Where it cannot be opened or written, the line is dropped silently, without
+    an effect on the code that logs."""
     path = folder / LOG_NAME
     logger = logging.getLogger("workbench" if own_alone else None)
     for handler in tuple(logger.handlers):

@@ -37,7 +37,7 @@ _WITHOUT_SCHEME = late_pattern(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )
-"""What is an address rather than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
+"""An address rather than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
 
 MAX_KNOWN_SHOWN = 20
 

@@ -50,7 +50,7 @@ Origin = Literal["suite", "project", "user", "command line"]
 project, the user's own `workbench.toml`, or the command line. The first two need trust."""
 
 Thoughts = Literal["reasoning", "answer"]
-"""What thoughts are that a model writes at the beginning of its text, such as `<think>…</think>`."""
+"""How thoughts at the beginning of a model's text, such as `<think>…</think>`, are treated."""
 
 THOUGHTS: tuple[Thoughts, ...] = get_args(Thoughts)
 """The default first."""
@@ -69,14 +69,13 @@ class Price:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """How one model is reached.
+    """The way to reach one model.
 
-    `name` is the user's name for it, `model` its endpoint's. `api_key_env` is the variable that holds its key, `None`
-    when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long the
-    endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
-    version, as some gateways require. `thoughts` says what thoughts within the text of an answer are. `file` is the
-    `workbench.toml` that names the model, if one does.
-    """
+    `name` is the user's name for it, `model` its endpoint's. `api_key_env` is the variable that holds its key,
+    `None` when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long
+    the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
+    version, as some gateways require. `thoughts` says how thoughts within the text of an answer are treated. `file`
+    is the `workbench.toml` that names the model, if one does."""
 
     name: str
     provider: Provider
@@ -156,7 +155,7 @@ _ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(respo
 def checked_base_url(text: str) -> str:
     """Return an endpoint's address without a final slash.
 
-    Raises ValueError, which says what is wrong without quoting a password."""
+    Raises ValueError, which names the mistake without quoting a password."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -242,7 +241,7 @@ def is_loopback(url: str) -> bool:
 class Preset:
     """A known endpoint.
 
-    `name` is what the command line calls it, `title` what people call it."""
+    `name` is its name on the command line, `title` its common name."""
 
     name: str
     title: str

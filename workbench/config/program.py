@@ -92,7 +92,7 @@ class Environment:
 def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
     """Return the variables, and the lines (from 1) that hold none.
 
-    Raises ValueError for what is not text."""
+    Raises ValueError for bytes that are no text."""
     if "\0" in text:
         raise ValueError("binary")
     # Imported here: most folders have no such file.

@@ -1,9 +1,8 @@
 """A process that only shows: for its whole life it writes no file, starts no program and talks to nobody.
 
 The app refuses the actions that would need that (`tui.kit.actions`), no suite can be changed, and no runtime opens.
-Behind these stands a hook of Python's own audit: what got past them fails at the call itself, whoever made it, and
-nothing can remove the hook. SQLite opens files by itself, so it is held to reading where it is asked to.
-"""
+Behind these stands a hook of Python's own audit: a call that got past them fails there, whoever made it, and nothing
+can remove the hook. SQLite opens files by itself, so the history opens them for reading."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     """Make this process one that only shows, for the rest of its life.
 
     It still writes its `log`, a folder, and connects to sockets in the folders `sockets`, over which other processes
-    tell what they do."""
+    send their events."""
     global _is_read_only
     import ctypes  # noqa: F401 (opens the program's own library, and others such as dateutil import it later)
 

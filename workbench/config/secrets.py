@@ -96,12 +96,12 @@ _PLACEHOLDER = late_pattern(
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
 _MAX_OPEN_CHARS = 4_096
-"""A longer token may leave in pieces: what is searched again with each piece has to end."""
+"""A longer token may leave in pieces: the text searched again with each piece has to end."""
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class FormPlace(NamedTuple):
-    """Where a secret of a known form stands in a text.
+    """The place of a secret of a known form in a text.
 
     `what` is the secret as it is outside of JSON; of an address, user and password."""
 
@@ -193,7 +193,7 @@ MIN_KEY_CHARS = 8
 """A value that looks like a key has at least this many characters."""
 
 MIN_FOREIGN_KEY_CHARS = 16
-"""What was never used here as a key is one only if it is this long."""
+"""A value that was never used here as a key is one only if it is this long."""
 
 MIN_ENCODED_CHARS = 12
 """A secret of this length is also searched percent-encoded and in base64."""
@@ -244,12 +244,11 @@ def is_secret_if_used(name: str, value: str) -> bool:
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
-    """Return whether a value in a `.env` that was not used is secret: all but what `is_secret_if_used` excludes,
-    numbers, addresses, single words, and what an everyday name such as MODEL or REGION holds.
+    """Return whether a value in a `.env` that was not used is secret.
 
-    A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
-    (`POSTGRES_PASSWORD=postgres`).
-    """
+    All values are but those that `is_secret_if_used` excludes, numbers, addresses, single words, and values of
+    everyday names such as MODEL or REGION. A name that says "password", "token" or "secret" makes a single word
+    secret too, unless the word is part of the name (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -269,7 +268,7 @@ def is_secret_by_look(name: str, value: str) -> bool:
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a name says that what it holds is secret, and not something about a secret, such as TOKEN_URL."""
+    """Return whether a name says that its value is secret, and not something about a secret, such as TOKEN_URL."""
     words = _words(name)
     return any(map(_TELLING.fullmatch, words)) and not _is_about(words)
 
@@ -287,7 +286,7 @@ def looks_like_key(value: str) -> bool:
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Return what in a text begins and looks like a key of a well-known service, whoever's it is."""
+    """Return the parts of a text that look like keys of well-known services, the user's or not."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
         if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
@@ -386,7 +385,7 @@ _FINDING_NOTHING = "(?!)"
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 Place = tuple[int, int, str]
-"""Where a value begins and ends in a text, and what replaces it."""
+"""Where a value begins and ends in a text, and its replacement."""
 
 
 # Most texts hold no secret, so every search begins with what excludes one: a pattern of all values, in a long text a
@@ -507,20 +506,18 @@ class Finder:
 class Pieces:
     """A text that comes in pieces.
 
-    What may be the beginning of a value is held back until the next piece decides."""
+    A possible beginning of a value is held back until the next piece decides."""
 
     def __init__(self) -> None:
         self._held = ""
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
-        """Add one more piece.
-
-        Returns what is decided now, with values replaced."""
+        """Add one more piece, and return the decided text, with values replaced."""
         return self._decided(piece, finder, over=False)
 
     def rest(self, finder: Finder) -> str:
-        """Return what was held back, since nothing more comes."""
+        """Return the held-back text at the end."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
@@ -656,8 +653,10 @@ class Secrets:
                 self.finder = Finder(dict(self._known), self.finder.own)
 
     def keep(self, text: str) -> None:
-        """Keep the tokens and passwords of known forms in a text of the user's own, a suite: what it expects and what
-        happens in its runs is compared, and stays as the user wrote it. A value that was added stays secret."""
+        """Keep the tokens and passwords of known forms in a text of the user's own, a suite.
+
+        Its expectations are compared with its runs, and stay as the user wrote them. A value that was added stays
+        secret."""
         own = {form.what for form in forms_in(text)}
         with self._lock:
             if not own <= self.finder.own:
@@ -665,11 +664,11 @@ class Secrets:
 
     @property
     def replacements(self) -> Mapping[str, str]:
-        """What stands in place of each value, in every form; another object whenever a value was added."""
+        """The replacement of each value, in every form; another object whenever a value was added."""
         return self.finder.replacements
 
     def take(self, replacements: Mapping[str, str]) -> None:
-        """Add what another process has learned: values and what stands in their place."""
+        """Add another process's values and replacements."""
         self._remember(replacements)
 
     def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
@@ -773,9 +772,9 @@ def _may_hold(value: Any, finder: Finder) -> bool:
 
 
 def _searched(value: Any) -> dict[str, Any]:
-    """Return what of a record has to be searched.
+    """Return the texts of a record that have to be searched.
 
-    Raises TypeError for what is no record."""
+    Raises TypeError for an object that is no record."""
     kind: Any = type(value)
     names = _text_fields(kind)
     if names is not None:

@@ -1,4 +1,4 @@
-"""Keys that somebody types on a command line, where they do not belong: found, and left out of what is said."""
+"""Keys typed on a command line, where they do not belong: found, and left out of messages."""
 
 from __future__ import annotations
 

@@ -67,10 +67,9 @@ class Claim:
 def claim(file: Path, number: int) -> Claim:
     """Claim a batch of the history `file`, so that no other program resumes or removes it.
 
-    To be sure that it was not finished in between, claim it first and then read what is missing.
+    To be sure that it was not finished in between, claim it first and then read the missing runs.
 
-    Raises HistoryError when it is going on, in this program or in another one.
-    """
+    Raises HistoryError when it is going on, in this program or in another one."""
     try:
         taken = claim_if_free(file, number)
     except OSError as error:

@@ -208,7 +208,7 @@ _BESIDE = (_WRITTEN_LAST, "-shm")
 """The endings of the files that SQLite keeps next to a database, for data that is not in the file itself yet."""
 
 _LOOKED_AT = "mode=ro"
-"""How a file is opened to see what it is, without waiting for locks."""
+"""How a file is opened to identify it, without waiting for locks."""
 
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every intact database."""
@@ -472,7 +472,7 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
 
 
 def bytes_on_disk(file: Path) -> int:
-    """Return the size of a history in bytes: its file, and what was written last and is still next to it.
+    """Return the size of a history in bytes: its file, and the recent writes still next to it.
 
     Raises OSError."""
     written_last = Path(f"{file}{_WRITTEN_LAST}")

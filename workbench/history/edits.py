@@ -138,14 +138,11 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
 
 
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
-    """Remove batches with all their runs, and suites that no other batch needs.
+    """Remove batches with all their runs, and suites that no other batch needs, and return the free bytes of the file.
 
-    None is removed while one of them is going on. They are gone at once; their runs follow in small steps, between
-    which other programs write. The file shrinks, but for a large one of an earlier version, or `say` is told why it
-    does not.
-
-    Returns how many bytes of the file are free for what is written next.
-    """
+    No batch is removed while one of them is going on. They are gone at once; their runs follow in small steps,
+    between which other programs write. The file shrinks; a large one of an earlier version does not, and `say` is
+    told why."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
@@ -171,7 +168,7 @@ def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def _clear(connection: sqlite3.Connection) -> None:
-    """Remove what belongs to no batch."""
+    """Remove everything that belongs to no batch."""
     for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
         removed = RUNS_AT_ONCE
         while removed == RUNS_AT_ONCE:

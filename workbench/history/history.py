@@ -70,7 +70,7 @@ FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND pl
 _WEIGHED, _STRETCHES = 1_000, 20
 """So many runs of a batch are weighed, in so many stretches of its plan."""
 _ROW_BYTES = 160
-"""What a run takes beside its events and grades, with its places in indexes."""
+"""The bytes of a run beside its events and grades, with its places in indexes."""
 
 _NUMBERS = 1 << 62
 """Beyond all numbers of batches."""
@@ -82,7 +82,7 @@ _NAMED = {"id": columns.whole, "name": columns.text}
 
 
 class StoredBatches(StoredRows):
-    """What a `History` tells of its batches."""
+    """Facts on the batches of a `History`."""
 
     def batches(self) -> list[BatchRow]:
         """Return all batches that are not damaged, the newest first."""
@@ -188,8 +188,10 @@ class StoredBatches(StoredRows):
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yield how the runs of a suite with a model ended in each batch up to one, the newest first, without forks and
-        shards; `suite` is a `SuiteRef.key`. What is damaged is left out. Close what is not read to the end."""
+        """Yield how the runs of a suite with a model ended in each batch up to one, newest first, without forks and
+        shards.
+
+        `suite` is a `SuiteRef.key`. Damaged batches are left out. Close the iterator if it is not read to the end."""
         with self._at_one_moment(), as_history_errors(self.file):
             # Written into the statement, so that SQLite reads those of a single one in the order of the index.
             versions = ", ".join(map(str, self._versions(suite)))
@@ -238,7 +240,7 @@ class StoredBatches(StoredRows):
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 
     def _damaged_batch(self, row: Sequence[Any], error: Exception) -> BatchRow:
-        """Return a damaged batch with what can be read of its row."""
+        """Return a damaged batch with the readable columns of its row."""
         known = columns.readable(columns.BATCH, row)
         if "id" not in known:
             raise self._damaged("the number of a batch", error) from error
@@ -370,7 +372,7 @@ class History(StoredBatches):
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
         """Yield the cases of a batch in the order of its plan, without its forks: far quicker than its runs.
 
-        Close what is not read to the end."""
+        Close the iterator if it is not read to the end."""
         joined, status = "", "runs.status"
         values: tuple[int, ...] = (batch,)
         if grading is not None:
@@ -419,8 +421,8 @@ class History(StoredBatches):
             return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]
 
     def tallies(self, batch: int) -> list[Tally]:
-        """Return how the runs of a batch ended that are over, by model and status, and what they cost together; those
-        of unknown cost apart."""
+        """Return the finished runs of a batch, counted by model and status, with their costs; those of unknown cost
+        apart."""
         statement = (
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
             "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"

@@ -83,7 +83,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
 
 
 def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
-    """Return what makes two shards those of different plans.
+    """Return a difference that makes two shards those of different plans, `None` if there is none.
 
     Raises HistoryError."""
     (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
@@ -123,7 +123,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 MAX_NAMED = 20
-"""Of so many runs with a second result it is said which they are."""
+"""Up to so many runs with a second result are named."""
 
 _VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
 _MADE = ("run_id", "began_ms", "ended_ms")
@@ -149,13 +149,13 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 
 @dataclass
 class Merged:
-    """What merging came to.
+    """The result of a merge.
 
-    `number` is the batch in the history, `taken` how many results are new in it; `second` counts runs of which there
-    was another result already, and some of them are `named`. `unfinished` says which shards have not made all of their
-    runs, `kept` which stay in the history beside it, and `damaged` what was left out. `goes_on` tells that some shard
-    is still running. Where all shards were merged at once, `of_several` counts runs that more than one of them was to
-    make, and `of_none` those that none was."""
+    `number` is the batch in the history, `taken` how many results are new in it; `second` counts runs that had
+    another result already, and some of them are `named`. `unfinished` names the shards with missing runs, `kept`
+    those that stay in the history beside it, and `damaged` the parts that were left out. `goes_on` tells that some
+    shard is still running. Where all shards were merged at once, `of_several` counts runs that more than one of them
+    had to make, and `of_none` those that none had."""
 
     number: int = 0
     taken: int = 0
@@ -170,7 +170,7 @@ class Merged:
     of_none: int = 0
 
     def add(self, other: Merged) -> None:
-        """Add what merging another shard into the batch came to."""
+        """Add the result of merging another shard into the batch."""
         self.number = other.number
         self.taken += other.taken
         self.second += other.second
@@ -185,11 +185,10 @@ class Merged:
 def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
     """Merge shards of one plan into one batch of a history.
 
-    Shards of that very history are taken out of it once all that they have is in the batch. Suites are those of the
-    project `here` where they are not where the shard had them.
+    Shards of that very history are taken out of it once all of their runs are in the batch. A suite that is not
+    where the shard had it is looked for in the project `here`.
 
-    Raises HistoryError. What is damaged is left out.
-    """
+    Raises HistoryError. Damaged parts are left out."""
     merged = Merged()
     with as_history_errors(target), closing(open_for_writing(target, say)) as connection:
         connection.execute(_TO_MAKE)
@@ -366,7 +365,7 @@ class _Merging:
         return insert_suite(self._target, stored_folder(self._file, Path(project)), row[2:])
 
     def _runs(self, number: int, suites: Mapping[int, int]) -> None:
-        """Take over what the target lacks."""
+        """Take over the parts that the target lacks."""
         figures = ", ".join(f"runs.{name}" for name in _FOUND)
         rows = self._read(
             f"SELECT {figures}, details.run, {', '.join(_DETAILS)} FROM runs LEFT JOIN details ON details.run = runs.id"

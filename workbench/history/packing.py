@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 _LEVEL = 6
 _BEGINNING = 1 << 12
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
-"""What keys mean that a stored run does not have: the rules by which the first version graded."""
+"""The rules by which the first version graded: the meaning of keys that a stored run lacks."""
 
 
 class Packing:
     """Compresses a text that comes in pieces, which are never in memory all at once.
 
-    `sample` is what such texts have in common; to read the text again, it is needed too."""
+    `sample` is a text that resembles it; reading needs the same sample."""
 
     def __init__(self, sample: bytes = b"") -> None:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
@@ -92,7 +92,7 @@ def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
 def packed_outcome(result: RunResult) -> bytes:
     """Return a compressed outcome.
 
-    Raises TypeError, ValueError or RecursionError when it holds what JSON cannot express."""
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     packing = Packing()
     for piece in outcome_pieces(outcome_of(result)):
         packing.add(piece)
@@ -179,7 +179,7 @@ Search = Callable[[str], bool]
 
 
 class RunDoor(Protocol):
-    """What the runs of a batch pass before they are stored."""
+    """The redaction and packing that runs of a batch pass before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
         """Return a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
@@ -213,8 +213,8 @@ class SharedText:
 class PackedRun:
     """A finished run, compressed as it will be in the file.
 
-    `values` are its figures by the names of their columns, `tools` the tools that its first event offers, `sample` what
-    its events and its outcome were compressed with."""
+    `values` are its figures by the names of their columns, `tools` the tools that its first event offers, `sample`
+    the text with which its events and its outcome were compressed."""
 
     run_id: str
     status: Status
@@ -236,7 +236,7 @@ class PackedRun:
 
 
 class _SecretFoundError(Exception):
-    """A text holds what may be a secret."""
+    """Raised for a text with a possible secret."""
 
 
 class RunPacker:
@@ -251,12 +251,11 @@ class RunPacker:
         self._sample: SharedText | None = None
 
     def packed(self, run: DoneRun) -> PackedRun | None:
-        """Compress a run as it may be stored.
+        """Compress a run for the file.
 
         Returns `None` for one that was stopped before its first event without a reason, which counts as never begun.
 
-        Raises TypeError, ValueError or RecursionError when it holds what cannot be written.
-        """
+        Raises TypeError, ValueError or RecursionError for a value that cannot be written."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return None
         search = self._door.search(run)

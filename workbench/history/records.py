@@ -73,11 +73,11 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
 
 
 REACHED_BY = ("provider", "model", "base_url", "params")
-"""What of the settings of a model decides what is asked; its price, for one, does not."""
+"""The settings of a model that influence its answers; its price, for one, does not."""
 
 
 def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what of the settings of a batch decides what is asked, the same on all machines."""
+    """Return the settings of a batch that influence its runs, the same on all machines."""
     reached: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
         each = settings.get(kind)
@@ -162,7 +162,7 @@ class ShardRef:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """What the settings of its batch say of it."""
+        """The merge that the settings of its batch describe."""
         return {"index": self.index, "of": self.of, "planned": self.planned, "plan": self.plan_id}
 
     def __str__(self) -> str:
@@ -178,7 +178,7 @@ class MergedShards:
 
     @classmethod
     def of_batch(cls, settings: Mapping[str, JsonValue]) -> MergedShards | None:
-        """Return from what a batch with these settings was merged; `None` for one that was not."""
+        """Return the shards from which a batch with these settings was merged; `None` for one that was not."""
         match settings.get("merged"):
             case {"plan": str() | None as plan_id, "shards": list(shards)}:
                 found = [(each[0], each[1]) for each in shards if isinstance(each, list) and len(each) == 2]
@@ -189,7 +189,7 @@ class MergedShards:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """What the settings of its batch say of it."""
+        """The confirmation that the settings of its batch describe."""
         return {"plan": self.plan_id, "shards": [list(each) for each in self.shards]}
 
     @property
@@ -207,7 +207,7 @@ class MergedShards:
 
 @dataclass(frozen=True)
 class NewShard:
-    """What a batch knows of the plan of which it is one shard: the places of its runs there, all runs of the plan, and
+    """A batch's place in the plan of which it is one shard: the places of its runs there, all runs of the plan, and
     its suites in the order of the outline."""
 
     places: tuple[int, ...]
@@ -305,8 +305,8 @@ NAMED_AFTER = "named_after"
 class BatchRow:
     """A batch in the list of batches.
 
-    `number` identifies it, and so does `name` if a person has given one. `ended_at` is `None` while it is going on, and
-    for one that was cut off. `damage` says what of it cannot be read; the batch then has no parts, and can only be
+    `number` identifies it, and so does `name` if the user has given one. `ended_at` is `None` while it is going on,
+    and for one that was cut off. `damage` names the unreadable part; the batch then has no parts, and can only be
     listed and removed."""
 
     number: int
@@ -420,8 +420,7 @@ class ModelUse(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """So many runs with a model ended in one way; `cost_usd` is what they cost together, `None` where that is not
-    known."""
+    """So many runs with a model ended in one way; `cost_usd` is their cost together, `None` where it is not known."""
 
     model: str
     status: Status
@@ -596,9 +595,9 @@ class Outline:
                         yield OutlinedRun(suite, case_id, name, model, of_suite, by, repeat)
 
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
-        """Return what identifies a batch of this plan wherever parts of it are run.
+        """Return the id of a batch of this plan, the same wherever parts of it are run.
 
-        `settings` are what decides what is asked; `plan_id` tells one batch of the same plan from the next."""
+        `settings` are those that influence runs; `plan_id` tells one batch of the same plan from the next."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -265,7 +265,7 @@ DAMAGE = (
 """The errors that reading damaged values raises."""
 
 _TEXTS_AT_HAND = 16
-"""So many unpacked texts of suites, and of what runs share, are kept for the next run."""
+"""So many unpacked texts of suites, and of texts that runs share, are kept for the next run."""
 
 _SUITE = "SELECT id, project, path, hash, name, cases FROM suites"
 
@@ -453,7 +453,7 @@ class StoredRows:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raise DamagedError for what SQLite does not detect, because it does not know what its values mean."""
+        """Raise DamagedError for values that SQLite accepts and that mean nothing here."""
         try:
             yield
         except DAMAGE as error:
@@ -461,7 +461,7 @@ class StoredRows:
 
     @contextmanager
     def _told_of(self, what: str) -> Iterator[None]:
-        """Raise the damage that SQLite found with a description of what was being read."""
+        """Raise the damage that SQLite found, naming the part that was being read."""
         try:
             yield
         except DamagedError as error:

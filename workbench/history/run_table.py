@@ -12,7 +12,7 @@ from workbench.history.records import RunRow
 
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
-"""What stands for `None` in a column; neither a time nor a score is the one, and no provider counts the other."""
+"""The number that stands for `None` in a column: no time, no score, and no count of a provider."""
 
 _NUMBERS = ("score", "latency_ms", "first_token_ms", "cost_usd", "began_ms", "ended_ms", "loop_ms")
 _COUNTS = ("input_tokens", "output_tokens")

@@ -241,7 +241,7 @@ class OpenHistory:
 
 @contextmanager
 def _never_again() -> Iterator[None]:
-    """Raise for what SQLite can never store, which is no problem of the file."""
+    """Raise for a value that SQLite can never store, which is no problem of the file."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -267,7 +267,7 @@ __all__ = ["MAX_AT_ONCE", "BatchHandle", "HistoryWriter"]
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""How long the end of the program waits for what is not written yet, in seconds."""
+"""How long the end of the program waits for unwritten entries, in seconds."""
 
 RETRY_S = 1.0
 """How long to wait after a failed write before the next attempt, in seconds: an attempt takes a while itself."""
@@ -295,9 +295,8 @@ class _Done:
 class HistoryWriter:
     """One history that is written to for as long as the program runs.
 
-    No failure stops a run: `say` is told once, on the writer's thread, and what could not be written is tried again
-    with the next entry, and at the end. Waiting entries are in memory, compressed. Usable from any thread.
-    """
+    No failure stops a run: `say` is told once, on the writer's thread, and a failed entry is tried again with the
+    next one, and at the end. Waiting entries are in memory, compressed. Usable from any thread."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self.file = file
@@ -363,9 +362,8 @@ class HistoryWriter:
 
         Call it for all runs of one batch on one thread.
 
-        The future is done when the run is written, or when waiting for that is of no use: what is not written is lost
-        when the program is killed. It cannot be cancelled.
-        """
+        The future is done when the run is written, or when waiting is of no use: unwritten runs are lost when the
+        program is killed. It cannot be cancelled."""
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()
         if self._failed_at is not None or self._closing_at is not None:
@@ -405,7 +403,7 @@ class HistoryWriter:
         return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
 
     def _give(self, given: Entry | threading.Event | None) -> None:
-        """Give the thread what it takes up at once."""
+        """Give the thread its next entries at once."""
         self._given.put(given)
         self._in_a_hurry.set()
 

@@ -1,6 +1,6 @@
-"""The socket of a batch: tells any number of viewers what happens.
+"""The socket of a batch: sends its events to any number of viewers.
 
-Its thread alone touches sockets; whoever tells something never waits for a viewer."""
+Its thread alone touches sockets; the thread that tells an event never waits for a viewer."""
 
 from __future__ import annotations
 
@@ -78,10 +78,9 @@ class Viewer:
 class Server:
     """Serves viewers at `address` until it is closed.
 
-    `hello` is what each is told first. `snapshot` gives the lines that whoever begins to watch needs to have seen all
-    so far; it is called under the server's lock, as `tell` is to be. `stop` is called when somebody asks to stop the
-    batch. Raises OSError where the socket cannot be made.
-    """
+    `hello` is the first message to each. `snapshot` gives the lines that a new viewer needs to have seen all so far;
+    it is called under the server's lock, and so must `tell` be. `stop` is called when a viewer asks to stop the
+    batch. Raises OSError where the socket cannot be made."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -150,7 +149,7 @@ class Server:
             self._wake()
 
     def close(self) -> None:
-        """Let all viewers read what they were told, for a bounded time, and remove the socket."""
+        """Let all viewers read their messages, for a bounded time, and remove the socket."""
         with self.lock:
             self._closing = True
             for viewer in self._viewers:
@@ -341,7 +340,7 @@ class _UnderWay:
     door: EventDoor
     began_s: float
     events: list[Event] = field(default_factory=list)
-    """Not told so far: what nobody watches is not made into lines."""
+    """Events not told so far: without viewers they are not made into lines."""
     lines: list[bytes] = field(default_factory=list)
 
 
@@ -351,7 +350,7 @@ class Telling:
     To be used on one thread."""
 
     def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
-        """Raise OSError where the socket cannot be made, or what is known not be written down."""
+        """Raise OSError where the socket cannot be made, or the record not be written."""
         self.known = known
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
@@ -373,7 +372,7 @@ class Telling:
             raise
 
     def take(self, event: BatchEvent) -> None:
-        """Tell what happened."""
+        """Tell an event."""
         server = self._server
         with server.lock:
             match event:
@@ -407,7 +406,7 @@ class Telling:
     def end(self, exit_code: int) -> None:
         """Tell that the batch has ended, and write that down.
 
-        What is told later is not kept."""
+        Later events are not kept."""
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))
@@ -440,7 +439,7 @@ class Telling:
         return run
 
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
-        """What of a run was not told so far, as lines, as far as it may leave."""
+        """Yield the events of a run that were not told so far, as lines, as far as they may leave."""
         while run.events:
             # One that waits for the next piece comes with that.
             yield from self._kept(run, run.door.take(run.events.pop(0)))
@@ -465,7 +464,7 @@ class Telling:
             _logger.exception("the end of a run cannot be told")
 
     def _snapshot(self) -> Iterator[bytes]:
-        """What somebody needs who begins to watch; what is over is in the history."""
+        """Return the lines for a new viewer; finished runs are in the history."""
         yield packed(over=self._over)
         for line in self._said:
             yield packed(said=line)

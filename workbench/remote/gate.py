@@ -1,8 +1,7 @@
-"""Who may talk to the server of `workbench serve`: what a request says of itself is checked before anything is done.
+"""Who may talk to the server of `workbench serve`: a request's own headers are checked before anything is done.
 
-Any page that is open in the same browser can send requests to this machine. It cannot choose what the browser says of
-it in `Host`, `Origin` and `Sec-Fetch-Site`, and knows neither the token of the address nor the cookie that it becomes.
-"""
+Any page that is open in the same browser can send requests to this machine. It cannot choose the browser's words in
+`Host`, `Origin` and `Sec-Fetch-Site`, and knows neither the token of the address nor the cookie that it becomes."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def _random() -> str:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a request must know and say.
+    """The conditions of a request.
 
     `names` are the names of this server beside those of the loopback device; with `by_address`, any address is one,
     which no foreign page can make its own name. `public` is the address under which a proxy offers it."""
@@ -65,7 +64,7 @@ class Gate:
         return None
 
     def origin(self, host: str) -> str:
-        """Return what a browser says of pages of this server, for the `Host` of a request."""
+        """Return the origin of pages of this server, for the `Host` of a request."""
         if self.public is not None and host.lower() == self.public.netloc.lower():
             return f"{self.public.scheme}://{host}"
         return f"http://{host}"

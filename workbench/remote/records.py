@@ -109,26 +109,26 @@ def news_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
 
 
 PROTOCOL = 1
-"""The version of what is said over the sockets."""
+"""The version of the protocol on the sockets."""
 
 _PROCESSES = "process"
 """The file beside which processes claim their batches. They hold that longer than the claim on the batch itself, until
 the report is written."""
 
 _KEPT_S = 30 * 24 * 3600
-"""How long it is known what became of a batch that has ended."""
+"""How long the record of an ended batch is kept."""
 
 
 class AttachError(Exception):
-    """A batch cannot be attached to, or cannot go on without a terminal; the message says why and what to do."""
+    """A batch cannot be attached to, or cannot go on without a terminal; the message says why and gives the way out."""
 
 
 @dataclass(frozen=True)
 class Detached:
     """A batch that went on without a terminal.
 
-    `exit_code` is there once it has ended in good order; `said` is what its process said last, without secrets. Times
-    are ISO 8601, UTC."""
+    `exit_code` is there once it has ended in good order; `said` is the last output of its process, without secrets.
+    Times are ISO 8601, UTC."""
 
     history: str
     batch: int
@@ -149,7 +149,7 @@ class Detached:
 
 
 def write_record(folders: Folders, detached: Detached) -> None:
-    """Write down what is known of a batch.
+    """Write down the record of a batch.
 
     Raises OSError."""
     own_folder(folders.detached)
@@ -170,20 +170,20 @@ def is_running(folders: Folders, detached: Detached) -> bool:
 
 
 def records(folders: Folders) -> list[Detached]:
-    """What is known of all batches, the one that began last first.
+    """Return the records of all batches, the one that began last first.
 
-    What cannot be read is left out."""
+    Unreadable ones are left out."""
     found = [known for file in _files(folders) if (known := _read(file)) is not None]
     return sorted(found, key=lambda known: known.started_at, reverse=True)
 
 
 def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
-    """What is known of a batch; `None` for one that never went on without a terminal, or long ago."""
+    """Return the record of a batch; `None` for one that never went on without a terminal, or long ago."""
     return _read(record_file(folders, history, batch))
 
 
 def record_file(folders: Folders, history: Path, batch: int) -> Path:
-    """Return where it is written down what is known of a batch."""
+    """Return the file of a batch's record."""
     return folders.detached / f"{_key(history, batch)}.json"
 
 

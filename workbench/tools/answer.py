@@ -44,7 +44,7 @@ class ToolsError(Exception):
 class ServerError(ToolsError):
     """A tool server could not be started, died, or did not answer in time.
 
-    `output` is the end of what it wrote to standard error, of a server that a command started."""
+    `output` is the end of its standard error, of a server that a command started."""
 
     def __init__(self, message: str, output: ServerOutput | None = None) -> None:
         super().__init__(message)

@@ -25,7 +25,7 @@ ServerState = Literal["not started", "starting", "running", "down"]
 @dataclass(frozen=True)
 class ServerStatus:
     """The state of a server, with its tools when it runs, for how long it has been starting, and when it is down the
-    reason and the end of what it wrote to standard error. `task_tools` are not offered: only tasks may call them."""
+    reason and the end of its standard error. `task_tools` are not offered: only tasks may call them."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -85,7 +85,7 @@ class Connection(Protocol):
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of what the server has written to standard error; `None` when that cannot be read here."""
+        """The end of the server's standard error; `None` when that cannot be read here."""
 
     def kill(self) -> None:
         """End the server at once, as far as possible.
@@ -144,8 +144,10 @@ _AUTHORIZING = ("authorization", "proxy-authorization", "cookie")
 
 
 def learn_written(server: Server, secrets: Secrets) -> None:
-    """Register what is secret in a server's settings as written in the suite: credentials in its headers, values in its
-    `env` that look like keys, and passwords in addresses. Other texts are not secret."""
+    """Register the secrets in a server's settings as written in the suite.
+
+    These are credentials in its headers, values in its `env` that look like keys, and passwords in addresses. Other
+    texts are not secret."""
     secrets.add_passwords(server.name, server.url or "")
     for name, value in server.env.items():
         if not environment_names(value):

@@ -1,4 +1,4 @@
-"""What the user approved for one suite: commands, modules, addresses, and the code and environment of that time."""
+"""The user's approval for one suite: commands, modules, addresses, and the code and environment of that time."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class ListingChange:
-    """What a server lists otherwise than before, by the names of its tools."""
+    """The differences between two listings of a server, by the names of tools."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -47,7 +47,7 @@ class ListingChange:
 
     @staticmethod
     def between(before: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> ListingChange:
-        """Return what changed from one listing to another."""
+        """Return the change from one listing to another."""
         old, new = ({tool.name: tool for tool in tools} for tools in (before, now))
         return ListingChange(
             added=tuple(name for name in new if name not in old),
@@ -77,7 +77,7 @@ class Listings:
         self._now = now
 
     def remember(self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...]) -> None:
-        """Store what a server has just listed.
+        """Store a server's new listing.
 
         A failure goes to the program's log."""
         document = {
@@ -103,7 +103,7 @@ class Listings:
             _logger.warning("the tools of server %r cannot be remembered: %s", server.name, error)
 
     def recall(self, suite_file: Path, server: Server) -> Listing | None:
-        """Return what a server last listed, `None` when it never did.
+        """Return the last listing of a server, `None` when there never was one.
 
         Raises DamagedListingError."""
         file = self._file(suite_file, server)
@@ -205,7 +205,7 @@ def pin_file(suite_file: Path) -> Path:
 
 
 def write_pins(suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]]) -> Path:
-    """Pin what the servers of a suite list, by their names, and return the file.
+    """Pin the listed tools of a suite's servers, by the servers' names, and return the file.
 
     Secrets must be taken out before. Raises OSError."""
     servers = {server: {tool.name: _pinned(tool) for tool in _sorted(tools)} for server, tools in listed.items()}

@@ -1,4 +1,4 @@
-"""Mocks: decides which of them answers a call, and with what (docs/tools-and-mocks.md)."""
+"""Mocks: chooses the mock that answers a call, and makes its answer (docs/tools-and-mocks.md)."""
 
 from __future__ import annotations
 

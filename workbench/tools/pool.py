@@ -51,12 +51,11 @@ class _Listed:
 class ServerPool:
     """The running servers of suites, until the pool is closed.
 
-    A server is identified by its suite file and its definition, and is shared by all runs. It is started as the grant
-    of the suite allows; a later grant does not change a running server. The program supplies the folders for logs and
-    listings. `now` returns the time of day. `starting` wraps the start of each server, with its description. `listed`
-    is called with the suite file and the name of a server whose tools are now remembered, and with what changed where
-    it had listed them before. Use it on one event loop.
-    """
+    A server is identified by its suite file and its definition, and is shared by all runs. It is started as the
+    grant of the suite allows; a later grant does not change a running server. The program supplies the folders for
+    logs and listings. `now` returns the time of day. `starting` wraps the start of each server, with its
+    description. `listed` is called with the suite file and the name of a server whose tools are now remembered, and
+    with the change since its last listing, if there was one. Use it on one event loop."""
 
     def __init__(
         self,
@@ -73,11 +72,11 @@ class ServerPool:
         self._listings = Listings(program.folders.listings, now)
         self._servers: dict[tuple[Path, str], _Started] = {}
         self._remembered: WeakKeyDictionary[McpServer, tuple[ToolDefinition, ...]] = WeakKeyDictionary()
-        """What each server listed last, without secrets."""
+        """The last listing of each server, without secrets."""
         self._functions: dict[FoundCode | None, PythonFunctions] = {}
         self._closed = False
         self.secrets = program.secrets
-        """What is secret, to which starting servers adds."""
+        """The known secrets, to which starting servers adds."""
 
     async def open_toolbox(
         self,
@@ -186,7 +185,7 @@ class ServerPool:
         await asyncio.gather(*(started.server.close() for started in self._servers.values()))
 
     def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Return what the servers of a suite last listed, by name.
+        """Return the last listings of the servers of a suite, by name.
 
         A suite with all its servers in the result can run with mocks without starting any."""
         return self._listings.of(suite, suite_file)

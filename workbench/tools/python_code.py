@@ -311,7 +311,7 @@ class PythonFunctions:
     def answer(self, reference: str, value: JsonValue) -> object:
         """Return the result of a `python` check's function.
 
-        Raises what the function raises, and CheckError when it cannot be loaded."""
+        Raises the function's own errors, and CheckError when it cannot be loaded."""
         try:
             function = self.function(reference)
         except ToolsError as error:

@@ -80,7 +80,7 @@ class ServerLog:
         self._last = ""
         """The end of the server's output."""
         self._lines: dict[tuple[str, int], _Lines] = {}
-        """What of the server's lines is not decided, by what they begin with."""
+        """The beginnings of the server's lines that are not classified yet."""
         self._line_ends = 0
         """The line ends of its whole output."""
         self.problem: str | None = None
@@ -228,13 +228,13 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 
 class StdioTransport:
-    """Starts a command on entry and ends it on exit, with its whole process group and what it started outside of that.
+    """Starts a command on entry and ends it on exit, with its process group and every process that it started
+    elsewhere.
 
     A watcher in the group does so when this program is killed.
 
-    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
-    `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started.
-    """
+    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after
+    another `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started."""
 
     def __init__(
         self,
@@ -406,8 +406,8 @@ async def started_process(
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
     """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes.
 
-    Close the socket when the group is to end: a watcher in it waits for that, and for the end of this program. By the
-    `mark` in its environment, `left_behind` finds what it started. Raises OSError when it cannot be started."""
+    Close the socket to end the group: a watcher in it waits for that, and for the end of this program. By the `mark`
+    in its environment, `left_behind` finds the processes that it started. Raises OSError when it cannot be started."""
     environment = {**environment, MARK: mark}
     if sys.platform != "win32":
         return await _started_with_watcher(command, folder, environment, limit)
@@ -472,7 +472,7 @@ def new_mark() -> str:
 
 
 def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
-    """Kill what a command started outside of its group, which has been killed, and return ids and command lines."""
+    """Kill the processes that a killed command started outside of its group, and return their ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
 

@@ -106,7 +106,7 @@ class McpServer:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of what it wrote to standard error before it went down."""
+        """The end of its standard error before it went down."""
         return self._output
 
     @property
@@ -399,7 +399,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _silence_sdk_logging() -> None:
-    """Keep the SDK's log lines off the terminal: the server's own log and our errors contain what matters."""
+    """Keep the SDK's log lines off the terminal: the server's own log and our errors have everything of interest."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False

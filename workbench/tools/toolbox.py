@@ -1,4 +1,4 @@
-"""What a variant changes of tools: their definitions for the model, and its calls for the servers behind them."""
+"""A variant's changes to tools: their definitions for the model, and its calls for the servers behind them."""
 
 from __future__ import annotations
 
@@ -88,9 +88,8 @@ class Toolbox:
 
     `servers` holds, by tool name, the servers on which tools really run; empty without real execution. `call_python`
     calls the functions of the suite's `python` checks. `notices` report listings that are only remembered, and
-    `server_outputs` are of servers that therefore do not run. `changes` are what a variant calls otherwise than the
-    servers do.
-    """
+    `server_outputs` are of servers that therefore do not run. `changes` map a variant's tools to those of the
+    servers."""
 
     def __init__(
         self,

@@ -201,7 +201,7 @@ class UrlConnection:
         return ""
 
     def _in_words(self, error: BaseException | None) -> str | None:
-        """Return what happened to a connection, `None` for errors of another kind."""
+        """Return the sentence for a failed connection, `None` for errors of another kind."""
         import httpx2
 
         causes = list(_causes(error))

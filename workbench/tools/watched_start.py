@@ -53,8 +53,10 @@ def main() -> None:
 
 
 def _close_all_but(*needed: int) -> None:
-    """Close what else was left open, except for the standard streams. uvloop leaves open what it made these streams of,
-    and whoever holds that keeps the end of the command's output from being seen."""
+    """Close every other open descriptor, except for the standard streams.
+
+    uvloop leaves open the descriptors behind these streams, and a process that holds them hides the end of the
+    command's output."""
     try:
         names = os.listdir("/dev/fd")  # noqa: PTH208 (pathlib's import takes longer than all the rest)
     except OSError:  # a system without such a list
@@ -84,7 +86,7 @@ def _opened_process(number: int) -> int:
 
 
 def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
-    """Wait until Workbench has ended, then end what has the mark and this process group, the watcher included.
+    """Wait until Workbench has ended, then end the marked processes and this process group, the watcher included.
 
     Never returns."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
@@ -153,7 +155,7 @@ def _kill(number: int, process: int) -> None:
 
 
 def _content(file: str) -> bytes:
-    """Return what a file of /proc holds.
+    """Return the content of a file of /proc.
 
     Environments may be large."""
     opened = os.open(file, os.O_RDONLY)

@@ -28,8 +28,9 @@ Role = Literal["user", "assistant", "tool"]
 ResultSource = Literal[
     "step mock", "case mock", "suite mock", "server", "default", "edited", "skipped", "replayed", "reported"
 ]
-"""What answered a tool call. `edited`: a person in place of the tool. `skipped`: a person skipped it. `replayed`: the
-run from which this one was forked. `reported`: a tool elsewhere, as the agent or the file says that made the call."""
+"""The source of a call's answer. `edited`: a person in place of the tool. `skipped`: a person skipped it.
+`replayed`: the run from which this one was forked. `reported`: a tool elsewhere, according to the agent or the
+file."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -66,9 +67,8 @@ class Message:
 
     `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's.
 
-    `provider_state` is what a provider expects back verbatim with its answer, such as signed reasoning. Only that
-    provider understands it.
-    """
+    `provider_state` must be sent back to the provider verbatim with its answer, such as signed reasoning. Only that
+    provider understands it."""
 
     role: Role
     content: str = ""
@@ -126,7 +126,7 @@ call may be executed."""
 
 @dataclass(frozen=True, slots=True)
 class ServerOutput:
-    """The end of what a server wrote to standard error before it failed, without secrets.
+    """The end of a server's standard error before it failed, without secrets.
 
     `earlier` counts the lines before `lines`, `log` is the file that has all of them."""
 
@@ -138,9 +138,10 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """What the system that made an imported run says of it: its own score, 0..1, and whether that is good enough there.
+    """The judgement of the system that made an imported run: its own score, 0..1, and whether that is good enough
+    there.
 
-    `about` names what it scored, such as a task of which this run is a part."""
+    `about` names the scored thing, such as a task of which this run is a part."""
 
     name: str
     value: float
@@ -152,7 +153,7 @@ class SourceScore:
 class RunStarted:
     """The conversation before the first request.
 
-    `notices` name what differs from the suite: a parameter that the API lacks, or a remembered listing of tools whose
+    `notices` name differences from the suite: a parameter that the API lacks, or a remembered listing of tools whose
     server cannot be reached. `server_outputs` are of such servers."""
 
     suite_hash: str
@@ -409,7 +410,7 @@ class ResultReceived:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run is over; `error` says what the infrastructure did when the reason is `error` or `timed out`, and
+    """The run is over; `error` is the infrastructure's error when the reason is `error` or `timed out`, and
     `server_output` is of the server that failed, if one did."""
 
     reason: FinishReason
@@ -420,7 +421,7 @@ class RunFinished:
 ModelEvent = (
     PromptProgress | TextDelta | ReasoningDelta | TextWasReasoning | CallStarted | CallArgumentsDelta | CallFinished
 )
-"""What a provider emits while a model answers."""
+"""The events of a provider while a model answers."""
 
 EventPayload = (
     RunStarted
@@ -457,8 +458,7 @@ class Event:
 
 
 def usable(finished: CallFinished) -> CallFinished:
-    """Return the call unchanged, or marked as broken when its arguments are nested too deeply or hold what JSON
-    lacks."""
+    """Return the call unchanged, or marked as broken when its arguments are nested too deeply or cannot be JSON."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished

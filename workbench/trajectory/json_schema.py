@@ -1,7 +1,6 @@
 """Reads JSON Schemas of tools: references, alternatives, types, listed values, and the names of properties.
 
-Any JSON can be read: what is malformed counts as absent, and only references into the same schema are followed.
-"""
+Any JSON can be read: malformed parts count as absent, and only references into the same schema are followed."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def listed_values(schema: Schema) -> list[JsonValue] | None:
 
 
 def target_of(reference: str, root: Schema) -> JsonValue | Schema:
-    """Return what a reference such as `#/$defs/Color` points to in `root`, `None` if it points to nothing there."""
+    """Return the target of a reference such as `#/$defs/Color` in `root`, `None` if there is none."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     found: JsonValue | Schema = root

@@ -100,8 +100,7 @@ class EventLineError(ValueError):
 def event_to_line(event: Event) -> str:
     """Return one event as one line of compact JSON, without the line end.
 
-    Raises TypeError, ValueError or RecursionError when it holds what JSON cannot express.
-    """
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     payload = event.payload
     cls = type(payload)
     if cls in _DELTAS:
@@ -124,7 +123,7 @@ def event_to_line(event: Event) -> str:
 
 
 def event_from_line(line: str) -> Event:
-    """Read what `event_to_line` wrote.
+    """Read a line of `event_to_line`.
 
     Raises EventLineError when the line is not an event."""
     try:
@@ -384,7 +383,7 @@ class _Reading:
 def _known_time(text: str) -> str:
     """Return an ISO 8601 time with its zone, empty where a text is none.
 
-    Every time zone has one of these years, and what may be added to it."""
+    Every time zone has one of these years, and any duration may be added to it."""
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

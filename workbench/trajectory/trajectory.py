@@ -142,7 +142,7 @@ class Round:
 
     @property
     def cut_off(self) -> str:
-        """Where an answer was cut off, and what to do: `after 16 tokens: raise max_tokens`."""
+        """Where an answer was cut off, and the way out: `after 16 tokens: raise max_tokens`."""
         tokens = self.usage.output_tokens if self.usage is not None else 0
         where = f"after {counted(tokens, 'token')}" if tokens else "at the token limit"
         return f"{where}: raise `max_tokens`"
@@ -197,14 +197,14 @@ class Trajectory:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What differs from the suite (`RunStarted.notices`), and that an answer was cut off."""
+        """Differences from the suite (`RunStarted.notices`), and a cut-off answer."""
         of_start = self.start.notices if self.start is not None else ()
         is_cut_off = self.finish is not None and self.finish.reason == "truncated"
         return (*of_start, CUT_OFF) if is_cut_off else of_start
 
     @property
     def server_outputs(self) -> tuple[ServerOutput, ...]:
-        """What servers wrote before they failed: those that did not start, then the one that ended the run."""
+        """The standard error of servers that failed: those that did not start, then the one that ended the run."""
         at_start = self.start.server_outputs if self.start is not None else ()
         last = self.finish.server_output if self.finish is not None else None
         return at_start if last is None else (*at_start, last)
