@@ -112,9 +112,9 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """Return how a breakpoint is written, whether it is enabled or not.
+    """Return a breakpoint as it is written, whether it is enabled or not.
 
-    Raises ValueError for what TOML cannot express."""
+    Raises ValueError for a value that TOML cannot express."""
     if point.round is not None:
         return f"{point.on} {point.round}"
     if point.tool is None:

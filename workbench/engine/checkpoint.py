@@ -127,7 +127,7 @@ def refusal(command: Command, at: At) -> str | None:
 
 
 class RunControl(Protocol):
-    """Decides where a run is held and what is done with it then."""
+    """Decides where a run is held, and which command follows."""
 
     async def why_hold(self, point: HoldPoint) -> str | None:
         """Return the reason to hold the run at this point, in a few words; `None` to let it pass."""
@@ -146,7 +146,7 @@ After = Literal["continue", "answered", "regenerate"]
 
 
 class Checkpoint:
-    """Holds one run where its `control` wants that, and records what is changed meanwhile.
+    """Holds one run where its `control` asks for it, and records the changes made meanwhile.
 
     Without `control`, the run is never held. `added` are a person's messages to the model, which wait for the next
     request."""

@@ -117,7 +117,7 @@ class RequestPutOff:
 
 @dataclass(frozen=True, slots=True)
 class RequestHeld:
-    """A run is held before a request: what is sent, secrets in the conversation included, or why it cannot be sent.
+    """A run is held before a request: its content, secrets in the conversation included, or why it cannot be sent.
 
     Comes again when a message is added. It is not an event of the run itself, and in no recording."""
 
@@ -129,9 +129,8 @@ class RequestHeld:
 class RunDone:
     """A run is over and, unless it was stopped, skipped or broke, graded.
 
-    When it began and ended, in milliseconds since 1970, `timed` says: to all who listen the same. `row` is what the
-    history stores, where that was packed already.
-    """
+    `timed` gives its beginning and end, in milliseconds since 1970, the same to all listeners. `row` is the
+    history's row, where it was packed already."""
 
     result: RunResult
     began_ms: float | None = None

@@ -38,7 +38,7 @@ from workbench.trajectory.events import (
 
 @dataclass(frozen=True)
 class ToldResult:
-    """What a tool answered."""
+    """A tool's answer."""
 
     content: str
     is_error: bool = False
@@ -46,7 +46,7 @@ class ToldResult:
 
 @dataclass(frozen=True)
 class ToldRound:
-    """One answer of a model, and what its calls were answered, by their ids.
+    """One answer of a model, and the results of its calls, by their ids.
 
     Latency and time to the first token in milliseconds. `deviations` of the endpoint were repaired in it, and name
     calls by those ids."""
@@ -63,7 +63,7 @@ class ToldRound:
 
 @dataclass(frozen=True)
 class Told:
-    """What an agent did in a run.
+    """An agent's run.
 
     With `error`, it broke off there. `latency_ms` is `None` where it is not known."""
 
@@ -141,7 +141,7 @@ _Document = TypeVar("_Document", bound=BaseModel)
 
 
 class ToldError(ValueError):
-    """What is wrong with a document; the text says where, as `$.calls[0].tool`, and what to write."""
+    """A document is wrong; the text says where, as `$.calls[0].tool`, and how to write it."""
 
 
 def _object_or_text(value: Any) -> str:
@@ -154,9 +154,9 @@ Arguments = Annotated[
 
 
 class CallDocument(Frozen):
-    """A tool call: `arguments` as an object, or the text that the model wrote.
+    """A tool call: `arguments` as an object, or the model's text.
 
-    `result` is what the tool answered, and `is_error` whether that was an error."""
+    `result` is the tool's answer, and `is_error` whether that was an error."""
 
     tool: NonEmpty
     arguments: Arguments = Field(default_factory=dict)
@@ -190,7 +190,7 @@ Made = Annotated[
 
 
 class RunDocument(Frozen):
-    """What an agent did in one run: its calls in their order, and its answer.
+    """An agent's actions in one run: its calls in their order, and its answer.
 
     `error` says why it broke off."""
 
@@ -207,7 +207,7 @@ class RunDocument(Frozen):
 
 
 def told_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> Told:
-    """Return a run with these calls and what else is known of it."""
+    """Return a run with these calls and the other known facts."""
     lists = [(each,) if isinstance(each, CallDocument) else each for each in calls]
     ids = (call_id for call_id, _ in with_ids(ToolCall(each.id, each.tool) for made in lists for each in made))
     results: dict[str, ToldResult] = {}
@@ -234,9 +234,9 @@ def _call(call_id: str, call: CallDocument) -> ToolCall:
 
 
 def run_document(value: object) -> RunDocument:
-    """Return what an agent did.
+    """Return an agent's run.
 
-    Raises ToldError; a document that says nothing is wrong too."""
+    Raises ToldError; an empty document is wrong too."""
     run = document(RunDocument, value)
     if not run.model_fields_set & {"calls", "answer", "error"}:
         raise ToldError('$: says nothing: write {"calls": […], "answer": "…"}, with "calls": [] for no calls')

@@ -68,7 +68,7 @@ class HistoryRecorder:
             writer.resume(going_on, door)
 
     def take(self, event: BatchEvent) -> None:
-        """Hand what belongs into the history to its writer; a listener of the batch, behind `timed`."""
+        """Hand the history's part of a batch to its writer; a listener of the batch, behind `timed`."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
@@ -119,12 +119,12 @@ def settings_of_batch(
     confirms: int | None = None,
     cost_limit_usd: float | None = None,
 ) -> dict[str, JsonValue]:
-    """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
+    """The settings of a batch: how each model and each judge is reached, which tools execute, how many runs at a time.
 
-    Neither keys nor the names of the variables that hold them are among it. `compares` is whether its models are
-    compared, if it has several; `until` is when it stops, if that may be early. A shard says what its whole plan is
-    made with; `min_score` is what the runs of all shards are to reach, `cost_limit_usd` what the batch may cost.
-    `confirms` is the batch whose broken cases are made again."""
+    Neither keys nor the names of the variables that hold them are among them. `compares` is whether its models are
+    compared, if it has several; `until` is when it stops, if that may be early. A shard has the settings of its
+    whole plan; `min_score` is the gate over the runs of all shards, `cost_limit_usd` the batch's limit. `confirms`
+    is the batch whose broken cases are made again."""
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:
@@ -162,11 +162,12 @@ def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
 
 
 OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
-"""What stands for a model that the caller brings along."""
+"""The settings that stand for a model that the caller brings along."""
 
 
 def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
-    """What stands for a model of the caller's, or for the subject of a suite; nothing for any other model."""
+    """The settings that stand for a model of the caller's, or for the subject of a suite; nothing for any other
+    model."""
     if run.subject is not None:
         return {"provider": "subject"}
     return OWN_MODEL_SETTINGS if run.own_model is not None else {}

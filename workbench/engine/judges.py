@@ -296,7 +296,7 @@ def _quoted(text: str) -> str:
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
     """Return the verdict in the arguments of a call or in a JSON object.
 
-    Raises ValueError, which says what is wrong."""
+    Raises ValueError with the mistake."""
     if not isinstance(found, Mapping):
         key = "holds" if scale is None else "number"
         raise ValueError(f"a JSON object with `mark`, `rationale` and `{key}` is asked for")
@@ -377,18 +377,17 @@ Finding = tuple[bool | float, str]
 """Whether the value meets the criteria, or the number on the scale, and the rationale."""
 
 _TAIL_BYTES = 200
-"""So much of what was read last is looked at again, to see whether the file is still the same."""
+"""So many bytes before the end of the last read are compared again, to see whether the file is still the same."""
 
 
 class JudgementCache:
     """Judgements by model, criteria, value and scale.
 
-    A model is known by where and how it is asked, not by the name that somebody gave it.
+    A model is known by where and how it is asked, not by a name that a user gave it.
 
-    A judgement of a value with a secret in it is remembered as long as the program runs, and not written. With `anew`,
-    nothing that was remembered before is used. What cannot be read or written is logged and does no harm.
-    To be used from any thread and from several programs at once: each line is written by one system call.
-    """
+    A judgement of a value with a secret in it is remembered as long as the program runs, and not written. With
+    `anew`, nothing that was remembered before is used. Lines that cannot be read or written are logged and do no
+    harm. To be used from any thread and from several programs at once: each line is written by one system call."""
 
     def __init__(self, file: Path, secrets: Secrets, *, anew: bool = False) -> None:
         self._file = file
@@ -400,7 +399,7 @@ class JudgementCache:
         self._lock = threading.Lock()
 
     def find(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> Finding | None:
-        """What is known of a value; `None` where nothing is."""
+        """The known judgement of a value, `None` where there is none."""
         key = self.key(judge, criteria, value, scale)
         with self._lock:
             if key not in self._known and self._reads:
@@ -433,7 +432,7 @@ class JudgementCache:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
-        """What is remembered under one key was asked of the same model in the same way."""
+        """Judgements remembered under one key were asked of the same model in the same way."""
         params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
         asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
         return asked, criteria, value, scale
@@ -512,7 +511,7 @@ _KEY_NAMES = ("judge", "criteria", "value")
 
 
 _Key = tuple[str | None, str, str, Scale | None, float | None]
-"""Who judges, by what criteria, which value, on which scale, and what is enough there."""
+"""A request's identity: the judge, its criteria, the value, the scale, and the required rating."""
 _Graded = TypeVar("_Graded")
 
 NOT_ASKED = "this value has not been judged, and no judge is asked here: give --judge MODEL to judge it"
@@ -520,9 +519,9 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 
 @dataclass
 class Question:
-    """A value about which a judge is being asked, for all who want to know: so many wait.
+    """A judge request in flight, shared by every caller that asked for the same value.
 
-    What the answer took is counted for one of them."""
+    The cost of the answer is counted for one of them."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
     waiting: int = 0
@@ -530,18 +529,17 @@ class Question:
 
 
 Questions = dict[tuple[object, ...], Question]
-"""What is under way, by who is asked how about what."""
+"""Requests in flight, by judge and question."""
 
 
 @dataclass(frozen=True)
 class Asking:
-    """How judges are asked.
+    """The way to ask judges.
 
-    `open_model` raises ModelError and ConfigError. What is being asked is asked once: whoever wants to know the same
+    `open_model` raises ModelError and ConfigError. Each question is asked once: every caller that asks the same
     waits for the same answer, or the same failure. To be used on one event loop.
 
-    `tell` hears which judge is about to be asked about how many values, and when one of them will be asked again.
-    """
+    `tell` hears which judge is about to be asked about how many values, and when one of them will be asked again."""
 
     open_model: Callable[[ModelSpec], Model]
     retries: RetryPolicy = DEFAULT_RETRIES
@@ -553,11 +551,10 @@ class Asking:
 class RunJudge:
     """The judge of one run.
 
-    What it said is kept in `judgements`, what asking it took in `use`.
+    Its answers are kept in `judgements`, their cost in `use`.
 
-    `spec_of` says which model judges a check and raises ConfigError. `recorded` are judgements of an earlier grading of
-    the run, of which `chosen` takes those of one model only. Without `asking` nobody is asked.
-    """
+    `spec_of` returns the model that judges a check and raises ConfigError. `recorded` are judgements of an earlier
+    grading of the run, of which `chosen` takes those of one model only. Without `asking` nobody is asked."""
 
     def __init__(
         self,
@@ -589,10 +586,9 @@ class RunJudge:
         )
 
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """What is known of a value, for `CheckContext.judge`; may be called on any thread.
+        """Return the known judgement of a value, for `CheckContext.judge`; may be called on any thread.
 
-        Raises JudgementNeededError when it is to be asked for, CheckError when there is no judgement to be had.
-        """
+        Raises JudgementNeededError when a judge can be asked for it, CheckError when none can."""
         key = _key_of(check, value)
         finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:
@@ -623,7 +619,8 @@ class RunJudge:
         await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
 
     async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """What is known of a value, else what a judge says now; raises CheckError where that is impossible."""
+        """Return the known judgement of a value, else the judge's answer; raises CheckError where that is
+        impossible."""
         try:
             return await asyncio.to_thread(self.known, check, value)
         except JudgementNeededError as needed:
@@ -695,13 +692,12 @@ class RunJudge:
 
 
 async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
-    """What grading comes to once all that it looks at is judged.
+    """Return the result of grading once every value that it looks at is judged.
 
-    Until then what a judge has to be asked about is taken to hold, so that one attempt finds as much of it as possible,
-    and then asked together.
+    Until then a value without a judgement counts as accepted, so that one attempt finds as many of them as possible,
+    which are then asked together.
 
-    Raises what the attempts raise, but for those whose errors may come of what was taken to hold.
-    """
+    Raises the attempts' errors, but for those that may come of values that only count as accepted."""
     while True:
         supposing = _Supposing(judge.known)
         try:

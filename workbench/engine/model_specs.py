@@ -1,6 +1,6 @@
-"""What a run cost: the tokens that were counted, at the price of its model.
+"""The cost of a run: the counted tokens, at the price of its model.
 
-Nobody else decides what costs nothing and what is not known: `None` is unknown, here and wherever it is shown."""
+Only this file decides what is free and what is unknown: `None` is unknown, here and wherever it is shown."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from workbench.engine.plan import PlannedRun
 
 FREE = Price(0.0, 0.0)
-"""The price of what is asked over no network."""
+"""The price of a model that is asked over no network."""
 
 _PRICED_TOKENS = 1_000_000
 
 
 def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
-    """US dollars: nothing where no model was asked, or one that is free, whatever it counted; `None` where the price is
-    not known, or the tokens of some answer are not. Attempts that failed have no count and are not in it; what a fork
-    replays costs nothing."""
+    """US dollars: nothing where no model was asked, or one that is free, whatever it counted.
+
+    `None` where the price is not known, or the tokens of some answer are not. Failed attempts have no count and are
+    not in it; the replayed part of a fork costs nothing."""
     if not trajectory.asked:
         return 0.0
     if price is not None and not any((price.input, price.output, price.cached_input)):
@@ -52,7 +53,7 @@ _Value = TypeVar("_Value")
 
 
 class _Found(Generic[_Key, _Value]):
-    """What was found out, by what was asked for; a ConfigError is an answer, too."""
+    """The answers so far, by question; a ConfigError is an answer, too."""
 
     def __init__(self) -> None:
         self.answers: dict[_Key, _Value | ConfigError] = {}
@@ -84,7 +85,7 @@ class Specs:
         self._sealed = False
 
     def take(self, other: Specs) -> None:
-        """Take over what others have found out."""
+        """Take over the answers of others."""
         self._environments.answers |= other._environments.answers
         self._specs.answers |= other._specs.answers
         self._judges.answers |= other._judges.answers
@@ -92,13 +93,13 @@ class Specs:
     def seal(self) -> None:
         """Read nothing from now on.
 
-        What was not found out before raises ConfigError."""
+        A question without an answer then raises ConfigError."""
         self._sealed = True
 
     def find(self, runs: Iterable[PlannedRun]) -> None:
-        """Find out all that the runs need.
+        """Find all settings that the runs need.
 
-        What is wrong with it, the runs will say."""
+        The runs report mistakes in them."""
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -135,7 +136,7 @@ class Specs:
     def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
         """As `of`: a model that is named for a suite, by itself or by the person who runs it.
 
-        What a variant puts into its requests is not in it."""
+        A variant's own request settings are not in it."""
         name = model_of(name)
         return None if is_built_in(name) else self._resolved(suite, name, by_suite)
 
@@ -168,7 +169,7 @@ class Specs:
         return None if self._sealed else find
 
     def price_of(self, run: PlannedRun) -> Price | None:
-        """What the model of a run costs, `None` when that is not known."""
+        """The price of the model of a run, `None` when it is not known."""
         if run.own_model is not None or run.subject is not None:
             return None
         try:

@@ -36,14 +36,13 @@ if TYPE_CHECKING:
 class PlannedRun:
     """One run to be made.
 
-    `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says that the suite names the
-    model, not the person who runs it. `by` is the grader that person has chosen instead of the suite's, and
-    `repeat_rule` the rule for repeats; `case` says so already. `fork` is the run that it begins like. `own_model` opens
-    a model that the caller brings along; `model` is then only its name.
+    `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says that the suite names
+    the model, not the person who runs it. `by` is the grader that person has chosen instead of the suite's, and
+    `repeat_rule` the rule for repeats; `case` has both already. `fork` is the run that it begins like. `own_model`
+    opens a model that the caller brings along; `model` is then only its name.
 
-    `written` is the case as the suite has it. With a variant, whose name follows that of the model in `model`, `suite`
-    and `case` are what it makes of them.
-    """
+    `written` is the case as the suite has it. With a variant, whose name follows that of the model in `model`,
+    `suite` and `case` have its changes."""
 
     run_id: str
     file: SuiteFile
@@ -75,7 +74,7 @@ class PlannedRun:
 
     @property
     def subject(self) -> Subject | None:
-        """The subject of the suite, where that is what is run in the place of a model."""
+        """The subject of the suite, where it is run in the place of a model."""
         subject = self.file.suite.subject if self.file.suite is not None else None
         if subject is None or self.own_model is not None or self.asked_model != subject.name:
             return None
@@ -129,10 +128,10 @@ CellKey = tuple[Path, str, str]
 class Execution:
     """Real execution of tools in a batch.
 
-    What is not covered is asked about where someone can answer, else refused."""
+    A call that is not covered is asked about where someone can answer, else refused."""
 
     wanted: bool | None = None
-    """For every case, or `None` for what each case says."""
+    """For every case, or `None` for each case's own choice."""
     all_tools: bool = False
     """Tools that are not marked read-only too, without asking."""
     exempt: Callable[[SuiteFile], bool] = lambda _file: False
@@ -140,7 +139,7 @@ class Execution:
 
 
 NOT_STEPPED = "a subject does all of a run by itself: it cannot be stepped, held or forked; choose a model for that"
-"""Why the run of a subject is refused that is to be held or begins like another one."""
+"""Why the run of a subject cannot be held or begin like another one."""
 
 AS_CASES_SAY = Execution()
 
@@ -163,8 +162,8 @@ def rule_named(name: object) -> RepeatRule | None:
 
 
 def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
-    """Return the case with `grader` to decide its status, and `repeat_rule` that of its repeats; `None` leaves what the
-    case says."""
+    """Return the case with `grader` to decide its status, and `repeat_rule` that of its repeats; `None` keeps the
+    case's own."""
     chosen = {"by": grader, "repeat_rule": repeat_rule}
     update = {key: value for key, value in chosen.items() if value is not None}
     return case.model_copy(update={"grading": case.grading.model_copy(update=update)}) if update else case
@@ -204,13 +203,12 @@ def plan_runs(
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 
-    Of these, only `cells` are planned, where they are given.
+    With `cells`, only these are planned.
 
-    `models` replaces what the suites and cases name, `repeats` how often they say a case is run, `by` the grader that
-    decides, `repeat_rule` the rule that joins the repeats. `variants` are those that each model is run as. `own_models`
-    are those among `models` that the caller brings along. Files with errors are passed over: whoever plans has shown
-    them.
-    """
+    `models` replaces the models of suites and cases, `repeats` the number of runs of a case, `by` the grader that
+    decides, `repeat_rule` the rule that joins the repeats. `variants` are those that each model is run as.
+    `own_models` are those among `models` that the caller brings along. Files with errors are passed over: the caller
+    has shown them."""
     selection = Selection(frozenset(case_ids), frozenset(tags))
     return tuple(
         PlannedRun(
@@ -236,8 +234,9 @@ def plan_runs(
 
 
 def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
-    """Return what cases are run as: each model as the suite is written and as each of its variants, as far as these are
-    wanted, each once. A variant with a model of its own is run on that one alone."""
+    """Return the targets of cases: each model with the suite as written and with each wanted variant, each once.
+
+    A variant with a model of its own is run on that one alone."""
     wanted = [variant for variant in suite.variants if variants.takes(variant)]
     each = (contender(model, variant) for model in models for variant in (*([None] if variants.plain else []), *wanted))
     return tuple(dict.fromkeys(each))
@@ -248,7 +247,7 @@ _ASKED_BY_CASE = ("user", "messages", "tools", "offer", "mocks", "stop_on_failur
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether the model and the tools would see what they saw in this run, were the case run now."""
+    """Return whether model and tools would see the same as in this run, were the case run now."""
     if run.case is case and run.suite is suite:
         return True
     try:
@@ -323,8 +322,9 @@ def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
 
 
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the places of a shard where what runs cost is shared out evenly: the dearest first, each to the shard that
-    has least so far. The same costs give the same shards."""
+    """Return the places of a shard by which the cost of runs is shared out evenly.
+
+    The dearest come first, each to the shard with the least so far. The same costs give the same shards."""
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):
@@ -338,9 +338,10 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
 def costs_of(
     runs: Sequence[PlannedRun], means: Mapping[tuple[str, str, str], float], paths: Mapping[str, str]
 ) -> list[float]:
-    """Return what each run of a plan is expected to take, in milliseconds: as its case took with its model, else as its
-    model takes, else as all models do. `means` are by path of the suite in its project, case and model; `paths` has
-    that path of each suite's file."""
+    """Return the expected duration of each run of a plan, in milliseconds.
+
+    It is that of its case with its model, else the mean of its model, else that of all models. `means` are by path
+    of the suite in its project, case and model; `paths` has that path of each suite's file."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)

@@ -56,14 +56,14 @@ async def nothing_to_await() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """What all runs of a batch share."""
+    """Shared by all runs of a batch."""
 
     listener: BatchListener
     servers: ServerPool
     open_model: Callable[[PlannedRun], Model]
     """Opens the model of a run; raises ModelError."""
     grant_of: Callable[[Path], Grant | None]
-    """What a suite may use, by its path; `None` for one that is not trusted."""
+    """The grants of suites, by path; `None` for one that is not trusted."""
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
     """Asks a person about a real execution that nothing else allows; without it such an execution is refused."""
@@ -75,7 +75,7 @@ class RunContext:
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
     """The judge of a run."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
-    """What may hold a run."""
+    """The control that may hold a run."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
@@ -137,7 +137,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
-    """Return what the run of a subject needs.
+    """Return the needs of a subject's run.
 
     Raises ToolsError where it may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
@@ -197,7 +197,7 @@ async def graded(
 ) -> RunResult:
     """Return the result of a run: its grades, or why it has none.
 
-    The judge is asked only about what grading needs."""
+    The judge is asked only for judgements that grading needs."""
     return await RunGrading(planned, call_python, judge).result(trajectory)
 
 
@@ -255,7 +255,7 @@ class RunGrading:
         return replace(result, metrics=graded.metrics, valid_arguments=graded.valid_arguments)
 
     async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
-        """Return what `grade` returns, or the reason why the run cannot be graded."""
+        """Return the result of `grade`, or the reason why the run cannot be graded."""
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)

@@ -51,7 +51,7 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """The only place where events are made, and only from what really happened.
+    """The only place where events are made, and only from real actions.
 
     The trajectory is the fold of exactly the events that the listener received."""
 

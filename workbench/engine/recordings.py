@@ -1,8 +1,7 @@
 """Recordings of runs: written while a batch goes on, or saved when a run is over or held.
 
-docs/recordings.md describes the file; `workbench.trajectory.recording` reads it, `workbench.engine.recordings` says
-what a recorded run came to.
-"""
+docs/recordings.md describes the file; `workbench.trajectory.recording` reads it, and this module returns the result
+of a recorded run."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 UNFINISHED = ".part"
-"""What the name of a recording ends in while its run goes on, and for ever when the program is killed."""
+"""The suffix of a recording while its run goes on, and for ever when the program is killed."""
 
 _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
@@ -68,7 +67,7 @@ _WORTH_A_WRITE = (
 """Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
 
 _FLUSHED_EVERY_S = 1.0
-"""What is older than this goes to the disk with the next event, so that a killed program loses little of an answer."""
+"""Events older than this go to the disk with the next one, so that a killed program loses little of an answer."""
 
 _NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
@@ -112,7 +111,7 @@ class RecordingLines:
         return self._secrets.redacted(texts)
 
     def door(self) -> EventDoor:
-        """What the events of one run pass before they become lines (`event_to_line`)."""
+        """The redaction of one run's events before they become lines (`event_to_line`)."""
         return EventDoor(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
@@ -135,9 +134,8 @@ class RecordingLines:
 class Recordings:
     """Records the runs of a batch into a folder, as they happen; with `only_failed`, those that end well are removed.
 
-    Nothing that goes wrong with a file stops a run: `problem` then says what it was, of the first one. To be used on
-    one thread. `clock` gives monotonic seconds.
-    """
+    No error of a file stops a run: `problem` has the first one. To be used on one thread. `clock` gives monotonic
+    seconds."""
 
     def __init__(
         self,
@@ -367,10 +365,9 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     """Return the suite in a recording, as if it stood where the recording does; its problems are in it.
 
     It has the recorded case alone, except where that could not be cut out of the suite's text. The case is graded by
-    what graded the run.
+    the run's grader.
 
-    Raises RecordingError when that is no grader of this program.
-    """
+    Raises RecordingError when that is no grader of this program."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
@@ -412,12 +409,11 @@ def _must_have_variant(recording: Recording, suite: Suite) -> None:
 
 
 def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun, RunResult] | None:
-    """Return the recorded run as it was planned, and what it came to; `file` is what `suite_of_recording` gives.
+    """Return the recorded run as it was planned, and its result; `file` is the result of `suite_of_recording`.
 
     `None` where that does not have the case.
 
-    Raises RecordingError when its result is none, or when the suite lacks its variant.
-    """
+    Raises RecordingError when its result is none, or when the suite lacks its variant."""
     header = recording.header
     cases = file.suite.cases if file.suite is not None else ()
     case = next((case for case in cases if case.id == header.case), None)
@@ -460,7 +456,7 @@ def result_of_recording(recording: Recording) -> RunResult:
 
 
 def judging_of_recording(recording: Recording) -> JudgeUse:
-    """Return what it took to ask judges about a recorded run when it was made.
+    """Return the cost of the judges of a recorded run when it was made.
 
     Raises RecordingError."""
     try:

@@ -172,9 +172,9 @@ class SuiteParts:
 def redacted_run(
     events: Iterable[Event], result: RunResult, parts: SuiteParts, case: Case | None
 ) -> tuple[tuple[Event, ...], RunResult]:
-    """Return a run that is over as it may be stored.
+    """Return a finished run in the form that may be stored.
 
-    `RunResult.redacted` names what a check may look at and was changed."""
+    `RunResult.redacted` names the changed places that a check may look at."""
     door = EventDoor(parts)
     shown = tuple(stored for event in events for stored in door.take(event))
     return (*shown, *door.rest()), redacted_result(result, parts, case)
@@ -190,9 +190,8 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
 class RunDoor:
     """The door through which the runs of a batch go into the history; `cases` are theirs, by the ids of the runs.
 
-    Most runs hold no secret, which is found out by searching the JSON texts that are written: what the runs of a batch
-    share is redacted once, and the others are neither walked through nor copied.
-    """
+    Most runs hold no secret, which a search through the written JSON shows: the common part of a batch's runs is
+    redacted once, and the others are neither walked through nor copied."""
 
     def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
         self._parts = parts
@@ -269,7 +268,7 @@ def _is_toml(text: str) -> bool:
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
     """Return a result for a report.
 
-    What it is found by stays as it is: the suite's path, the case's id and the model."""
+    Its keys stay: the suite's path, the case's id and the model."""
     shown = secrets.redacted(result)
     if shown is result:
         return result
@@ -281,9 +280,8 @@ class EventDoor:
 
     Each event keeps its sequence number and time.
 
-    A secret may come in pieces. An event whose text may end in the beginning of one is held back, with all events after
-    it, until the next pieces decide. What stands in place of a secret stands in the piece in which the secret began.
-    """
+    A secret may come in pieces. An event whose text may end in the beginning of one is held back, with all events
+    after it, until the next pieces decide. The replacement stands in the piece in which the secret began."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -326,7 +324,7 @@ class EventDoor:
         return text.passes(piece, finder)
 
     def rest(self) -> list[Event]:
-        """What was held back, since nothing more comes."""
+        """The held-back events, since nothing more comes."""
         finder = self._parts.secrets.finder
         for key in tuple(self._texts):
             self._end(key, finder)
@@ -439,7 +437,7 @@ class _Text:
         self.before = text[max(until - LOOKS_BACK, 0) : until]
 
     def _all_as_it_is(self, text: str) -> None:
-        """Everything is decided, and what was not said yet holds no secret."""
+        """Everything is decided, and the rest holds no secret."""
         at = len(text)
         for slot, size in reversed(self.pieces):
             slot.text += text[at - size : at]

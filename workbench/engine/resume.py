@@ -47,21 +47,20 @@ from workbench.trajectory.events import JsonValue
 
 @dataclass(frozen=True)
 class Resumption:
-    """A batch that can go on.
+    """A batch that can be resumed.
 
-    `runs` are those that are missing, in the order of the plan, and `files` their suites.
+    `runs` are the missing ones, in the order of the plan, and `files` their suites.
 
-    `as_then` says of which suites the text of then is run instead of today's, and why, and what else is graded as then.
-    `differences` says which models and judges are reached otherwise today than then: going on would mix two things in
-    one batch. `execute` and `execute_all` are what `Execution` was made of then; the latter is a person's word, and is
-    to be given again.
-    """
+    `as_then` names the suites whose old text is run instead of today's, with the reason, and other parts that are
+    graded as then. `differences` names the models and judges that are reached otherwise today: resuming would mix
+    two things in one batch. `execute` and `execute_all` are those of the batch's `Execution`; the latter is a
+    person's word, and has to be given again."""
 
     batch: BatchRow
     runs: tuple[PlannedRun, ...]
     files: tuple[SuiteFile, ...]
     handle: BatchHandle = field(repr=False)
-    """What the history knows the batch by, with the place of each run in its plan."""
+    """The history's handle of the batch, with the place of each run in its plan."""
     specs: Specs = field(repr=False)
     """How the models are reached, as `differences` says."""
     history: Path
@@ -81,10 +80,9 @@ class Resumption:
 def claim_and_read(
     history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
 ) -> Resumption:
-    """Claim a batch, so that nobody else makes what is missing in it, and read what that is, as `resumable` does.
+    """Claim a batch, so that no other program makes its missing runs, and read them, as `resumable` does.
 
-    Whoever does not go on releases the claim, `handle.claim`. Raises HistoryError.
-    """
+    A caller that does not resume it releases the claim, `handle.claim`. Raises HistoryError."""
     taken = claim(history.file, number)
     try:
         resumption = resumable(history, history.batch(f"#{number}"), program, named=named, own_models=own_models)
@@ -104,16 +102,14 @@ def resumable(
     own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> Resumption:
-    """What is missing in a batch, ready to be run.
+    """Return the missing runs of a batch, ready to be run.
 
     Reads the history, suites and settings: nothing for the app's loop.
 
-    A suite whose file is what it was is used as it is; of another one, the text in the history is run under the same
-    path. Who named a model is believed of the user's own history alone: in another one, which may come from anywhere,
-    the suites did, but for the models that are `named` again. `own_models` are those that the caller brings along
-    again. Raises HistoryError when nothing is missing, or when what
-    is missing cannot be run as it was meant to be.
-    """
+    An unchanged suite file is used as it is; of a changed one, the text in the history is run under the same path.
+    The user's own history is believed about who named a model: in another one, which may come from anywhere, the
+    suites did, but for the models that are `named` again. `own_models` are those that the caller brings along again.
+    Raises HistoryError when no run is missing, or when a missing one cannot be run as it was meant to be."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes them again")
@@ -182,7 +178,7 @@ def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
 
 
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
-    """What a suite is trusted to do goes by its path, which is to be a whole one, and that of one suite alone."""
+    """Raise HistoryError unless a suite has a whole path of its own: its trust goes by that path."""
     if not suite.file.is_absolute() or "\0" in str(suite.file):
         raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
     if suite.file in {other.file for other in others}:
@@ -190,14 +186,14 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
 
 
 def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: Specs) -> None:
-    """Have the program know what is secret for runs of a suite that a history has, as it was when they were kept."""
+    """Have the program learn the secrets of a stored suite's runs, as it was when they were kept."""
     cases = file.suite.cases if file.suite is not None else ()
     runs = (PlannedRun("", file, case, use.model, 0, use.of_suite) for case in cases for use in models)
     learn_secrets_of_runs(program, runs, specs)
 
 
 def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
-    """Return a suite of a batch as it was then, and what is to be said of that.
+    """Return a suite of a batch as it was then, with notes on that.
 
     Raises HistoryError when it cannot be had."""
     today = load_suite(suite.file)

@@ -143,7 +143,7 @@ class Serving:
     def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
         """Execute a tool once and write that into the audit log, starting its server if necessary.
 
-        The future raises what `execute_by_hand` raises."""
+        The future raises the errors of `execute_by_hand`."""
 
         from workbench.engine.server_calls import execute_by_hand  # on use: runs call no tool by hand
 

@@ -211,7 +211,7 @@ class _Conditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """Return what is wrong with the call at a point, `None` if nothing is.
+        """Return the problem of the call at a point, `None` if there is none.
 
         Raises ConditionError."""
         trajectory = point.so_far()

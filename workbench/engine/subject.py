@@ -38,7 +38,7 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code (negative for a signal), and what it wrote.
+    """The end of a program: its exit code (negative for a signal), and its output.
 
     Of standard error, the end is kept. `too_much` says that it wrote more than it may: it was killed then."""
 
@@ -101,7 +101,7 @@ async def run_program(
 
 
 class _Collected:
-    """What comes through a pipe: up to `most` bytes, or the last ones."""
+    """Return the bytes of a pipe: up to `most`, or the last ones."""
 
     def __init__(self, most: int, *, keeps_end: bool = False) -> None:
         self.kept = bytearray()
@@ -140,14 +140,14 @@ _SHOWN_OUTPUT = 80
 
 
 class SubjectError(ToolsError):
-    """A subject did not do what it should.
+    """A subject did not keep the protocol.
 
     The message names the cause."""
 
 
 @dataclass(frozen=True)
 class SubjectRun:
-    """What one run of a subject needs: the suite, where the subject is started, and the variables there.
+    """The needs of one run of a subject: the suite, where the subject is started, and the variables there.
 
     `repeat` counts from 0."""
 
@@ -162,7 +162,7 @@ class SubjectRun:
 async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder) -> Trajectory:
     """Make one run and return its trajectory, as `run_case` does.
 
-    What the subject did is told when it is over."""
+    The subject's actions are told when it is over."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     start(request, tools.definitions, recorder, None, tools.notices, tools.server_outputs)
     recorder.emit(RequestStarted(1))
@@ -245,7 +245,7 @@ def _read(ended: Ended, who: str) -> Told:
 
 
 def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> dict[str, Any]:
-    """Return what a subject reads: docs/your-agent.md describes it key by key."""
+    """Return the subject's input: docs/your-agent.md describes it key by key."""
     case = request.case
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
     messages = opening_messages(case)

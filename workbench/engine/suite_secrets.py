@@ -1,7 +1,6 @@
-"""What is secret for suites, learnt before anything of them is kept or shown.
+"""The secrets of suites, learnt before any of them is kept or shown.
 
-A run learns its secrets only when it reaches its model and starts its servers, which would be too late for reports.
-"""
+A run learns its secrets only when it reaches its model and starts its servers, which would be too late for reports."""
 
 from __future__ import annotations
 
@@ -34,9 +33,10 @@ _NAMED = re.compile(r"\$([\w-]+)")
 
 
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
-    """Have the program know what is secret for the suites in a folder: in its `.env`, the keys of the models that are
-    named there, and what the servers of `suite` are given; and that a token in the suite's `text` is the user's own.
-    Raises ConfigError."""
+    """Have the program learn the secrets of the suites in a folder.
+
+    These are in its `.env`, the keys of the models that are named there, and the settings of the servers of `suite`.
+    A token in the suite's `text` is the user's own. Raises ConfigError."""
     program.secrets.keep(text)
     environment = program.environment.of(folder)
     names = {spec.api_key_env for spec in program.models.named(folder)}
@@ -60,8 +60,10 @@ def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
 
 
 def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
-    """Have the program know what is secret for some runs: what `learn_secrets` finds for their suites, and the keys of
-    all models that they ask and have judge, whoever names these. What is wrong with the settings, the runs will say."""
+    """Have the program learn the secrets of some runs.
+
+    These are those that `learn_secrets` finds for their suites, and the keys of all models that they ask and have
+    judge, whoever names these. The runs report mistakes in the settings."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):

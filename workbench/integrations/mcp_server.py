@@ -42,7 +42,7 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 @dataclass(frozen=True)
 class Allowed:
-    """What whoever started the server allows."""
+    """The permissions that the user gave the server at its start."""
 
     paths: tuple[Path, ...]
     """The suites, or folders that hold them. No others are read."""
@@ -51,7 +51,7 @@ class Allowed:
     judge: str | None = None
     """The model that may judge; without one, cases with judged checks are not run."""
     trust: bool = False
-    """Whether suites may start and import what they name when the server starts, even where the user has not trusted
+    """Whether suites may start and import their needs when the server starts, even where the user has not trusted
     them yet."""
     execute: bool = False
     """Whether tools that are marked read-only may really be executed."""
@@ -132,7 +132,7 @@ _Suites = Annotated[
 
 
 class _Tool(Tool):
-    """A tool that refuses arguments it does not have: left out without a word, they would change what is asked for."""
+    """A tool that refuses unknown arguments: left out silently, they would change the question."""
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         known = self.parameters.get("properties", {})
@@ -143,7 +143,7 @@ class _Tool(Tool):
 
 
 class NotStartedError(Exception):
-    """The server cannot do what it is started for; the message says why."""
+    """The server cannot start; the message says why."""
 
 
 def server_for(allowed: Allowed) -> MCPServer:
@@ -344,7 +344,7 @@ def _issue_text(issue: Issue) -> str:
 class _Progress:
     """Tells the client which cases are over.
 
-    Whoever does not listen costs nothing."""
+    A client that does not listen costs nothing."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -1,6 +1,8 @@
-"""Warns of well-formed settings that will not do what they say: settings that contradict each other or have no effect,
-unknown tools, invalid dates, patterns that may search for too long, judges that are not models, limits without effect,
-and checks that `arcade_compatible` cannot express."""
+"""Warns of well-formed settings without the intended effect.
+
+These are settings that contradict each other or have no effect, unknown tools, invalid dates, patterns that may
+search for too long, judges that are not models, limits without effect, and checks that `arcade_compatible` cannot
+express."""
 
 from __future__ import annotations
 

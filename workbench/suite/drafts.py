@@ -89,7 +89,7 @@ class LeftDraft:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """What earlier programs left behind: drafts, the latest first, and unreadable journals that were renamed."""
+    """The leftovers of earlier programs: drafts, the latest first, and unreadable journals that were renamed."""
 
     drafts: tuple[LeftDraft, ...] = ()
     damaged: tuple[Path, ...] = ()

@@ -151,8 +151,8 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), and what shows quickly that
-    it may have changed since: its size in bytes and its modification time in nanoseconds, -1 when not known."""
+    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), its size in bytes and
+    its modification time in nanoseconds, -1 when not known. Size and time show quickly that it may have changed."""
 
     hash: str
     size: int = -1
@@ -162,11 +162,11 @@ class FileState:
 class SavingError(Exception):
     """A file was not saved and is unchanged.
 
-    The message says why and what to do, in one sentence."""
+    The message names the reason and the way out, in one sentence."""
 
 
 class ChangedOnDiskError(SavingError):
-    """A file is not what it was expected to be; `found` is its present state, `None` when it no longer exists."""
+    """A file is not in the expected state; `found` is its present state, `None` when it no longer exists."""
 
     def __init__(self, message: str, found: FileState | None) -> None:
         super().__init__(message)

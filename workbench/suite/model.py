@@ -41,10 +41,10 @@ REPEAT_RULES: tuple[RepeatRule, ...] = get_args(RepeatRule)
 
 InvalidArguments = Literal["fail", "note", "ignore"]
 WholeNumbers = Literal["as JSON", "as BFCL"]
-"""What a call does to its run whose arguments its tool's schema refuses: fail it, be an issue, or nothing."""
+"""The effect on its run of a call whose arguments the tool's schema refuses: fail it, be an issue, or nothing."""
 
 ComparedBy = Literal["status", "score"]
-"""The question by which a comparison decides: which cases are good, or what they score."""
+"""The question by which a comparison decides: which cases are good, or which score they reach."""
 Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance", "p95"]
 
 _Item = TypeVar("_Item")
@@ -155,14 +155,14 @@ GatePer = Literal["model", "batch"]
 
 
 EndpointFaults = Literal["fail", "error"]
-"""What a fault of the endpoint does to its run: fail it as a fault of the model does, or end it in an error."""
+"""The effect of an endpoint's fault on its run: fail it as a fault of the model does, or end it in an error."""
 
 
 class Gate(Frozen):
-    """What the suite's runs must reach: the mean score, and the share of runs that passed or were warned.
+    """The suite's gate: the mean score, and the share of runs that passed or were warned.
 
-    Runs of cases with a tag of `quarantine` are graded, and decide nothing. With `endpoint_faults` "error", a run that
-    a fault of the endpoint fails is not graded."""
+    Runs of cases with a tag of `quarantine` are graded, and decide nothing. With `endpoint_faults` "error", a run
+    that a fault of the endpoint fails is not graded."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
@@ -453,7 +453,7 @@ def _placed(items: Iterable[_Item], place: Place) -> Iterator[tuple[Place, _Item
 
 
 class Case(Frozen):
-    """One request and what is expected of the model's tool calls and of its final answer."""
+    """One request, with the expected tool calls and the checks of the final answer."""
 
     id: NonEmpty
     name: NonEmpty
@@ -588,10 +588,10 @@ _expected_calls: ByIdentity[Case, tuple[ExpectedCall, ...]] = ByIdentity(_all_ex
 
 
 class ToolChange(Frozen):
-    """What a variant changes of one tool, whoever defines it.
+    """A variant's changes to one tool, whoever defines it.
 
-    `name` and `arguments` (old names to new ones) rename; expectations and mocks follow by themselves. `hidden` offers
-    it no more."""
+    `name` and `arguments` (old names to new ones) rename; expectations and mocks follow by themselves. `hidden`
+    offers it no more."""
 
     tool: NonEmpty
     name: NonEmpty | None = None
@@ -602,11 +602,10 @@ class ToolChange(Frozen):
 
 
 class Variant(Frozen):
-    """A declared difference: everything that is another way when the suite is run as this variant.
+    """A declared difference: the changes under which the suite is run as this variant.
 
     `servers` and `tools` replace those of the same name and add the others, `mocks` are asked before all others.
-    `offer` replaces what each case offers. `names` says which tool stands for an expected one (old name to new one).
-    """
+    `offer` replaces each case's `offer`. `names` says which tool stands for an expected one (old name to new one)."""
 
     name: NonEmpty
     description: str = ""

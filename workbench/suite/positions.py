@@ -77,9 +77,8 @@ class Positions:
 def scan(text: str) -> Positions:
     """Find every key, array element and header of a text that `tomllib` accepts.
 
-    If `tomllib` accepts what the scanner cannot follow, nothing is known (`are_known`): a line that cannot be named
-    must not keep anybody from what the file says.
-    """
+    If the scanner cannot follow a text that `tomllib` accepts, no position is known (`are_known`): a missing line
+    number must not keep the user from the file's content."""
     try:
         return _Scanner(text).scan()
     except (ValueError, LookupError):

@@ -32,7 +32,7 @@ _MAX_NAMED = 3
 
 
 class Search:
-    """A search for suites: where it is, and what it has found so far.
+    """A search for suites: its place, and its findings so far.
 
     Another thread may read it, and stop it."""
 
@@ -46,7 +46,7 @@ class Search:
         self.is_stopped = False
 
     def stop(self) -> None:
-        """End the search early: what was found until then is its result."""
+        """End the search early: the findings so far are its result."""
         self.is_stopped = True
 
     @property

@@ -38,7 +38,7 @@ _UNDER_HEADERS = frozenset(
 def suite_text(document: Mapping[str, object]) -> str:
     """Return a whole suite as text, ending with a line end.
 
-    Raises ValueError for what TOML cannot express, such as null."""
+    Raises ValueError for a value that TOML cannot express, such as null."""
     return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
 
 
@@ -74,7 +74,7 @@ def value_text(keys: Keys, value: object) -> str:
 def one_line(value: object) -> str:
     """Return a value on one line, tables in braces.
 
-    Raises ValueError for what TOML lacks."""
+    Raises ValueError for a value that TOML lacks."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,7 +1,6 @@
 """Rules that no single type can express, for everything in a suite but its cases: servers, tools, mocks and checks.
 
-They read the TOML as it was written, so that they find what they can even where its shape is wrong.
-"""
+They read the TOML as it was written, and find as many problems as possible even where its shape is wrong."""
 
 from __future__ import annotations
 
@@ -33,15 +32,16 @@ NUMBERS: dict[GraderName, tuple[str, ...]] = {
 """The quantities in each grader's formula, as its grades name them."""
 
 RUN_MEASURES: Final = ("score", "latency_ms", "tokens", "cost_usd", "valid_arguments")
-"""The measures of every run, whatever graded it: `analysis.measures` has what they are."""
+"""The measures of every run, whatever graded it: `analysis.measures` defines them."""
 
 MEASURES: tuple[str, ...] = (
     *RUN_MEASURES,
     *GRADERS,
     *(f"{grader}.{number}" for grader, numbers in NUMBERS.items() for number in numbers),
 )
-"""What `of` can name in every suite: the deciding grader's score, the model's latency, its tokens (input and output),
-their cost in US dollars, the share of calls with valid arguments, one grader's score, one of its numbers."""
+"""The values of `of` in every suite: the deciding grader's score, the model's latency, its tokens (input and
+output), their cost in US dollars, the share of calls with valid arguments, one grader's score, one of its
+numbers."""
 
 NAMED_MEASURE: Final = "response."
 """How the measures begin that a suite has in addition: the named checks of its answers."""
@@ -62,7 +62,7 @@ def is_score(of: str) -> bool:
 
 
 def replaces_statuses(suite: Suite) -> bool:
-    """Return whether a suite says what its runs must reach together, so that a single failed case does not decide."""
+    """Return whether a suite has gates on its runs together, so that a single failed case does not decide."""
     gate = suite.gate
     return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
         is_score(each.of) and any(value is not None for table in (each.at_least, each.above) for _, value in table)

@@ -84,9 +84,9 @@ class Grading:
     compare_by: ComparedBy = "status"
     """The question by which comparisons decide."""
     published_report: bool = False
-    """Whether reports show what the published system behind the grader would print."""
+    """Whether reports show the output of the published system behind the grader."""
     cluster: str | None = None
-    """What the case has in common with others that were made alike."""
+    """A text that relates the case to others that were made alike."""
     critics: CriticsOptions = CriticsOptions()
     accuracy: AccuracyOptions = AccuracyOptions()
     dimensions: DimensionsOptions = DimensionsOptions()
@@ -184,7 +184,7 @@ def surplus_calls_cost(grading: Grading) -> bool:
 
 
 def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:
-    """Return what a suite, or a case of it, is run on where nobody chooses: its subject, else its models."""
+    """Return the targets of a suite, or of one of its cases, where nobody chooses: its subject, else its models."""
     if suite.subject is not None:
         return (suite.subject.name,)
     return case.models if case is not None and case.models is not None else suite.models
@@ -199,7 +199,7 @@ def _in_quarantine(suite: Suite, case: Case, grading: Grading) -> Grading:
 
 _limits: ByIdentity[Suite, Limits] = ByIdentity(lambda suite: _limits_of(suite.limits))
 _grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _grading_of(suite.grading))
-"""What most cases have, which write no such table of their own."""
+"""The settings of most cases, which write no such table of their own."""
 
 
 _settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(

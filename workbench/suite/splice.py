@@ -31,7 +31,7 @@ _Item = TypeVar("_Item")
 class SpliceError(ValueError):
     """A suite's text cannot be changed as asked.
 
-    The message says why and what to do, in one sentence."""
+    The message names the reason and the way out, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,9 @@ class SuiteText:
         return replace(self, between=(first, *self.between[1:]), header=header)
 
     def with_case(self, index: int, case: Table) -> SuiteText:
-        """Change one case to `case`: comments, order and formatting of what did not change in it are kept.
+        """Change one case to `case`, keeping the comments, order and formatting of its unchanged parts.
 
-        Raises IndexError when there is no such case, and SpliceError for values that TOML lacks.
-        """
+        Raises IndexError when there is no such case, and SpliceError for values that TOML lacks."""
         self._must_have(index)
         if same(self.cases[index], case):
             return self

@@ -254,7 +254,7 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
-    """Return advice on what is well formed: all cases, or those without errors when only cases have errors."""
+    """Return advice on the well-formed cases: all of them, or those without errors when only cases have errors."""
     errors = [finding.place for finding in findings if finding.severity == "error"]
     if not errors and suite is not None:
         yield from advice(suite, range(len(suite.cases)))
@@ -579,7 +579,7 @@ class CutText:
     def __init__(self, text: str, blocks: Blocks) -> None:
         self._text = text
         self._places: dict[str, list[tuple[int, int, int]]] = {}
-        """For each case, where its block belongs in what is between the blocks, and where it is in the text."""
+        """For each case, the place of its block among the texts between blocks, and its position in the text."""
         between: list[str] = []
         end = cut = 0
         for case, first, after in blocks:

@@ -45,9 +45,8 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 
     Lines end with a line feed, the last one without.
 
-    Raises what tomlkit raises where it fails: TOMLKitError, LookupError, TypeError, AttributeError. The caller must
-    read the result back and compare it.
-    """
+    Raises tomlkit's own errors: TOMLKitError, LookupError, TypeError, AttributeError. The caller must read the
+    result back and compare it."""
     document = tomlkit.parse(text + "\n" if text else "")
     for key in old:
         if key not in new:
@@ -153,8 +152,8 @@ def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
 
     `line_end` ends new lines.
 
-    Raises CannotEditError where that would lose more than what changed, and ValueError for values that TOML lacks.
-    """
+    Raises CannotEditError where that would lose more than the changed part, and ValueError for values that TOML
+    lacks."""
     root = _tree(text)
     result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
     try:
@@ -277,7 +276,7 @@ class _Editor:
         return groups
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
-        """Returns, for each element that an array of tables had, what takes its place."""
+        """Returns the replacement of each element that an array of tables had."""
         units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")
@@ -335,8 +334,10 @@ def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) 
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """Return what goes to each element's place, given all elements in their new order and whether each had a place
-    before. The gaps between elements stay where they are when elements change places."""
+    """Return the text for each element's place, given all elements in their new order and whether each had a place
+    before.
+
+    The gaps between elements stay where they are when elements change places."""
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []
     for had_place, pieces in sequence:

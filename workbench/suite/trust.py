@@ -1,4 +1,4 @@
-"""Trust: what a suite would do on its reader's machine, and which suites the user has allowed to do so."""
+"""Trust: the needs of a suite on its reader's machine, and the suites to which the user has granted them."""
 
 from __future__ import annotations
 
@@ -133,10 +133,10 @@ class SuiteNeeds:
         )
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """Return what trust allows, one line each, for a person.
+        """Return the lines that show a person the effect of trust.
 
-        The models that are about to be `asked` have a line each, the others share one. The texts are the suite's own:
-        show them as data."""
+        The models that are about to be `asked` have a line each, the others share one. The texts are the suite's
+        own: show them as data."""
         others = tuple(model for model in self.models if model not in asked)
         return (
             *(f"run the command: {command} (in {self.folder})" for command in self.commands),
@@ -172,7 +172,7 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
-    """Return what a suite at `path` would start, import, open, call and read."""
+    """Return the commands, modules, addresses, tools and files that a suite at `path` would use."""
     defined = started_by(suite)
     values = [value for server in defined for value in (*server.env.values(), *server.headers.values())]
     servers = [server_need(server) for server in defined]
@@ -187,7 +187,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
 
 
 def server_need(server: Server) -> Command | Module | Address | None:
-    """Return what starting or reaching a server needs; `None` for one that is neither started nor reached."""
+    """Return the need of starting or reaching a server; `None` for one that is neither started nor reached."""
     if server.command:
         return Command(server.command, _settings(server.env))
     if server.module:
@@ -234,7 +234,7 @@ class TrustError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What is trusted of one suite: the fingerprint of its needs, and its code files.
+    """The trust in one suite: the fingerprint of its needs, and its code files.
 
     `files` is `None` in entries that were written before the content of files counted."""
 

@@ -1,4 +1,4 @@
-"""Variants of a suite: what it is when one of them is run, and how runs name them."""
+"""Variants of a suite: the suite as it is when one of them is run, and the names of such runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from workbench.suite.model import (
 )
 
 SEPARATOR: Final = " × "
-"""Stands between the names of a model and a variant in what a run is run as: `offline × terse`."""
+"""Stands between the names of a model and a variant in the name of a run's target: `offline × terse`."""
 
 
 class UnknownVariantError(ValueError):
@@ -50,7 +50,7 @@ NO_VARIANTS: Final = Variants()
 
 
 def contender(model: str, variant: Variant | None) -> str:
-    """Return what a run with a model is run as, which results, reports and the history show as its model."""
+    """Return the name of a run's target, which results, reports and the history show as its model."""
     return model if variant is None else f"{variant.model or model}{SEPARATOR}{variant.name}"
 
 
@@ -86,7 +86,7 @@ def has_variant_of(suite: Suite, contender: str) -> bool:
 def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
     """Return the changes of tools' definitions.
 
-    Where another tool stands for an expected one, its `arguments` say only what that other tool calls them."""
+    Where another tool stands for an expected one, its `arguments` only name that tool's arguments."""
     changes = variant.changes if variant is not None else ()
     return tuple(
         change
@@ -180,7 +180,7 @@ def _replaced(defined: Iterable[_Named], instead: Iterable[_Named]) -> tuple[_Na
 
 @dataclass(frozen=True)
 class _Names:
-    """What tools and their arguments are called in a variant, by what they are called in the suite."""
+    """The names of tools and their arguments in a variant, by their names in the suite."""
 
     tools: Mapping[str, str]
     arguments: Mapping[str, Mapping[str, str]]
