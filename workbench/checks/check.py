@@ -490,7 +490,9 @@ class CheckBase(BaseModel):
             held = any(self.holds(choice) for choice in choices)
         except (CheckError, UnknownSampleError):
             return None
-        return None if held else f"the schema allows only {cut(type_text(schema))}"
+        if held:
+            return None
+        return f"the schema allows only {cut(type_text(schema))}"
 
     def _has_whole_number(self) -> bool:
         low, high = self.reach or (0, 0)
@@ -498,7 +500,9 @@ class CheckBase(BaseModel):
 
     def with_words(self, text: str, words: Sequence[str]) -> str:
         """Return an answer that meets it, with words added where they do least harm."""
-        return text if self.is_approximate or self.listed is not None else " ".join([text, *words])
+        if self.is_approximate or self.listed is not None:
+            return text
+        return " ".join([text, *words])
 
     # What the form and the rules of suites ask, of a check as it is written
 
@@ -577,7 +581,9 @@ def _editor(annotation: Any) -> Editor:
         return own or _editor(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         words = get_args(annotation)
-        return Editor("nothing") if words == (True,) else Editor("choice", words=words)
+        if words == (True,):
+            return Editor("nothing")
+        return Editor("choice", words=words)
     if annotation is bool:
         return Editor("yes or no", words=("true", "false"))
     for inner in get_args(annotation):
@@ -654,7 +660,9 @@ def _as_table(value: Any) -> Any:
 
 def check_name(written: object) -> str | None:
     """Return the name of the check in an argument as written, `None` for a plain value."""
-    return next(iter(check_names_in(written)), None) if isinstance(written, dict) else None
+    if isinstance(written, dict):
+        return next(iter(check_names_in(written)), None)
+    return None
 
 
 def _kind_of(value: Any) -> str | None:
@@ -802,7 +810,9 @@ def asks_for_run(check: CheckBase) -> bool:
 
 
 def with_texts(check: CheckBase, key: str, before: object, after: object) -> CheckBase:
-    return check if before is after or before == after else check.model_copy(update={key: after})
+    if before is after or before == after:
+        return check
+    return check.model_copy(update={key: after})
 
 
 def idle_threshold(option: str, threshold: float) -> Iterator[Advice]:

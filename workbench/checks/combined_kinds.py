@@ -80,7 +80,9 @@ class _Combined(CheckBase):
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
-        return carried_values(expected[0]) if isinstance(expected, list) and expected else []
+        if isinstance(expected, list) and expected:
+            return carried_values(expected[0])
+        return []
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:
@@ -113,7 +115,9 @@ class AllOf(_Combined):
         """Return the verdict of the worst part."""
         found = self._found(value, context, decides=False)
         verdict, part = min(found, key=lambda each: (each[0].holds, each[0].score))
-        return verdict if verdict.holds else replace(verdict, note=f"{describe(part)}: {verdict.note}")
+        if verdict.holds:
+            return verdict
+        return replace(verdict, note=f"{describe(part)}: {verdict.note}")
 
 
 class AnyOf(_Combined):
@@ -148,7 +152,9 @@ class AnyOf(_Combined):
         """Return the verdict of the best part."""
         found = self._found(value, context, decides=True)
         verdict, _ = max(found, key=lambda each: (each[0].holds, each[0].score))
-        return verdict if verdict.holds else replace(verdict, note="none of them")
+        if verdict.holds:
+            return verdict
+        return replace(verdict, note="none of them")
 
 
 class Judged(CheckBase):
@@ -281,7 +287,9 @@ class PythonCheck(CheckBase):
         Raises ValueError for anything else: "no" is true in Python, and a guess at the intention would turn a
         mistake into a wrong verdict."""
         if isinstance(returned, bool):
-            return HOLDS if returned else CheckVerdict(0.0, False, "the function returned False")
+            if returned:
+                return HOLDS
+            return CheckVerdict(0.0, False, "the function returned False")
         reason: object = ""
         score, holds = returned, None
         if isinstance(returned, dict):

@@ -389,4 +389,6 @@ def _place(root: str, path: Sequence[str | int]) -> str:
 
 
 def _short(message: str) -> str:
-    return message if len(message) <= MAX_MESSAGE_CHARS else message[:MAX_MESSAGE_CHARS] + " …"
+    if len(message) <= MAX_MESSAGE_CHARS:
+        return message
+    return message[:MAX_MESSAGE_CHARS] + " …"

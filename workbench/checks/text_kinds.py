@@ -223,7 +223,9 @@ class Contains(_PartOfText):
         return f"containing {say(self.contains)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return plain_verdict(self.contains in value, "does not contain it") if isinstance(value, str) else NOT_TEXT
+        if isinstance(value, str):
+            return plain_verdict(self.contains in value, "does not contain it")
+        return NOT_TEXT
 
 
 class Prefix(_PartOfText):
@@ -238,9 +240,9 @@ class Prefix(_PartOfText):
         return f"starting with {say(self.prefix)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return (
-            plain_verdict(value.startswith(self.prefix), "starts differently") if isinstance(value, str) else NOT_TEXT
-        )
+        if isinstance(value, str):
+            return plain_verdict(value.startswith(self.prefix), "starts differently")
+        return NOT_TEXT
 
 
 class Suffix(_PartOfText):
@@ -258,7 +260,9 @@ class Suffix(_PartOfText):
         return f"ending with {say(self.suffix)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return plain_verdict(value.endswith(self.suffix), "ends differently") if isinstance(value, str) else NOT_TEXT
+        if isinstance(value, str):
+            return plain_verdict(value.endswith(self.suffix), "ends differently")
+        return NOT_TEXT
 
 
 class Pattern(CheckBase):
@@ -354,7 +358,9 @@ class OfType(CheckBase):
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
-        return [""] if expected in ("string", "null") else [_OF_TYPE.get(str(expected), expected)]
+        if expected in ("string", "null"):
+            return [""]
+        return [_OF_TYPE.get(str(expected), expected)]
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:

@@ -270,7 +270,9 @@ class Range(CheckBase):
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
-        return [end for end in expected if is_number(end)] if isinstance(expected, list) else [expected]
+        if isinstance(expected, list):
+            return [end for end in expected if is_number(end)]
+        return [expected]
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:
@@ -366,7 +368,9 @@ class Near(CheckBase):
         except (TypeError, ValueError, OverflowError):
             return _NO_NUMBER
         found = self.verdict(number, equal, context)
-        return replace(found, score=self.closeness(number)) if found.measured else found
+        if found.measured:
+            return replace(found, score=self.closeness(number))
+        return found
 
     def closeness(self, actual: float) -> float:
         """Return how close a number is to `near`, at most 1.
@@ -391,7 +395,9 @@ class Near(CheckBase):
     @classmethod
     def ends(cls, table: Mapping[str, object]) -> list[object]:
         near, tolerance = table["near"], table.get("tolerance", 0)
-        return [near - tolerance, near + tolerance] if is_number(near) and is_number(tolerance) else []
+        if is_number(near) and is_number(tolerance):
+            return [near - tolerance, near + tolerance]
+        return []
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:
@@ -421,7 +427,9 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
     # it.
     if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
         return 1.0
-    return min(max(0.0, 2 - float(distance) / tolerance), _BELOW_ONE) if tolerance else 0.0
+    if tolerance:
+        return min(max(0.0, 2 - float(distance) / tolerance), _BELOW_ONE)
+    return 0.0
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)

@@ -327,7 +327,9 @@ def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: fl
     critic does."""
     if distance_s <= tolerance_s:
         return 1.0
-    return 0.0 if distance_s >= max_difference_s else 1 - distance_s / max_difference_s
+    if distance_s >= max_difference_s:
+        return 0.0
+    return 1 - distance_s / max_difference_s
 
 
 def duration_seconds(text: str) -> float:

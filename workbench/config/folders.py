@@ -122,7 +122,9 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 def path_in(project: Path, path: Path) -> str:
     """Return a path relative to a project's folder, with slashes; an absolute path when it is not below it."""
     resolved = path.resolve()
-    return resolved.relative_to(project).as_posix() if resolved.is_relative_to(project) else resolved.as_posix()
+    if resolved.is_relative_to(project):
+        return resolved.relative_to(project).as_posix()
+    return resolved.as_posix()
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
@@ -195,7 +197,9 @@ def folder_of_stored(file: Path, stored: str) -> str:
 
 
 def _project_beside(file: Path) -> Path | None:
-    return file.absolute().parent.parent.resolve() if is_beside_project(file) else None
+    if is_beside_project(file):
+        return file.absolute().parent.parent.resolve()
+    return None
 
 
 # Finds the data that is installed with the program: the themes and the sample suites.

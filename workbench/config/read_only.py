@@ -97,4 +97,6 @@ def _named(place: object) -> str:
     """Return a path, or the address of a connection, as a person writes it."""
     if isinstance(place, tuple):
         return ":".join(map(str, place[:2]))
-    return os.fsdecode(place) if isinstance(place, str | bytes | os.PathLike) else str(place)
+    if isinstance(place, str | bytes | os.PathLike):
+        return os.fsdecode(place)
+    return str(place)

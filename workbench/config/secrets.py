@@ -535,7 +535,9 @@ class Pieces:
 def _finding_in_json(value: str) -> tuple[str, ...]:
     """Return a value as it is within a string of a JSON text, with lone surrogates as they are and escaped."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
-    return (text,) if text.isascii() else (text, _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    if text.isascii():
+        return (text,)
+    return (text, _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
@@ -688,7 +690,10 @@ class Secrets:
         through their JSON text shows.
         """
         finder = self.finder
-        return _Walk(finder).redacted(value) if _may_hold(value, finder) else value
+        if not _may_hold(value, finder):
+            return value
+        redacted: _Value = _Walk(finder).redacted(value)
+        return redacted
 
     def may_be_in_json(self, text: str) -> bool:
         """Return whether a secret value may be in a JSON text."""
@@ -728,7 +733,9 @@ class _Walk:
             return value if _are_same(items, value) else tuple(items)
         names = _text_fields(kind)
         if names is None:
-            return self._json(dict(value)) if isinstance(value, Mapping) else value
+            if isinstance(value, Mapping):
+                return self._json(dict(value))
+            return value
         changed = {}
         for name in names:
             before = getattr(value, name)
@@ -739,7 +746,9 @@ class _Walk:
             return value
         if hasattr(value, "_replace"):
             return value._replace(**changed)
-        return replace(value, **changed) if is_dataclass(kind) else value.model_copy(update=changed)
+        if is_dataclass(kind):
+            return replace(value, **changed)
+        return value.model_copy(update=changed)
 
     def _json(self, value: Any) -> Any:
         """Search the JSON text of a list or an object at once: most hold no secret, and need not be walked."""
@@ -768,7 +777,9 @@ def _may_hold(value: Any, finder: Finder) -> bool:
         text = value if type(value) is str else _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         return True
-    return finder.may_be_in(text) if text is value else finder.may_be_in_json(text)
+    if text is value:
+        return finder.may_be_in(text)
+    return finder.may_be_in_json(text)
 
 
 def _searched(value: Any) -> dict[str, Any]:

@@ -216,11 +216,9 @@ def _unknown(place: tuple[str, ...]) -> str:
     table: type[BaseModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price
     known = tuple(table.model_fields)
     near = difflib.get_close_matches(place[-1], known, n=1)
-    return (
-        f"is not a setting: did you mean {near[0]!r}?"
-        if near
-        else f"is not a setting: the settings are {', '.join(known)}"
-    )
+    if near:
+        return f"is not a setting: did you mean {near[0]!r}?"
+    return f"is not a setting: the settings are {', '.join(known)}"
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:

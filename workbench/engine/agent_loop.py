@@ -109,9 +109,11 @@ def _values_in(value: JsonValue, most: int) -> int:
     count, waiting = 0, [value]
     while waiting and count <= most:
         value = waiting.pop()
-        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        count += len(inside)
-        waiting.extend(inside)
+        if isinstance(value, dict):
+            value = [*value.values()]
+        if isinstance(value, list):
+            count += len(value)
+            waiting.extend(value)
     return count
 
 
@@ -256,7 +258,9 @@ class Permission:
         """Return why the tool may be executed without asking; `None` when it may not."""
         if tool.annotations.get("readOnlyHint") is True:
             return "read-only"
-        return "exempt" if self.exempt else "all" if self.all_tools else None
+        if self.exempt:
+            return "exempt"
+        return "all" if self.all_tools else None
 
 
 READ_ONLY = Permission()
@@ -564,7 +568,9 @@ class AgentLoop:
         return system_prompt(self._case, self._settings, turn.step, self._fork)
 
     def _step_mock(self, step: int | None) -> JsonValue:
-        return self._case.steps[step - 1].mock_result if step is not None else None
+        if step is not None:
+            return self._case.steps[step - 1].mock_result
+        return None
 
 
 _logger = logging.getLogger(__name__)

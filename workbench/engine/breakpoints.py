@@ -134,7 +134,9 @@ def _written(name: str) -> str:
 def _word(line: str, at: int) -> tuple[str, int, int]:
     """Return the next word, the column where it begins, and where it ends."""
     found = re.compile(r"\S+").search(line, at)
-    return (found[0], found.start() + 1, found.end()) if found else ("", len(line.rstrip()) + 1, len(line))
+    if found:
+        return (found[0], found.start() + 1, found.end())
+    return ("", len(line.rstrip()) + 1, len(line))
 
 
 def _tool(line: str, at: int) -> tuple[str | None, int]:
@@ -314,7 +316,9 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
     properties = schema.get("properties")
     open_to_others = schema.get("additionalProperties") not in (None, False)
     elsewhere = {"patternProperties", "allOf", "anyOf", "oneOf", "$ref"} & schema.keys()
-    return properties if isinstance(properties, Mapping) and not open_to_others and not elsewhere else None
+    if isinstance(properties, Mapping) and not open_to_others and not elsewhere:
+        return properties
+    return None
 
 
 def _is_object(schema: JsonValue) -> bool:

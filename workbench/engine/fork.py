@@ -198,7 +198,9 @@ def _why_nothing_follows(told: list[Round], turns: Turns, *, under_way: bool) ->
         how = "refused to answer" if last.stop_reason == "refused" else "was cut off at its length limit"
         return f"the model {how} in round {last.number}, so there is nothing left to ask"
     following = turns.next(len(told), last)
-    return None if isinstance(following, Turn) else _NOTHING_LEFT[following].format(len(told))
+    if isinstance(following, Turn):
+        return None
+    return _NOTHING_LEFT[following].format(len(told))
 
 
 def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:

@@ -263,7 +263,9 @@ def _new_batch(
 def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> Kind:
     if CONFIRMS in settings:
         return "reruns"
-    return "fork" if any(run.fork is not None for run in runs) else "runs"
+    if any(run.fork is not None for run in runs):
+        return "fork"
+    return "runs"
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
@@ -285,7 +287,9 @@ def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
     if name != read.name or ids != [case.id for case in read.cases]:
         cases = tuple(case.model_copy(update={"id": id_}) for case, id_ in zip(read.cases, ids, strict=True))
         read = read.model_copy(update={"name": name, "cases": cases})
-    return file if read is file.suite and text == file.text else replace(file, text=text, suite=read)
+    if read is file.suite and text == file.text:
+        return file
+    return replace(file, text=text, suite=read)
 
 
 def _cases(file: SuiteFile) -> tuple[Case, ...]:

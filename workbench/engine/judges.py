@@ -290,7 +290,9 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
 
 def _quoted(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _MAX_QUOTED_CHARS else f"{words[: _MAX_QUOTED_CHARS - 1]}…"
+    if len(words) <= _MAX_QUOTED_CHARS:
+        return words
+    return f"{words[: _MAX_QUOTED_CHARS - 1]}…"
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
@@ -303,11 +305,10 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
     rationale = found.get("rationale")
     finding = _holds_in(found) if scale is None else _number_in(found, scale)
     if finding is None or not isinstance(rationale, str):
-        what = (
-            "a boolean `holds`"
-            if scale is None
-            else f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
-        )
+        if scale is None:
+            what = "a boolean `holds`"
+        else:
+            what = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
         raise ValueError(f"a text `rationale` and {what} are asked for")
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")

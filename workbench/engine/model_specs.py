@@ -138,7 +138,9 @@ class Specs:
 
         A variant's own request settings are not in it."""
         name = model_of(name)
-        return None if is_built_in(name) else self._resolved(suite, name, by_suite)
+        if is_built_in(name):
+            return None
+        return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
         """Yield the models, judges included, that were found for a suite, and whether its own files named them."""

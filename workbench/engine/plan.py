@@ -166,7 +166,9 @@ def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule |
     case's own."""
     chosen = {"by": grader, "repeat_rule": repeat_rule}
     update = {key: value for key, value in chosen.items() if value is not None}
-    return case.model_copy(update={"grading": case.grading.model_copy(update=update)}) if update else case
+    if update:
+        return case.model_copy(update={"grading": case.grading.model_copy(update=update)})
+    return case
 
 
 def plan_fork(

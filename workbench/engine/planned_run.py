@@ -217,7 +217,9 @@ class RunGrading:
     async def result(self, trajectory: Trajectory) -> RunResult:
         """Return the result of the run."""
         result, judge = await self._result(trajectory), self.judge
-        return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
+        if judge is None:
+            return result
+        return replace(result, judgements=judge.judgements, judging=judge.use)
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
         """Return whether a step failed.

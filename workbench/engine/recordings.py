@@ -352,7 +352,9 @@ def _safe(text: str, length: int) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
 
 
 # Recorded runs as they are opened again: the suite in a recording, and what its run came to.

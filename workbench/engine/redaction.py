@@ -88,7 +88,9 @@ def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str |
 
 def _schemas(trajectory: Trajectory) -> list[object]:
     start = trajectory.start
-    return [tool.parameters for tool in start.tools] if start is not None else []
+    if start is not None:
+        return [tool.parameters for tool in start.tools]
+    return []
 
 
 def _kept(why: str) -> str:
@@ -184,7 +186,9 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
     """Return a result as it may be stored; see `redacted_run`."""
     shown = parts.secrets.redacted(result)
     places = redacted_places(result.trajectory, shown.trajectory, case, parts.case(case) if case is not None else None)
-    return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places)))) if places else shown
+    if places:
+        return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places))))
+    return shown
 
 
 class RunDoor:
@@ -209,9 +213,9 @@ class RunDoor:
             and all(self._parts.tool(tool) is tool for tool in tools)
             and self._parts.secrets.redacted(run.result.grading) is run.result.grading
         )
-        return (
-            finder.may_be_in_json if shared_are_clean and not finder.may_be_in(_texts_in_pieces(run.events)) else None
-        )
+        if shared_are_clean and not finder.may_be_in(_texts_in_pieces(run.events)):
+            return finder.may_be_in_json
+        return None
 
     def redacted(self, run: DoneRun) -> DoneRun:
         """Return the run as it may be stored."""
@@ -337,9 +341,13 @@ class EventDoor:
             without_tools = replace(what, tools=())
             shown = secrets.redacted(without_tools)
             same = shown is without_tools and all(a is b for a, b in zip(tools, what.tools, strict=True))
-            return event if same else replace(event, payload=replace(shown, tools=tools))
+            if same:
+                return event
+            return replace(event, payload=replace(shown, tools=tools))
         shown_what = secrets.redacted(what)
-        return event if shown_what is what else replace(event, payload=shown_what)
+        if shown_what is what:
+            return event
+        return replace(event, payload=shown_what)
 
     def _text(self, what: _Delta, call_id: str) -> _Text:
         text = self._texts.get((type(what), call_id))

@@ -170,7 +170,9 @@ def resumable(
 
 
 def _new_id(next_run_id: Callable[[], str], row: RunRow, batch: BatchRow) -> str:
-    return next_run_id() if batch.shard is None else run_id_at(next_run_id(), row.place)
+    if batch.shard is None:
+        return next_run_id()
+    return run_id_at(next_run_id(), row.place)
 
 
 def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:

@@ -84,7 +84,9 @@ class Stepper:
         A run that was not seen held is only told how far to continue. Returns why not, when that is impossible."""
         now = self.held.hold if self.held is not None else None
         if hold != now:
-            return None if hold is None and until == "stop" else _elsewhere(now)
+            if hold is None and until == "stop":
+                return None
+            return _elsewhere(now)
         self._until = until
         if now is not None:
             self.held = None  # a second command before the run has continued must not apply to the next place
@@ -107,7 +109,9 @@ class Stepper:
 
 def _elsewhere(now: int | None) -> str:
     """Return why a command does not apply: the run is not held at the expected place."""
-    return "the run has continued" if now is None else "the run has moved on to another stop"
+    if now is None:
+        return "the run has continued"
+    return "the run has moved on to another stop"
 
 
 # The runs of a runtime that can be held: one stepper for each, and the breakpoints of all of them.

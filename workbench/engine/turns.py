@@ -45,7 +45,9 @@ class RoundTurns:
         if last is not None and not last.calls:
             return "answered"
         if rounds >= self.max_rounds:
-            return "decided" if self.max_rounds == 1 and not self.checks_answer else "rounds exhausted"
+            if self.max_rounds == 1 and not self.checks_answer:
+                return "decided"
+            return "rounds exhausted"
         return Turn(makes_calls=rounds + 1 < self.max_rounds)
 
 
@@ -71,7 +73,9 @@ class StepTurns:
 
 def turns_of(case: Case, max_rounds: int) -> Turns:
     """Return the requests of a case."""
-    return StepTurns(case) if case.steps else RoundTurns(max_rounds, case.checks_answer)
+    if case.steps:
+        return StepTurns(case)
+    return RoundTurns(max_rounds, case.checks_answer)
 
 
 # The conversation that a case begins with, and how it grows during a run.

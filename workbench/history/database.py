@@ -230,7 +230,9 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
         file.parent.mkdir(parents=True, exist_ok=True)
         with opening_alone(file, BUSY_TIMEOUT_S):
             large = file.exists() and file.stat().st_size > CHECKED_WHOLE_BYTES
-            checks = _AND_ITS_INDEXES if suspect else _SMALL_TABLES if large else _ALL_OF_IT
+            checks = _SMALL_TABLES if large else _ALL_OF_IT
+            if suspect:
+                checks = _AND_ITS_INDEXES
             connection = _patiently(lambda: _sound(file, "mode=rwc", checks))
             if connection is None:
                 say(_set_aside(file))

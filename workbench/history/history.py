@@ -205,7 +205,9 @@ class StoredBatches(StoredRows):
 
     def bytes_of(self, batches: Iterable[BatchRow]) -> int:
         """Return about how many bytes batches take: their runs, of which a few hundred of each are looked at."""
-        return sum(map(self._bytes_of, batches)) if self._connection is not None else 0
+        if self._connection is not None:
+            return sum(map(self._bytes_of, batches))
+        return 0
 
     def _bytes_of(self, batch: BatchRow) -> int:
         of_batch = (batch.number,)
@@ -308,7 +310,9 @@ the others of its batch are behind the batch's first run."""
 def _gate_in(text: str) -> Gate:
     """Return the gate in a suite's text; none where redacting the text has changed it."""
     try:
-        return Gate.model_validate(tomllib.loads(text).get("gate", {})) if "gate" in text else Gate()
+        if "gate" in text:
+            return Gate.model_validate(tomllib.loads(text).get("gate", {}))
+        return Gate()
     except ValueError:
         return Gate()
 
@@ -506,7 +510,9 @@ class History(StoredBatches):
         with self._damage_of(f"the suite {suite.path}"):
             text, blocks = rows[0]
             whole = unpacked(text)
-            return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)} if blocks else {}
+            if blocks:
+                return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)}
+            return {}
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Return a run with its events, as if it had been recorded next to its suite; with `grading`, with the result

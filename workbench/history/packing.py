@@ -341,7 +341,9 @@ def arguments_text(figures: RunSummary) -> str | None:
 
 def _whole(number: int | None) -> int | None:
     """Return a count that SQLite can hold; a provider's counts may be nonsense."""
-    return None if number is None else max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
+    if number is None:
+        return None
+    return max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 
 def _shared(content: bytes) -> SharedText:

@@ -131,7 +131,9 @@ class Until:
 
     def worse_than(self, gate: float) -> float:
         """Return the pass rate that counts as clearly below a gate."""
-        return self.worse if self.worse is not None else max(gate - _WORSE_BY, gate / 2)
+        if self.worse is not None:
+            return self.worse
+        return max(gate - _WORSE_BY, gate / 2)
 
 
 _RULES: Final[tuple[StopRule, ...]] = ("e-value", "looks", "gate")
@@ -156,7 +158,9 @@ class ShardRef:
         """Return which shard a batch with these settings is; `None` for one that is none."""
         match settings.get("shard"):
             case {"index": int(index), "of": int(of), "planned": int(planned), "plan": str() | None as plan_id}:
-                return cls(index, of, planned, plan_id) if 1 <= index <= of and planned >= 0 else None
+                if 1 <= index <= of and planned >= 0:
+                    return cls(index, of, planned, plan_id)
+                return None
             case _:
                 return None
 
@@ -234,7 +238,9 @@ class NewBatch:
     @property
     def places(self) -> Sequence[int]:
         """The place of each of its runs in the plan."""
-        return self.shard.places if self.shard is not None else range(len(self.runs))
+        if self.shard is not None:
+            return self.shard.places
+        return range(len(self.runs))
 
 
 @dataclass(frozen=True)
@@ -351,7 +357,9 @@ class BatchRow:
     def min_score(self) -> float | None:
         """The mean score that all shards of its plan are to reach, if they were made with one."""
         demanded = self.settings.get("min_score")
-        return demanded if isinstance(demanded, float) and 0 <= demanded <= 1 else None
+        if isinstance(demanded, float) and 0 <= demanded <= 1:
+            return demanded
+        return None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -372,13 +380,17 @@ class BatchRow:
     @property
     def pass_rate(self) -> float | None:
         """The share of graded runs that passed or were warned, 0..1."""
-        return self.count(*(status for status in Status if status.good)) / self.graded if self.graded else None
+        if self.graded:
+            return self.count(*(status for status in Status if status.good)) / self.graded
+        return None
 
     @property
     def valid_arguments(self) -> float | None:
         """The share of checked calls whose arguments are valid, 0..1."""
         checked = sum(part.checked_calls for part in self.parts)
-        return sum(part.valid_calls for part in self.parts) / checked if checked else None
+        if checked:
+            return sum(part.valid_calls for part in self.parts) / checked
+        return None
 
     @property
     def missing(self) -> int:

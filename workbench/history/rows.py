@@ -64,7 +64,9 @@ class NewSuite:
     def id(self, connection: sqlite3.Connection) -> int:
         """Return its id, after writing it where it is not there yet."""
         known = self.known(connection)
-        return known if known is not None else insert_suite(connection, self.folder, self.row)
+        if known is not None:
+            return known
+        return insert_suite(connection, self.folder, self.row)
 
 
 class NewPlan:

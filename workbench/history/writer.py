@@ -499,7 +499,9 @@ class HistoryWriter:
     def _next_entries(self) -> list[Entry]:
         """Return the first entry that waits, or the runs that are committed together."""
         runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
-        return runs if len(runs) > 1 and not self._alone else [self._waiting[0]]
+        if len(runs) > 1 and not self._alone:
+            return runs
+        return [self._waiting[0]]
 
     def _count(self, entry: Entry) -> None:
         """An entry is written."""
@@ -553,7 +555,9 @@ class HistoryWriter:
 
 
 def _why(error: Exception) -> str:
-    return f"{error}" if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, LookupError):
+        return f"{error}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _of(number: int | None) -> str:

@@ -268,7 +268,9 @@ class _Desk:
         if not self._reports:
             raise ToolError("nothing was run yet: call `run` first")
         report = self._reports[self._made]
-        return report.failure_text() if report.exit_code else "Everything passed."
+        if report.exit_code:
+            return report.failure_text()
+        return "Everything passed."
 
     def report(self, number: int) -> str:
         """Return a report of this session as Markdown."""

@@ -347,12 +347,13 @@ def _only(running: list[Found], folders: Folders) -> Found:
         which = f"{', '.join(others)} or {last_one}"
         raise AttachError(f"several batches run without a terminal: say which: {which}")
     last = next(iter(records(folders)), None)
-    ended = (
-        f"; the last one was batch {last.batch}: 'workbench attach {last.batch}{history_option(last.file)}' shows what "
-        "became of it"
-        if last is not None
-        else ": 'workbench run PATH --detach' begins one"
-    )
+    if last is not None:
+        ended = (
+            f"; the last one was batch {last.batch}: 'workbench attach {last.batch}{history_option(last.file)}' shows what "
+            "became of it"
+        )
+    else:
+        ended = ": 'workbench run PATH --detach' begins one"
     raise AttachError(f"no batch runs without a terminal{ended}")
 
 

@@ -143,7 +143,9 @@ class Drafts:
 
         A link keeps its own name."""
         path = self._here / path
-        return resolved(path) if path.name in ("", "..") else resolved(path.parent) / path.name
+        if path.name in ("", ".."):
+            return resolved(path)
+        return resolved(path.parent) / path.name
 
     def places(self, root: Path) -> tuple[Path, ...]:
         """Return the folders of suites at or below a path, with links to folders resolved."""

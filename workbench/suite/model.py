@@ -407,7 +407,9 @@ class AnyOrder(Frozen):
 def _call_or_group(value: Any) -> str:
     if isinstance(value, AnyOrder):
         return "group"
-    return "group" if isinstance(value, dict) and "any_order" in value else "call"
+    if isinstance(value, dict) and "any_order" in value:
+        return "group"
+    return "call"
 
 
 OrderedItem = Annotated[
@@ -567,7 +569,9 @@ class Case(Frozen):
     def why_no_expected_calls(self) -> str:
         """The reason of graders that need expected calls, for a case without any."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None
-        return "this case has no expected calls" if says_more else "this case expects nothing yet"
+        if says_more:
+            return "this case has no expected calls"
+        return "this case expects nothing yet"
 
 
 EXPECTATIONS = (

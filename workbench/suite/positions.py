@@ -236,5 +236,7 @@ def _key_text(token: str) -> str:
     if token[0] == "'":
         return token[1:-1]
     if token[0] == '"':
-        return token[1:-1] if "\\" not in token else str(tomllib.loads(f"key = {token}")["key"])
+        if "\\" not in token:
+            return token[1:-1]
+        return str(tomllib.loads(f"key = {token}")["key"])
     return token

@@ -99,7 +99,9 @@ def described(value: object) -> str:
 def quoted(text: str) -> str:
     """Return a text in quotes on one line, shortened when it is long."""
     line = " ".join(text.split())
-    return f'"{line}"' if len(line) <= _MAX_QUOTE_CHARS else f'"{line[: _MAX_QUOTE_CHARS - 1]}…"'
+    if len(line) <= _MAX_QUOTE_CHARS:
+        return f'"{line}"'
+    return f'"{line[: _MAX_QUOTE_CHARS - 1]}…"'
 
 
 def code(names: Iterable[str], joined: str = ", ") -> str:

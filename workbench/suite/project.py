@@ -53,7 +53,9 @@ class Search:
     def progress_message(self) -> str | None:
         """How far the search is; `None` while it does not search."""
         folder = self.folder
-        return None if folder is None else f"{counted(self.found, 'suite')} found, searching {folder.absolute()}"
+        if folder is None:
+            return None
+        return f"{counted(self.found, 'suite')} found, searching {folder.absolute()}"
 
     @property
     def skipped_message(self) -> str | None:

@@ -184,7 +184,9 @@ def _escaped(text: str) -> str:
 
     The escapes of JSON are escapes of TOML; invisible characters are escaped too, so that a review shows them."""
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-    return escaped if escaped.isprintable() else "".join(map(_visible_character, escaped))
+    if escaped.isprintable():
+        return escaped
+    return "".join(map(_visible_character, escaped))
 
 
 def _visible_character(character: str) -> str:

@@ -75,7 +75,9 @@ def gap_without(before: str, after: str, *, at_end: bool) -> str:
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)
     if not before.strip():
-        return after if at_end or after.strip() else max(before, after, key=len)
+        if at_end or after.strip():
+            return after
+        return max(before, after, key=len)
     if not after.strip():
         return _BLANK_AT_END.sub("", before) + after if at_end else before
     return before + _BLANK_AT_START.sub("", after, count=1)

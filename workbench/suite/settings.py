@@ -157,7 +157,9 @@ def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
     A chain has none, nor has a case in which every call is wrong."""
     if case.steps or case.expect_no_calls:
         return None
-    return grading.extra_calls if case.extra_calls is None else case.extra_calls
+    if case.extra_calls is None:
+        return grading.extra_calls
+    return case.extra_calls
 
 
 _FREE: Final = "a further call is free"
@@ -187,7 +189,9 @@ def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:
     """Return the targets of a suite, or of one of its cases, where nobody chooses: its subject, else its models."""
     if suite.subject is not None:
         return (suite.subject.name,)
-    return case.models if case is not None and case.models is not None else suite.models
+    if case is not None and case.models is not None:
+        return case.models
+    return suite.models
 
 
 def _in_quarantine(suite: Suite, case: Case, grading: Grading) -> Grading:

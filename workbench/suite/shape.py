@@ -330,7 +330,9 @@ def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
         return ""
     if key not in LimitsTable.model_fields:
         return "write it into `limits` of the suite: it is about a whole batch"
-    return "write it into `limits` of the case, or of the suite" if "cases" in keys else "write it into `limits`"
+    if "cases" in keys:
+        return "write it into `limits` of the case, or of the suite"
+    return "write it into `limits`"
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
@@ -358,7 +360,9 @@ def _list_hint(place: Place, value: object) -> str:
     if keys in ARRAYS_OF_TABLES:
         return f"write `[[{'.'.join(keys)}]]`, with two brackets on each side, for each one"
     if isinstance(value, str):
-        return f'write ["{value}"]' if len(value) <= 20 and value.isprintable() and '"' not in value else "write [ … ]"
+        if len(value) <= 20 and value.isprintable() and '"' not in value:
+            return f'write ["{value}"]'
+        return "write [ … ]"
     return "write [ … ]"
 
 

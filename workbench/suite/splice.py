@@ -71,7 +71,9 @@ class SuiteText:
     @property
     def document(self) -> Table:
         """The content of the text, as `tomllib` reads it."""
-        return {**self.header, "cases": list(self.cases)} if self.cases else self.header
+        if self.cases:
+            return {**self.header, "cases": list(self.cases)}
+        return self.header
 
     def block(self, index: int) -> str:
         """Return the text of a case, with `\n` as line ends; where cases are not in blocks, the text that would be
@@ -80,7 +82,9 @@ class SuiteText:
         Raises IndexError when there is no such case.
         """
         self._must_have(index)
-        return self.blocks[index].replace("\r\n", "\n") if self.in_blocks else _block_of(self.cases[index])
+        if self.in_blocks:
+            return self.blocks[index].replace("\r\n", "\n")
+        return _block_of(self.cases[index])
 
     @property
     def head(self) -> str:
@@ -185,7 +189,9 @@ class SuiteText:
         self._must_have(to)
         cases = _moved(self.cases, index, to)
         if not self.in_blocks:
-            return self if index == to else self._with_cases(cases, keeps=False)
+            if index == to:
+                return self
+            return self._with_cases(cases, keeps=False)
         return replace(self, blocks=_moved(self.blocks, index, to), cases=cases)
 
     def with_header(self, key: str, value: object) -> SuiteText:

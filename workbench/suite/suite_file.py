@@ -495,7 +495,9 @@ def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) 
 
 
 def _shifted(problem: Problem, lines: int) -> Problem:
-    return replace(problem, line=problem.line + lines) if problem.line and lines else problem
+    if problem.line and lines:
+        return replace(problem, line=problem.line + lines)
+    return problem
 
 
 # Cuts a suite's text down to one case, so that a run can be stored together with all that it was graded by.

@@ -307,7 +307,9 @@ class _Editor:
 
 def _fits(unit: _Unit, key: str, value: object) -> bool:
     """Return whether a value can stay under its headers."""
-    return isinstance(value, dict) if (key, None) in unit.below else is_list_of_tables(value)
+    if (key, None) in unit.below:
+        return isinstance(value, dict)
+    return is_list_of_tables(value)
 
 
 def _pairs(section: Section) -> str:

@@ -405,7 +405,9 @@ def _is_texts(value: object) -> TypeGuard[dict[str, str]]:
 
 
 def _files_in(files: Mapping[str, str] | None) -> tuple[CodeFile, ...] | None:
-    return None if files is None else tuple(sorted(CodeFile(path, sha256) for path, sha256 in files.items()))
+    if files is None:
+        return None
+    return tuple(sorted(CodeFile(path, sha256) for path, sha256 in files.items()))
 
 
 def write_atomically(file: Path, content: bytes) -> None:

@@ -51,7 +51,9 @@ NO_VARIANTS: Final = Variants()
 
 def contender(model: str, variant: Variant | None) -> str:
     """Return the name of a run's target, which results, reports and the history show as its model."""
-    return model if variant is None else f"{variant.model or model}{SEPARATOR}{variant.name}"
+    if variant is None:
+        return model
+    return f"{variant.model or model}{SEPARATOR}{variant.name}"
 
 
 def model_of(contender: str) -> str:

@@ -123,7 +123,9 @@ class AuditLog:
         return {"arguments": None, "arguments_text": text[:MAX_ARGUMENTS_CHARS]}
 
     def _cut(self, text: str | None) -> str | None:
-        return None if text is None else self._secrets.redact(text)[:MAX_TEXT_CHARS]
+        if text is None:
+            return None
+        return self._secrets.redact(text)[:MAX_TEXT_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,9 @@ class Connection(Protocol):
 def first_line(error: BaseException | None) -> str:
     """Return an exception's text in one line of limited length; its type when it has none."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
-    return message if len(message) <= MAX_SAID_CHARS else message[:MAX_SAID_CHARS] + " …"
+    if len(message) <= MAX_SAID_CHARS:
+        return message
+    return message[:MAX_SAID_CHARS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:

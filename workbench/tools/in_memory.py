@@ -110,14 +110,18 @@ class ModuleConnection:
         return ""
 
     def why_lost(self, error: BaseException | None) -> str:
-        return f"ended: {self._error_in_words()}" if self._error is not None else "ended"
+        if self._error is not None:
+            return f"ended: {self._error_in_words()}"
+        return "ended"
 
     def why_unanswered(self, error: Exception) -> str | None:
         return None
 
     def _error_in_words(self) -> str:
         error = innermost(self._error) if self._error is not None else None
-        return str(error) if isinstance(error, ToolsError) else f"{type(error).__name__}: {first_line(error)}"
+        if isinstance(error, ToolsError):
+            return str(error)
+        return f"{type(error).__name__}: {first_line(error)}"
 
     def _run(self, ready: asyncio.Future[None]) -> None:
         """The main function of the server's thread."""

@@ -219,7 +219,9 @@ def _found_by_python(name: str, places: Sequence[str] | None) -> ModuleSpec | No
 
 
 def _file_of(spec: ModuleSpec) -> Path | None:
-    return Path(spec.origin) if spec.has_location and spec.origin is not None else None
+    if spec.has_location and spec.origin is not None:
+        return Path(spec.origin)
+    return None
 
 
 def _content(file: Path) -> bytes | None:
@@ -230,7 +232,9 @@ def _content(file: Path) -> bytes | None:
 
 
 def _hash(content: bytes | None) -> str:
-    return hashlib.sha256(content).hexdigest() if content is not None else _UNREADABLE
+    if content is not None:
+        return hashlib.sha256(content).hexdigest()
+    return _UNREADABLE
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:

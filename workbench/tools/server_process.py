@@ -208,7 +208,9 @@ class _Lines:
 
 def _cut(line: str) -> str:
     line = line.removesuffix("\r")
-    return line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + "…"
+    if len(line) <= MAX_LINE_CHARS:
+        return line
+    return line[:MAX_LINE_CHARS] + "…"
 
 
 def _open(path: Path) -> BinaryIO:

@@ -345,7 +345,9 @@ class McpServer:
 
     def _cut(self, text: str) -> str:
         # Redacted before it is cut, so that no half of a secret remains.
-        return text if len(text) <= MAX_PROGRESS_CHARS else self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
+        if len(text) <= MAX_PROGRESS_CHARS:
+            return text
+        return self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
 
     def _start_error(self) -> ServerError:
         """Return why the owner task ended before the tools were listed."""

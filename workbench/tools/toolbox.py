@@ -195,4 +195,6 @@ def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> 
 
 
 def _origin(definition: ToolDefinition) -> str:
-    return f"one of server {definition.server!r}" if definition.server is not None else "one in the suite"
+    if definition.server is not None:
+        return f"one of server {definition.server!r}"
+    return "one in the suite"

@@ -30,7 +30,9 @@ def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
 def required_names(schema: Schema) -> tuple[str, ...]:
     """Return the names under `required`."""
     required = schema.get("required")
-    return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+    if isinstance(required, list):
+        return tuple(name for name in required if isinstance(name, str))
+    return ()
 
 
 def alternatives_of(schema: Schema, *keywords: str) -> Iterator[list[JsonValue]]:
@@ -43,7 +45,9 @@ def type_names(schema: Schema) -> tuple[str, ...] | None:
     named = schema.get("type")
     if isinstance(named, str):
         return (named,)
-    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else None
+    if isinstance(named, list):
+        return tuple(name for name in named if isinstance(name, str))
+    return None
 
 
 def listed_values(schema: Schema) -> list[JsonValue] | None:
@@ -122,7 +126,9 @@ def type_text(schema: JsonValue | Schema) -> str:
         return "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
     if (names := type_names(schema)) is not None:
         items = type_text(schema.get("items")) if names == ("array",) else ""
-        return f"({items})[]" if "|" in items else f"{items}[]" if items else "|".join(names)
+        if "|" in items:
+            return f"({items})[]"
+        return f"{items}[]" if items else "|".join(names)
     for options in alternatives_of(schema, *ALTERNATIVES):
         return "|".join(dict.fromkeys(filter(None, map(type_text, options))))
     if isinstance(reference := schema.get("$ref"), str):
@@ -169,7 +175,9 @@ def is_list(schema: Schema | None) -> bool:
 def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
     """Return the values that a schema lists (`enum`, `const`, true and false) without null, `None` if it lists none."""
     values = _values(schema, schema or {}, _DEEPEST)
-    return None if values is None else tuple(value for value in values if value is not None)
+    if values is None:
+        return None
+    return tuple(value for value in values if value is not None)
 
 
 def items_of(schema: Schema | None) -> Schema:
@@ -290,7 +298,11 @@ def sample_value(schema: Schema | None) -> object:
     if "integer" in types:
         least = keyword(schema, "minimum")
         return least if is_number(least) else 0
-    return True if "boolean" in types else [] if "array" in types else {} if "object" in types else ""
+    if "boolean" in types:
+        return True
+    if "array" in types:
+        return []
+    return {} if "object" in types else ""
 
 
 def _is_writable(value: object) -> bool:

@@ -78,7 +78,9 @@ class CallRecord:
     @property
     def sent(self) -> ToolCall:
         """The call as it is answered and sent back to the model."""
-        return self.call if self.edited is None else ToolCall(self.call.id, self.call.tool, self.edited)
+        if self.edited is None:
+            return self.call
+        return ToolCall(self.call.id, self.call.tool, self.edited)
 
     @property
     def touched(self) -> bool:
@@ -215,7 +217,9 @@ class Trajectory:
         if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
             return ""
         last = self.rounds[-1]
-        return "" if last.calls or last.stop_reason != "answered" else last.text
+        if last.calls or last.stop_reason != "answered":
+            return ""
+        return last.text
 
     @property
     def model_latency_ms(self) -> float:
@@ -266,11 +270,10 @@ class _OpenCall:
 
     def record(self) -> CallRecord:
         done = self.finished
-        call = (
-            ToolCall(self.id, self.tool, done.arguments, done.raw, done.problem)
-            if done is not None
-            else ToolCall(self.id, self.tool, raw="".join(self.fragments))
-        )
+        if done is not None:
+            call = ToolCall(self.id, self.tool, done.arguments, done.raw, done.problem)
+        else:
+            call = ToolCall(self.id, self.tool, raw="".join(self.fragments))
         return CallRecord(
             call, self.round, done is not None, self.server, self.result, edited=self.edited, unedited=self.unedited
         )

@@ -125,7 +125,9 @@ class Batch:
     def regression(self) -> str | None:
         """What regressed since the baseline, in a sentence."""
         against = self.report.against if self.report is not None else None
-        return against.verdict if against is not None and against.failed else None
+        if against is not None and against.failed:
+            return against.verdict
+        return None
 
     def stop(self) -> None:
         """Stop what still runs, and wait until the rest is stored."""
@@ -430,7 +432,9 @@ class Suites:
     def pytest_report_collectionfinish(self) -> str | None:
         """Say how many folders of installed packages have suites that were not collected."""
         folders = sorted(os.path.relpath(folder, self._root) for folder in self._not_searched)
-        return f"workbench: suites of installed packages not collected: {', '.join(folders)}" if folders else None
+        if folders:
+            return f"workbench: suites of installed packages not collected: {', '.join(folders)}"
+        return None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember what is left after all selection."""
@@ -457,7 +461,9 @@ class Suites:
         if self._batch is not None:
             return self._batch.nothing_graded
         skipped = sum(isinstance(item, SuiteItem) for item in self._items)
-        return f"no run that counts was graded: {skipped} skipped" if skipped else None
+        if skipped:
+            return f"no run that counts was graded: {skipped} skipped"
+        return None
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for workers that wait for verdicts
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

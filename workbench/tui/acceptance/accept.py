@@ -105,11 +105,10 @@ class RunAccepter:
         if self._selection.open_suites.change(suite, document, proposal.summary, case=outline.key):
             dropped = 0 if proposal.only_drops else proposal.drops
             them = "it" if dropped == 1 else "them"
-            and_lost = (
-                f", {counted(dropped, 'expectation')} dropped: {key_for('edit.undo')} brings {them} back"
-                if dropped
-                else ""
-            )
+            if dropped:
+                and_lost = f", {counted(dropped, 'expectation')} dropped: {key_for('edit.undo')} brings {them} back"
+            else:
+                and_lost = ""
             now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
             self._stage.announce(f"{proposal.summary}{and_lost}; {now}", "passed", GLYPHS.passed)
         else:
@@ -172,7 +171,9 @@ class AcceptScreen(Dialog[Proposal]):
     def heading(self) -> str:
         if self._proposal.only_drops:
             return "Accept that it was not called?"
-        return "Accept the run as the expectation?" if self._proposal.whole else "Accept this call as expected?"
+        if self._proposal.whole:
+            return "Accept the run as the expectation?"
+        return "Accept this call as expected?"
 
     def body(self) -> ComposeResult:
         yield AcceptLines(self._proposal, "accepted")
@@ -265,7 +266,9 @@ class AcceptLines(LineView):
             return (*line, Span("  without arguments", "muted"))
         same_answer = sum(other.answer == call.answer for other in self.proposal.calls) > 1
         grouped = self.proposal.whole and not self.proposal.in_place and same_answer
-        return (*line, Span("  in any order within its answer", "muted")) if grouped else line
+        if grouped:
+            return (*line, Span("  in any order within its answer", "muted"))
+        return line
 
     def _argument_line(self, argument: AcceptedArgument, widest: int) -> Line:
         choice = argument.choice

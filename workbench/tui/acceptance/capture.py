@@ -212,7 +212,9 @@ class Capturer:
 
 
 def _why_not_captured(suite: OpenSuite) -> str | None:
-    return "it has errors: correct them first" if suite.file.suite is None else suite.why_not_editable
+    if suite.file.suite is None:
+        return "it has errors: correct them first"
+    return suite.why_not_editable
 
 
 def _why_not(result: RunResult) -> str | None:

@@ -65,7 +65,9 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
             return Breakpoint("failed-check")
         case None | OutcomeItem():
             return NOTHING_IN_RUN
-    return Breakpoint("round", round=place.round) if place is not None else NOTHING_IN_RUN
+    if place is not None:
+        return Breakpoint("round", round=place.round)
+    return NOTHING_IN_RUN
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
@@ -175,11 +177,15 @@ def _nothing() -> Text:
 
 
 def _some(now: BreakpointsNow) -> str | None:
-    return None if now.count else f"there is no breakpoint; {key_for('breakpoints.add')} adds one"
+    if now.count:
+        return None
+    return f"there is no breakpoint; {key_for('breakpoints.add')} adds one"
 
 
 def _typed(now: Situation) -> str | None:
-    return None if now.typing == "a breakpoint" else "it is for a breakpoint that is typed"
+    if now.typing == "a breakpoint":
+        return None
+    return "it is for a breakpoint that is typed"
 
 
 class _Points:
@@ -286,7 +292,9 @@ class BreakpointsScreen(SearchedScreen[None]):
         return self.focused is self._field
 
     def _offered(self) -> list[tuple[Action, bool]]:
-        return [(action, True) for action in TYPING] if self._typing else super()._offered()
+        if self._typing:
+            return [(action, True) for action in TYPING]
+        return super()._offered()
 
     def _row_line(self, index: int, width: int) -> Line:
         return point_line(self.breakpoints.points[index], width)

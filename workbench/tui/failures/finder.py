@@ -73,4 +73,6 @@ class FailureFinder:
         rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
         others = [suite for suite in rest if any(run.status == Status.FAILED for run in self._runs([suite]))]
         first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
-        return f"{first} and {counted(len(others) - 1, 'other suite')}" if len(others) > 1 else first
+        if len(others) > 1:
+            return f"{first} and {counted(len(others) - 1, 'other suite')}"
+        return first

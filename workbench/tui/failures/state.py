@@ -87,7 +87,9 @@ class FailureList(FoldingState[FailureRow]):
     def record(self) -> RunRecord | None:
         """The run under the cursor."""
         row = self.selected
-        return self.records[row.run.index] if row is not None and row.run is not None else None
+        if row is not None and row.run is not None:
+            return self.records[row.run.index]
+        return None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
         """Restore folds and, if the row still exists, the cursor."""

@@ -88,7 +88,9 @@ class FaultTable(ListState[FaultRow]):
 
     def cell(self, row: FaultRow, model: str) -> tuple[Tried, ...]:
         """Return the trial of a row with a model, `None` in the row of a tool."""
-        return self.matrix.cell((row.tool, *row.fault), model) if row.fault is not None else ()
+        if row.fault is not None:
+            return self.matrix.cell((row.tool, *row.fault), model)
+        return ()
 
     @property
     def model(self) -> str:

@@ -257,11 +257,9 @@ class BatchWork:
                     else:
                         report = stored_report(history, batch, rows, grading, program.secrets, damaged.append)
                         files = write_table(report, form, folder, name)
-                    return (
-                        str(files[0].absolute())
-                        if len(files) == 1
-                        else f"{counted(len(files), 'file')} in {folder.absolute()}"
-                    )
+                    if len(files) == 1:
+                        return str(files[0].absolute())
+                    return f"{counted(len(files), 'file')} in {folder.absolute()}"
                 for _, recording in recordings:
                     export_recording(folder, recording, program.secrets)
                     count += 1

@@ -334,9 +334,10 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         return [(Span(f" {called(batch)}", "strong"),), *paragraph(text, width, "error")]
     parts = state.parts(batch)
     good, graded = rate_of(parts)
-    passed = (
-        f"{pass_rate_text(parts)} passed: {counted_of(good, graded, 'graded run')}" if graded else "No run was graded"
-    )
+    if graded:
+        passed = f"{pass_rate_text(parts)} passed: {counted_of(good, graded, 'graded run')}"
+    else:
+        passed = "No run was graded"
     by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
     lines: list[Line] = [
         spread((Span(f" {called(batch)}", "strong"),), (Span(f"{times_text(batch)} ", "muted"),), width),

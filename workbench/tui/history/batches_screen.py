@@ -168,7 +168,9 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
         batch = self.state.selected
-        return detail_lines(self.state, batch, width) if batch is not None else ()
+        if batch is not None:
+            return detail_lines(self.state, batch, width)
+        return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state

@@ -158,7 +158,9 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
 def change_title(state: DiffList, change: CaseChange) -> str:
     """Return the case, with its suite if there are several."""
     name = one_line(change.case_name)
-    return f"{one_line(state.suites[change.suite].name)} › {name}" if state.several_suites else name
+    if state.several_suites:
+        return f"{one_line(state.suites[change.suite].name)} › {name}"
+    return name
 
 
 MIN_NAME_CELLS = 12

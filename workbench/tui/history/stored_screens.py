@@ -97,7 +97,9 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     from workbench.tui.comparison.watched_batch import WatchedBatch
 
     def again() -> Viewing | None:
-        return Viewing(known) if is_running(app.program.folders, known) else None
+        if is_running(app.program.folders, known):
+            return Viewing(known)
+        return None
 
     try:
         return WatchedBatch(Viewing(known), app.services.over_main, again)

@@ -152,7 +152,9 @@ def _came_to(run: RunRow, *, timed: bool) -> Line:
 
 
 def _when(run: RunRow) -> str:
-    return moment_text(run.figures.began_ms) if run.figures is not None and run.figures.began_ms is not None else ""
+    if run.figures is not None and run.figures.began_ms is not None:
+        return moment_text(run.figures.began_ms)
+    return ""
 
 
 def list_message(state: Timeline) -> Message:

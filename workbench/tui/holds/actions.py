@@ -75,11 +75,15 @@ _again = while_held(("call", "result"), "a round can be asked again before one o
 
 
 def _back(now: MainSituation) -> str | None:
-    return "this is the first place where the run was held" if now.first_hold else _anywhere(now)
+    if now.first_hold:
+        return "this is the first place where the run was held"
+    return _anywhere(now)
 
 
 def _error(now: MainSituation) -> str | None:
-    return None if now.typing in ANSWERS else "this is for results that are typed while a run is held"
+    if now.typing in ANSWERS:
+        return None
+    return "this is for results that are typed while a run is held"
 
 
 class StepActions(MainActions):

@@ -239,11 +239,9 @@ class Forker:
         models = model_choices(self._stage.program, files, self._selection.models, named)
         recorded = workspace.recording_at(run.path) if run.recorded else None
         # As for running: a model described only by a recording is not known.
-        likely = (
-            ()
-            if recorded is None or recorded.known
-            else (*self._selection.models, *models_named_by(now.suite), OFFLINE)
-        )
+        likely: tuple[str, ...] = ()
+        if recorded is not None and not recorded.known:
+            likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)
         draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, models.choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)

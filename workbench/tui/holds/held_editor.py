@@ -128,7 +128,9 @@ class HeldText:
     @property
     def file_name(self) -> str:
         """The name of a file with this text."""
-        return "arguments.json" if self.kind == "arguments" else f"{self.kind}.txt"
+        if self.kind == "arguments":
+            return "arguments.json"
+        return f"{self.kind}.txt"
 
     @property
     def too_large(self) -> str | None:
@@ -137,9 +139,9 @@ class HeldText:
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
             return f"{count_text(len(lines))} lines are too many to type here"
-        return (
-            f"a line of {count_text(longest)} characters is too long to type here" if longest > MAX_LINE_CHARS else None
-        )
+        if longest > MAX_LINE_CHARS:
+            return f"a line of {count_text(longest)} characters is too long to type here"
+        return None
 
     @property
     def why_gone(self) -> str | None:
@@ -148,7 +150,9 @@ class HeldText:
             return "the run is over"
         if not self.run.held:
             return "the run has continued"
-        return None if self.meant_for == self.run.hold else "the run has moved on to another stop"
+        if self.meant_for == self.run.hold:
+            return None
+        return "the run has moved on to another stop"
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
@@ -161,7 +165,9 @@ class HeldText:
 
         Errors prevent sending, warnings do not."""
         if self.kind == "message":
-            return () if text.strip() else (_problem(None, "there is nothing to say yet"),)
+            if text.strip():
+                return ()
+            return (_problem(None, "there is nothing to say yet"),)
         if self.kind != "arguments":
             return ()
         try:
@@ -227,7 +233,9 @@ class HeldText:
 
 def in_words(problem: Problem) -> Problem:
     """Return a problem with its line in the message."""
-    return replace(problem, line=None, message=f"line {problem.line}, {problem.message}") if problem.line else problem
+    if problem.line:
+        return replace(problem, line=None, message=f"line {problem.line}, {problem.message}")
+    return problem
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:

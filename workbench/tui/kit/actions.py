@@ -270,7 +270,9 @@ def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False
     def why_not(now: MainSituation) -> str | None:
         if now.held is None:
             running = now.shown == "a run"
-            return f"the run is not held; {key_for('step')} holds it at its next stop" if running else not_held
+            if running:
+                return f"the run is not held; {key_for('step')} holds it at its next stop"
+            return not_held
         if now.held not in places:
             return f"the run is held {HELD_AT[now.held]}: {otherwise}"
         return now.other_call if to_call else None
@@ -337,7 +339,9 @@ class Keymap:
         if action is None:
             return ""
         keys = self.keys(action)
-        return key_name(keys[0]) if keys else f"“{action.title}”, which has no key,"
+        if keys:
+            return key_name(keys[0])
+        return f"“{action.title}”, which has no key,"
 
     def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
         """Return the keys that are two characters, typed one after the other."""

@@ -200,7 +200,9 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         below = screens[at - 1].focused if at else None
         if below is None:
             return NULL_REGION
-        return below.cursor_region if isinstance(below, LineView) else below.region
+        if isinstance(below, LineView):
+            return below.cursor_region
+        return below.region
 
     @property
     def heading(self) -> str:

@@ -208,7 +208,9 @@ def _signs(width: int, query: str, keymap: Keymap) -> list[Line]:
         head = Span(f"   {sign[0]}".ljust(KEY_COLUMN + 1), sign[1])
         return behind((head,), sign[2], "text", max(column - cell_len(head.text) - 1, 10))
 
-    return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, entry, width)] if found else []
+    if found:
+        return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, entry, width)]
+    return []
 
 
 _Entry = TypeVar("_Entry")

@@ -119,7 +119,9 @@ class LineView(PlainLinesWidget, can_focus=True):
         x, y, width, height = self.region
         here = range(self.top, min(self.top + height, self.line_count()))
         rows = [index - self.top for index in here if self.has_cursor and self.first_of(index) == self.cursor]
-        return Region(x, y + rows[0], width, len(rows)) if rows else NULL_REGION
+        if rows:
+            return Region(x, y + rows[0], width, len(rows))
+        return NULL_REGION
 
     def move_cursor(self, index: int) -> None:
         """Select a line and scroll to it."""

@@ -185,7 +185,9 @@ class RowsView(LineView):
         return bool(self.state.rows)
 
     def line_at(self, index: int) -> Line:
-        return self._row_line(index, self.text_width) if self.state.rows else self._message_lines()[index]
+        if self.state.rows:
+            return self._row_line(index, self.text_width)
+        return self._message_lines()[index]
 
     def moved(self) -> None:
         self.state.move_to(self.cursor)

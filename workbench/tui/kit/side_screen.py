@@ -246,7 +246,9 @@ class FilterScreen(SideScreen[Answer]):
     @property
     def _filter_text(self) -> str:
         """The filter for the title, empty while it is being typed."""
-        return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
+        if self.state.filter and not self._filtering:
+            return f"  /{one_line(self.state.filter)}"
+        return ""
 
     @action("/", "Filter as you type", label="filter")
     def do_filter(self) -> None:

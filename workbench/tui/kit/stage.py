@@ -23,7 +23,9 @@ class ClosesOnce(Generic[Answer]):
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close the screen, if it is the top one."""
         screen = cast("Screen[Answer]", self)
-        return Screen.dismiss(screen, result) if screen.is_current else AwaitComplete()
+        if screen.is_current:
+            return Screen.dismiss(screen, result)
+        return AwaitComplete()
 
 
 Take: TypeAlias = Callable[[Answer | None], None]

@@ -59,7 +59,9 @@ class CompletionList(LineView, can_focus=False):
     @property
     def current(self) -> Completion | None:
         """The marked completion."""
-        return self.found[self.cursor] if self.is_open and self.marked and self.cursor < len(self.found) else None
+        if self.is_open and self.marked and self.cursor < len(self.found):
+            return self.found[self.cursor]
+        return None
 
     def offer(self, found: tuple[Completion, ...], mark: int | None) -> None:
         """Show completions, one of them marked."""

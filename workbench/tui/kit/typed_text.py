@@ -216,7 +216,9 @@ class TypedText:
         last = len(self.lines) - 1
         match motion:
             case "left" | "word_left" if column == 0:
-                return (line - 1, len(self.lines[line - 1])) if line else (0, 0)
+                if line:
+                    return (line - 1, len(self.lines[line - 1]))
+                return (0, 0)
             case "right" | "word_right" if column == len(text):
                 return (line + 1, 0) if line < last else (line, column)
             case "left":
@@ -249,7 +251,9 @@ class TypedText:
 def column_at(line: str, cell: int) -> int:
     """Return the character of a line that is drawn in a cell, or the end of the line after the last cell."""
     places = shown(line).cells
-    return max(bisect_right(places, cell) - 1, 0) if cell < places[-1] else len(line)
+    if cell < places[-1]:
+        return max(bisect_right(places, cell) - 1, 0)
+    return len(line)
 
 
 def shift_for(line: str, column: int, room: int, shift: int) -> int:

@@ -119,7 +119,9 @@ class ModelsState:
 
     def is_checked(self, row: Row) -> bool:
         """Return whether the model of a row is checked."""
-        return row.variant in self._checked_variants if row.variant else row.name in self._checked
+        if row.variant:
+            return row.variant in self._checked_variants
+        return row.name in self._checked
 
     def is_in_effect(self, row: Row) -> bool:
         """Return whether runs use the model of a row at present: a checked one, or the suite's own.
@@ -229,7 +231,9 @@ class ModelsState:
             return f"asking for its models {GLYPHS.running}"
         if endpoint.problem:
             return "does not list its models"
-        return endpoint.state if endpoint.models is not None else f"{endpoint.state}: Space lists its models"
+        if endpoint.models is not None:
+            return endpoint.state
+        return f"{endpoint.state}: Space lists its models"
 
 
 def _named(variants: Sequence[str]) -> str:
@@ -444,9 +448,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
                 self._tell_answer(model)
 
         name = self._list.row.name
-        why = (
-            self._ways.change(self.state.endpoints, name, changed) if name is not None else "put the cursor on a model"
-        )
+        if name is not None:
+            why = self._ways.change(self.state.endpoints, name, changed)
+        else:
+            why = "put the cursor on a model"
         self._refuse(why)
 
     def action_probe(self) -> None:

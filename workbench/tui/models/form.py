@@ -232,7 +232,9 @@ class AddModelScreen(Dialog[Added]):
     @property
     def heading(self) -> str:
         known = self._adder.known
-        return self.TITLE_LINE if known is None else f"Change {one_line(known.name)}"
+        if known is None:
+            return self.TITLE_LINE
+        return f"Change {one_line(known.name)}"
 
     def body(self) -> ComposeResult:
         start, adder = self._start, self._adder
@@ -367,7 +369,9 @@ class AddModelScreen(Dialog[Added]):
         problem = next((text for field, text in self._problems.items() if field == name), "")
         lead = " " * (_LABEL_CELLS + 1)
         text = one_line(self._adder.shown(f"{GLYPHS.error} {problem}"))
-        return list(behind((Span(lead),), text, "error", max(width - len(lead), 10))) if problem else []
+        if problem:
+            return list(behind((Span(lead),), text, "error", max(width - len(lead), 10)))
+        return []
 
     def _told(self, width: int) -> list[Line]:
         room = max(width - 2, 10)

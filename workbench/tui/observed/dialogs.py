@@ -124,11 +124,10 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
         if under_way:
             texts.append(f"In {counted(under_way, 'conversation')} the model is being asked; that request is dropped.")
         if unused:
-            lost = (
-                "1 conversation is no case yet"
-                if unused == 1
-                else f"{count_text(unused)} conversations are no cases yet"
-            )
+            if unused == 1:
+                lost = "1 conversation is no case yet"
+            else:
+                lost = f"{count_text(unused)} conversations are no cases yet"
             texts.append(f"{lost}, and will be forgotten.")
         super().__init__(
             lambda width: [EMPTY, *(line for text in texts for line in with_margin(text, width)), EMPTY],

@@ -54,7 +54,9 @@ class Seen:
     def request(self) -> str:
         """The user's last message."""
         asked = last_request(self.conversation.messages)
-        return self.conversation.messages[asked].content if asked is not None else ""
+        if asked is not None:
+            return self.conversation.messages[asked].content
+        return ""
 
     @property
     def calls(self) -> int:

@@ -79,7 +79,9 @@ class PairList(LineView):
     @property
     def stacked(self) -> bool:
         """Whether the runs are stacked."""
-        return self.size.width < TWO_COLUMNS_CELLS if self.above is None else self.above
+        if self.above is None:
+            return self.size.width < TWO_COLUMNS_CELLS
+        return self.above
 
     def show(self, state: PairState) -> None:
         """Show a comparison, starting at its first difference."""

@@ -31,7 +31,9 @@ class Fold:
         if self.rounds is None:
             return "the same beginning"
         first, last = self.rounds
-        return f"{counted(last - first + 1, 'round')} alike" if last > first else f"round {first} alike"
+        if last > first:
+            return f"{counted(last - first + 1, 'round')} alike"
+        return f"round {first} alike"
 
 
 _KINDS: dict[What, Kind] = {

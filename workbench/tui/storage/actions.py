@@ -11,7 +11,9 @@ def _save(now: MainSituation) -> str | None:
         return "put the cursor on a suite or a case"
     if now.gone:
         return f"the file no longer exists: {key_for('edit.undo')} restores its text, then save it again"
-    return None if now.dirty else "there is nothing to save: the suite is the same as on disk"
+    if now.dirty:
+        return None
+    return "there is nothing to save: the suite is the same as on disk"
 
 
 def _save_all(now: MainSituation) -> str | None:

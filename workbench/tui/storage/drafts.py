@@ -58,7 +58,9 @@ class Drafting:
     @property
     def drafts_text(self) -> str:
         """Describe where unsaved changes are."""
-        return "your text is kept as a draft" if self._trouble is None else "and it cannot be kept as a draft either"
+        if self._trouble is None:
+            return "your text is kept as a draft"
+        return "and it cannot be kept as a draft either"
 
     def forget(self, suite: OpenSuite) -> None:
         """Remove the draft of a suite."""
@@ -158,5 +160,9 @@ class Drafting:
 def _notice(draft: LeftDraft, suite: OpenSuite | None) -> str:
     if suite is not None:
         same = (suite.on_disk and suite.on_disk.hash) == (draft.base_state and draft.base_state.hash)
-        return "" if same else "The file on disk has changed since: both are merged, and you are asked about conflicts."
-    return "The file no longer exists." if draft.base_state is not None else "The file does not exist yet."
+        if same:
+            return ""
+        return "The file on disk has changed since: both are merged, and you are asked about conflicts."
+    if draft.base_state is not None:
+        return "The file no longer exists."
+    return "The file does not exist yet."

@@ -195,7 +195,9 @@ class Reader:
             until = "you stop typing" if self._is_typing() else "your text is TOML"
             text = f"{waiting[0].path.name} changed on disk too: it is merged once {until}"
             self._stage.announce(text, "warned", GLYPHS.warned)
-        return self._stage.work(self._saver.settle(ready), group="ask") if ready else None
+        if ready:
+            return self._stage.work(self._saver.settle(ready), group="ask")
+        return None
 
 
 def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:

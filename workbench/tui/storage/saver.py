@@ -273,7 +273,9 @@ class Saver:
         self._follow(suite)
         text = f"{path.name} changed on disk: {what}; merged with your changes, {key_for('edit.undo')} undoes it"
         self._stage.announce(text, "text", GLYPHS.passed)
-        return await self._save(suite) if again and suite.dirty else not suite.dirty
+        if again and suite.dirty:
+            return await self._save(suite)
+        return not suite.dirty
 
     async def _save_as(self, suite: OpenSuite) -> bool:
         from workbench.tui.storage.dialogs import SaveAsScreen
@@ -332,7 +334,9 @@ class Saver:
             return f"{path.name} already exists"
         if other is not None and other is not suite:
             return f"{path.name} is already open and was never saved"
-        return None if absolute(path).parent.is_dir() else f"there is no folder {path.parent}"
+        if absolute(path).parent.is_dir():
+            return None
+        return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
         """Update a suite whose file on disk changed."""

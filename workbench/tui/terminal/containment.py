@@ -106,7 +106,9 @@ class Containment:
         if not isinstance(node, Widget):
             return False
         screen = next((above for above in node.ancestors_with_self if isinstance(above, Screen)), None)
-        return screen in self._doomed if screen in self._app.screen_stack else True
+        if screen in self._app.screen_stack:
+            return screen in self._doomed
+        return True
 
     def _words(self, error: Exception) -> str:
         return one_line(self._app.program.secrets.redact(str(error)))[:SHOWN_CHARACTERS]
@@ -167,7 +169,9 @@ def _at_work() -> object:
 def _drawn_by(pump: MessagePump | None) -> Widget | None:
     """Return the widget or screen in work when Textual caught an error itself."""
     screen = _drawing.get()
-    return screen if screen is not None else pump if isinstance(pump, Widget) and not pump._is_mounted else None
+    if screen is not None:
+        return screen
+    return pump if isinstance(pump, Widget) and not pump._is_mounted else None
 
 
 def _containment_of(pump: MessagePump) -> Containment | None:

@@ -66,12 +66,16 @@ def believed(sequence: str) -> tuple[str, ...]:
         rows, columns, height, width = map(int, size.groups())
         is_possible = 1 <= columns <= MAX_TERMINAL_COLUMNS and 1 <= rows <= MAX_TERMINAL_ROWS
         is_possible = is_possible and columns <= width and rows <= height and max(width, height) <= MAX_MOUSE_COORDINATE
-        return (f"\x1b[48;{rows};{columns};{height};{width}t",) if is_possible else ()
+        if is_possible:
+            return (f"\x1b[48;{rows};{columns};{height};{width}t",)
+        return ()
     if _MODE.fullmatch(sequence):
         return (sequence,)
     if key := _KEY.fullmatch(sequence):
         return _believed_key(key, sequence)
-    return (sequence,) if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R") else ()
+    if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R"):
+        return (sequence,)
+    return ()
 
 
 def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
@@ -175,7 +179,9 @@ class TerminalInput:
     def wait_s(self, now_s: float) -> float | None:
         """Return how long to wait for the rest of an incomplete sequence, `None` if there is none."""
         patience_s = self._patience_s
-        return None if patience_s is None else max(self._read_s + patience_s - now_s, 0.0)
+        if patience_s is None:
+            return None
+        return max(self._read_s + patience_s - now_s, 0.0)
 
     def pause(self, now_s: float) -> Sequence[Arrived]:
         """Process a pause: after its timeout, an incomplete sequence is taken as complete."""
@@ -196,7 +202,9 @@ class TerminalInput:
             return PASTE_S
         if self._opening or len(self._held) in (1, 2):
             return ESCAPE_S
-        return REST_S if self._held or self._left_out_until is not None else None
+        if self._held or self._left_out_until is not None:
+            return REST_S
+        return None
 
     def _cut(self, rest: str) -> Iterator[Arrived]:
         if self._given_up and END in rest:

@@ -82,7 +82,9 @@ def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = F
 
     `only_ascii` overrides them."""
     if SERVED in environment:
-        return IN_BROWSER if not only_ascii else replace(IN_BROWSER, ascii=True)
+        if not only_ascii:
+            return IN_BROWSER
+        return replace(IN_BROWSER, ascii=True)
     term = environment.get("TERM", "")
     remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     utf8 = _is_utf8(environment)
@@ -155,4 +157,6 @@ def frames_per_second(environment: Mapping[str, str]) -> int:
     """Return Textual's frame rate.
 
     Textual reads `TEXTUAL_FPS` once, on import."""
-    return REMOTE_FRAMES_PER_S if terminal_environment(environment).remote else LOCAL_FRAMES_PER_S
+    if terminal_environment(environment).remote:
+        return REMOTE_FRAMES_PER_S
+    return LOCAL_FRAMES_PER_S

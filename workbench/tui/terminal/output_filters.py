@@ -54,7 +54,9 @@ class SecretsFilter(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         finder = self._secrets.finder
         text = "".join(segment.text for segment in segments if not segment.control)
-        return segments if not finder.may_be_in(text) else _covered(segments, text, finder)
+        if not finder.may_be_in(text):
+            return segments
+        return _covered(segments, text, finder)
 
 
 def _covered(segments: list[Segment], text: str, finder: Finder) -> list[Segment]:

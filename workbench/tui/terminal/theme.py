@@ -93,7 +93,9 @@ class Palette:
         if role == "match" and self._plain:
             return Style(bold=True, underline=True, reverse=True if ground == "cursor" else None)
         if role == "selected":
-            return Style(reverse=True) if self._plain else self._made("text", "cursor")
+            if self._plain:
+                return Style(reverse=True)
+            return self._made("text", "cursor")
         if role == "match":
             return Style(color=self._colours["background"], bgcolor=self._colours["warned"])
         if self._plain and ground == "cursor":
@@ -278,4 +280,6 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
 
 def _instead(wrong: str, there_are: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(wrong, there_are, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there_are)}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(there_are)}"

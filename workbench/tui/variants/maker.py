@@ -115,7 +115,9 @@ class VariantMaker:
             def refusal(name: str) -> str | None:
                 if SEPARATOR in name:
                     return f"{SEPARATOR.strip()!r} stands between a model and its variant: leave it out"
-                return f"the suite has a variant {name!r} already" if name in taken else None
+                if name in taken:
+                    return f"the suite has a variant {name!r} already"
+                return None
 
             asked = "A short name; runs are shown as MODEL × NAME."
             typed, name = present, ""
