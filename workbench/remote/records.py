@@ -348,10 +348,8 @@ def _only(running: list[Found], folders: Folders) -> Found:
         raise AttachError(f"several batches run without a terminal: say which: {which}")
     last = next(iter(records(folders)), None)
     if last is not None:
-        ended = (
-            f"; the last one was batch {last.batch}: 'workbench attach {last.batch}{history_option(last.file)}' shows what "
-            "became of it"
-        )
+        attach = f"workbench attach {last.batch}{history_option(last.file)}"
+        ended = f"; the last one was batch {last.batch}: '{attach}' shows what became of it"
     else:
         ended = ": 'workbench run PATH --detach' begins one"
     raise AttachError(f"no batch runs without a terminal{ended}")
