@@ -122,7 +122,7 @@ def test_a_condition_makes_the_checks_that_a_mock_would_have() -> None:
 
 
 def test_what_the_page_shows_are_breakpoints() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "breakpoints.md").read_text(encoding="utf-8")
-    shown = page.split("```")[1].strip().splitlines()
+    page = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text(encoding="utf-8")
+    shown = page.partition("```breakpoints\n")[2].partition("\n```")[0].splitlines()
     assert [breakpoint_line(breakpoint_of(line)) for line in shown] == shown
     assert all(f"`{kind}" in page for kind in KINDS)

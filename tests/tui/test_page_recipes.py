@@ -22,7 +22,7 @@ def test_what_a_page_says_is_what_one_sees(name: str, tmp_path: Path) -> None:
 def test_the_recipe_of_a_held_run_keeps_what_was_corrected_as_a_mock(tmp_path: Path) -> None:
     clone = clone_in(tmp_path)
     with shell_in(clone) as terminal:
-        follow(blocks_of(page("stepping.md").partition("## A recipe")[2]), terminal)
+        follow([block for block in blocks_of(page("debugging.md")) if block.kind in FOLLOWED], terminal)
     suite = load_suite(clone / "held" / "office.toml").suite
     assert suite is not None
     (mock,) = next(case for case in suite.cases if case.id == "e-mail-to-a-name").mocks
