@@ -26,22 +26,27 @@ def _as_a_whole(now: MainSituation) -> str | None:
 
 
 def _case(now: MainSituation) -> str | None:
-    if (why := _as_a_whole(now)) is not None:
-        return why
-    return None if now.row == "case" else "put the cursor on a case"
+    why = _as_a_whole(now)
+    if why is None and now.row != "case":
+        return "put the cursor on a case"
+    return why
 
 
 def _moved(step: int, edge: str) -> Why:
     def why_not(now: MainSituation) -> str | None:
-        return _case(now) or (None if step in now.movable else f"this is the {edge} case shown of its suite")
+        why = _case(now)
+        if why is None and step not in now.movable:
+            return f"this is the {edge} case shown of its suite"
+        return why
 
     return why_not
 
 
 def _moved_over(now: MainSituation) -> str | None:
-    return _case(now) or (
-        None if now.elsewhere else f"there is no other suite to move it to; {key_for('tree.new_suite')} makes one"
-    )
+    why = _case(now)
+    if why is None and not now.elsewhere:
+        return f"there is no other suite to move it to; {key_for('tree.new_suite')} makes one"
+    return why
 
 
 class TreeActions(MainActions):

@@ -123,14 +123,12 @@ class SuiteChanger:
             return
         others = (suite for suite in self._open_suites.suites if suite is not source)
         targets = [suite for suite in others if suite.why_not_editable is None]
-        options = [
-            Option(
-                one_line(suite.path.name),
-                f"{counted(len(suite.cases), 'case')}  "
-                + ("" if suite.path.parent == source.path.parent else one_line(str(suite.path.parent))),
-            )
-            for suite in targets
-        ]
+        options: list[Option] = []
+        for suite in targets:
+            about = f"{counted(len(suite.cases), 'case')}  "
+            if suite.path.parent != source.path.parent:
+                about += one_line(str(suite.path.parent))
+            options.append(Option(one_line(suite.path.name), about))
 
         def take(which: int | None) -> None:
             if which is not None:
@@ -166,7 +164,9 @@ class SuiteChanger:
         Servers that never listed their tools may have any."""
         header = target.document.table(HEAD)
         known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
-        return [] if "servers" in header and not known else [name for name in used if name not in known]
+        if "servers" in header and not known:
+            return []
+        return [name for name in used if name not in known]
 
     def delete(self) -> None:
         """Delete the case or suite."""

@@ -1,20 +1,20 @@
 """The filter of the tree: every word must be in a case's name, id, tags or messages, or in its suite's name or tags.
 
-Typing errors are tolerated.
-
-A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words. `status:…` and
-`tag:…` filter by status and tag.
+A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words, so that a typing
+error still finds its case. `status:…` and `tag:…` filter by status and tag.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from pathlib import Path
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
+from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.suite.render import Table
 from workbench.tui.run_book.summaries import CaseSummary
@@ -41,11 +41,20 @@ _Texts = list[tuple[int, str]]
 """Cases of one suite that still match: their indices and texts."""
 
 
+@dataclass
+class _SuiteTexts:
+    """The texts of a suite's cases, with the rows and tables from which they were built."""
+
+    named: str
+    cases: list[tuple[Row, Table]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+
 class Search:
     """An index of the tree: the texts of its cases, prepared for fast search."""
 
     def __init__(self) -> None:
-        self._texts: dict[SuiteRows, tuple[str, list[tuple[Row, Table]], list[str]]] = {}
+        self._texts: dict[SuiteRows, _SuiteTexts] = {}
         self._words: list[str] | None = None
 
     def forget(self) -> None:
@@ -57,43 +66,47 @@ class Search:
         """Return the rows of the cases that match a filter, by suite."""
         left: list[_Texts] = [list(enumerate(self._of(suite))) for suite in suites]
         words = [word for word in text.casefold().split() if not word.startswith(STATUS)]
-        for tag in (word.removeprefix(TAG) for word in words if word.startswith(TAG)):
-            left = [
-                [(at, message) for at, message in texts if _has_tag(suite, suite.cases[at], tag)]
-                for suite, texts in zip(suites, left, strict=True)
-            ]
-        for word in (word for word in words if not word.startswith(TAG)):
-            exact = [[(at, message) for at, message in texts if word in message] for texts in left]
-            left = exact if any(exact) or self._stands_somewhere(suites, word) else self._nearly(suites, left, word)
-        return {
-            suite.suite.path: [suite.cases[at] for at, _ in texts] for suite, texts in zip(suites, left, strict=True)
-        }
+        # Tags come first: fewer texts are left for the search of words, which costs more.
+        for word in words:
+            if word.startswith(TAG):
+                left = _with_tag(suites, left, word.removeprefix(TAG))
+        for word in words:
+            if not word.startswith(TAG):
+                left = self._with_word(suites, left, word)
+        found: dict[Path, list[Row]] = {}
+        for suite, texts in zip(suites, left, strict=True):
+            found[suite.suite.path] = [suite.cases[at] for at, _ in texts]
+        return found
 
     def _of(self, rows: SuiteRows) -> list[str]:
         """Return the case-folded texts of a suite's cases.
 
-        Only those of changed rows are built again."""
-        named, document = _named(rows.suite), rows.suite.document
-        now = [(row, document.table(row.case.index) if row.case is not None else {}) for row in rows.cases]
+        Only those of changed rows are built again: their row or their table is a different object."""
+        suite = rows.suite
+        named = _named(suite)
         known = self._texts.get(rows)
-        old, known_texts = (known[1], known[2]) if known is not None and known[0] == named else ([], [])
-        texts = [
-            known_texts[at] if at < len(old) and old[at][0] is row and old[at][1] is table else _text(row, table, named)
-            for at, (row, table) in enumerate(now)
-        ]
-        self._texts[rows] = (named, now, texts)
-        if texts != known_texts:
+        if known is None or known.named != named:
+            known = _SuiteTexts(named)
+        texts = _SuiteTexts(named)
+        for at, row in enumerate(rows.cases):
+            table = suite.document.table(row.case.index) if row.case is not None else {}
+            texts.cases.append((row, table))
+            unchanged = at < len(known.cases) and known.cases[at][0] is row and known.cases[at][1] is table
+            texts.texts.append(known.texts[at] if unchanged else _text(row, table, named))
+        self._texts[rows] = texts
+        if texts.texts != known.texts:
             self._words = None
-        return texts
+        return texts.texts
 
-    def _stands_somewhere(self, suites: Sequence[SuiteRows], word: str) -> bool:
-        return any(word in text for suite in suites for text in self._of(suite))
+    def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
+        """Keep the texts that contain a word or, if no text of the tree has it, a similar word."""
+        exact = _kept(left, lambda text: word in text)
+        if any(exact) or any(word in text for suite in suites for text in self._of(suite)):
+            return exact
+        similar = self._similar(suites, word)
+        return _kept(left, lambda text: any(known in text for known in similar))
 
-    def _nearly(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
-        near = self._near(suites, word)
-        return [[(at, text) for at, text in texts if any(found in text for found in near)] for texts in left]
-
-    def _near(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
+    def _similar(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
         """Return the words of the tree that are most similar to an unknown word."""
         if len(word) < MIN_GUESSED_CHARS or ":" in word:
             return []
@@ -108,58 +121,91 @@ class Search:
         return [known for known, score, _ in scored if score >= scored[0][1] - SPREAD]
 
 
+def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
+    kept: list[_Texts] = []
+    for texts in left:
+        kept.append([(at, text) for at, text in texts if fits(text)])
+    return kept
+
+
+def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list[_Texts]:
+    """Keep the texts of the cases that have a tag, or whose suite has it."""
+    kept: list[_Texts] = []
+    for suite, texts in zip(suites, left, strict=True):
+        kept.append([(at, text) for at, text in texts if _has_tag(suite, suite.cases[at], tag)])
+    return kept
+
+
 def with_status(
     suites: Sequence[SuiteRows], text: str, summary_of: Callable[[CaseKey], CaseSummary]
 ) -> frozenset[CaseKey] | None:
     """Return the cases that match the `status:` words of a filter, `None` if it has none.
 
-    What follows may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree`
-    (the graders do).
+    A word may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree` (the
+    graders do). A case must match every word.
     """
     asked = [word.removeprefix(STATUS) for word in text.casefold().split() if word.startswith(STATUS)]
     if not asked:
         return None
-    tests = [[test for name, test in _TESTS.items() if name.startswith(word)] for word in asked]
+    tests = [_any_test_of(word) for word in asked]
     found: set[CaseKey] = set()
     for rows in suites:
         for row in rows.cases:
             assert row.case is not None
-            summary = summary_of((rows.suite.path, row.case.key))
-            if all(any(test(rows.suite, row.case, summary) for test in any_of) for any_of in tests):
-                found.add((rows.suite.path, row.case.key))
+            key = (rows.suite.path, row.case.key)
+            summary = summary_of(key)
+            if all(test(rows.suite, row.case, summary) for test in tests):
+                found.add(key)
     return frozenset(found)
 
 
+def _any_test_of(word: str) -> _Test:
+    """Return a test that a case meets if it meets any test whose name begins with a word."""
+    tests = [test for name, test in _TESTS.items() if name.startswith(word)]
+    return lambda suite, case, summary: any(test(suite, case, summary) for test in tests)
+
+
 def _named(suite: OpenSuite) -> str:
+    """Return the case-folded file name, name and tags of a suite; of one with errors as far as they can be read."""
     read = suite.file.suite
     if read is not None:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
-    header = suite.document.table(HEAD) if suite.cases else {}
-    tags = header.get("tags")
-    text = " ".join(map(str, tags)) if isinstance(tags, list) else ""
-    return f"{suite.path.stem} {header.get('name', '')} {text}".casefold()
+    if not suite.cases:
+        return f"{suite.path.stem}  ".casefold()
+    header = suite.document.table(HEAD)
+    tags = " ".join(map(str, _list_of(header, "tags")))
+    return f"{suite.path.stem} {header.get('name', '')} {tags}".casefold()
 
 
 def _text(row: Row, table: Table, named: str) -> str:
     case = row.case
     if case is None:
         return named
-    steps = table.get("steps")
-    parts = [table, *(step for step in (steps if isinstance(steps, list) else ()) if isinstance(step, dict))]
-    messages = " ".join(str(part["user"]) for part in parts if "user" in part)
-    return f"{named} {case.name} {case.id} {' '.join(case.tags)} {messages}".casefold()
+    messages: list[str] = []
+    for part in (table, *_list_of(table, "steps")):
+        if isinstance(part, dict) and "user" in part:
+            messages.append(str(part["user"]))
+    return f"{named} {case.name} {case.id} {' '.join(case.tags)} {' '.join(messages)}".casefold()
 
 
 def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
-    """Return whether a case or its suite has a tag that begins like this."""
-    of_suite = suite.suite.document.table(HEAD).get("tags")
-    tags = [*(row.case.tags if row.case is not None else ()), *(of_suite if isinstance(of_suite, list) else ())]
+    """Return whether a case or its suite has a tag with this beginning."""
+    tags = _list_of(suite.suite.document.table(HEAD), "tags")
+    if row.case is not None:
+        tags = [*row.case.tags, *tags]
     return any(str(tag).casefold().startswith(wanted) for tag in tags)
 
 
+def _list_of(table: Table, key: str) -> list[object]:
+    """Return a list of an unchecked table, empty if there is none."""
+    value = table.get(key)
+    return value if isinstance(value, list) else []
+
+
 def advice(text: str) -> str | None:
-    """Return a sentence about the first word of a filter that looks like `status:failed` and is not known, or is a
-    status without `status:`, if any."""
+    """Return a hint about the first word of a filter that is a misspelt `status:…` or a status without `status:`.
+
+    Returns `None` if there is no such word."""
     for word in text.casefold().split():
         name, colon, value = word.partition(":")
         if word.startswith(STATUS) and not any(known.startswith(value) for known in _TESTS):

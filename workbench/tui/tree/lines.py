@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -26,93 +25,126 @@ if TYPE_CHECKING:
 INDENT = 2
 
 NAME_SHARE = 0.6
-"""What a long name keeps of the row behind its sign, whatever else there is to show."""
+"""The share of the row behind its sign that a long name keeps."""
 
 _BLANK = Span(" ")
 _UNSAVED: Line = (_BLANK, Span(GLYPHS.unsaved, "running"))
+_WAITING: tuple[Span, Line] = (Span(GLYPHS.running, "muted"), (Span("waiting", "muted"),))
+_PROBLEM_MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.error, "error"), False: (GLYPHS.warned, "warned")}
+"""The sign and role of a problem, by whether it is an error."""
 
 
 def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
     """Return one row, at most `width` cells wide."""
-    indent = Span(" " * (1 + INDENT * row.depth))
-    name = one_line(row.label)
     match row.key.kind:
         case "case":
-            summary = book.summary((row.key.path, row.key.part))
-            last = tree.remembered.shown((row.key.path, row.key.part), book)
-            if last is not None and row.case is not None and not _is_broken(row):
-                return _remembered_line(tree, row, last, book.now(), width)
-            sign, result = _case(row, summary)
-            fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
-            marks = _marks(tree, row, summary)
-            return _marked((indent, sign, Span(fold, "muted"), Span(f" {name}")), marks, result, width)
+            return _case_line(tree, row, book, width)
         case "step":
-            number, _, tool = name.partition(" ")
-            sign, result = _step(row, book)
-            left = (indent, sign, Span(f" {number} ", "muted"), Span(tool, _tool_role(row)))
-            return _marked(left, EMPTY, result, width)
+            return _step_line(row, book, width)
         case "problem":
-            error = row.problem is not None and row.problem.severity == "error"
-            role: Role = "error" if error else "warned"
-            return spread((indent, Span(f"{GLYPHS.error if error else GLYPHS.warned} {name}", role)), EMPTY, width)
+            sign, role = _PROBLEM_MARKS[bool(row.problem and row.problem.severity == "error")]
+            return spread((_indent(row), Span(f"{sign} {one_line(row.label)}", role)), EMPTY, width)
         case "hint":
-            return spread((indent, Span(name, "muted")), EMPTY, width)
+            return spread((_indent(row), Span(one_line(row.label), "muted")), EMPTY, width)
         case _:
-            broken = row.file is not None and row.file.suite is None
-            head: Line = (indent, Span(f"{_fold(tree, row)} ", "muted"), Span(name, "error" if broken else "strong"))
-            marks = _UNSAVED if row.open is not None and row.open.dirty else EMPTY
-            if broken and row.file is not None:
-                result = (Span(counted(len(row.file.problems), "problem"), "error"),)
-                return _marked(head, marks, result, width)
-            if row.file is not None and row.file.warnings:
-                marks = (*marks, Span(f" {GLYPHS.warned}", "warned"))
-            return _marked(head, marks, _tally(tree, row, book), width)
+            return _branch_line(tree, row, book, width)
 
 
 def fold_cell(row: Row) -> int:
     """Return the cell with the sign that folds a row."""
+    # A case has the sign of its status and a blank before it.
     return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
+
+
+def _indent(row: Row) -> Span:
+    return Span(" " * (1 + INDENT * row.depth))
 
 
 def _fold(tree: TreeState, row: Row) -> str:
     return GLYPHS.folded if tree.is_folded(row) else GLYPHS.open
 
 
+def _case_fold(tree: TreeState, row: Row) -> str:
+    """Return the sign that folds a chain, with a blank before it; empty for a case without steps."""
+    return f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
+
+
+def _branch_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
+    """Return the row of a folder or suite, with the results below it or the number of its problems."""
+    fold = Span(f"{_fold(tree, row)} ", "muted")
+    name, marks = one_line(row.label), EMPTY
+    if row.open is not None and row.open.dirty:
+        marks = _UNSAVED
+    if row.file is not None and row.file.suite is None:
+        problems = Span(counted(len(row.file.problems), "problem"), "error")
+        return _marked((_indent(row), fold, Span(name, "error")), marks, (problems,), width)
+    if row.file is not None and row.file.warnings:
+        marks = (*marks, Span(f" {GLYPHS.warned}", "warned"))
+    return _marked((_indent(row), fold, Span(name, "strong")), marks, _tally(tree, row, book), width)
+
+
+def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
+    case = (row.key.path, row.key.part)
+    last = tree.remembered.shown(case, book)
+    if last is not None and row.case is not None and not row.is_broken:
+        return _remembered_line(tree, row, last, book.now(), width)
+    summary = book.summary(case)
+    sign, result = _case(row, summary)
+    left = (_indent(row), sign, Span(_case_fold(tree, row), "muted"), Span(f" {one_line(row.label)}"))
+    return _marked(left, _marks(tree, row, summary), result, width)
+
+
+def _step_line(row: Row, book: RunBook, width: int) -> Line:
+    number, _, tool = one_line(row.label).partition(" ")
+    sign, result = _step(row, book)
+    left = (_indent(row), sign, Span(f" {number} ", "muted"), Span(tool, _tool_role(row)))
+    return _marked(left, EMPTY, result, width)
+
+
 def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
     """Return the marks of a case: unsaved, audit findings, disagreeing graders."""
-    changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
-    marks = [
-        *([Span(GLYPHS.unsaved, "running")] if changed else []),
-        *([Span(GLYPHS.audit, "warned")] if tree.audits.is_marked(row) else []),
-        *([Span(GLYPHS.disagree, "warned")] if summary.disagree and summary.stage == "done" else []),
-    ]
+    marks: list[Span] = []
+    if row.is_changed:
+        marks.append(Span(GLYPHS.unsaved, "running"))
+    if tree.audits.is_marked(row):
+        marks.append(Span(GLYPHS.audit, "warned"))
+    if summary.disagree and summary.stage == "done":
+        marks.append(Span(GLYPHS.disagree, "warned"))
     return (_BLANK, *marks) if marks else EMPTY
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line) -> Line:
     """Put marks after a name, which is the last part of `left`.
 
-    A long name is cut in its middle, but keeps most of the row: what is on the `right` gives way to something
-    `shorter`, and to nothing at last."""
+    A long name is cut in its middle but keeps `NAME_SHARE` of the row: `right` gives way to the first of `shorter`
+    that fits, or is left out."""
     *before, name = left
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * NAME_SHARE))
-    rights = (right, *shorter, EMPTY)
-    right = next((each for each in rights if own - cells(marks) - cells(each) - bool(each) >= needed), EMPTY)
-    room = width - cells(marks) - cells(right) - bool(right)
+    for shown in (right, *shorter, EMPTY):
+        # One blank keeps a result apart from the name.
+        room = width - cells(marks) - cells(shown) - bool(shown)
+        if room - cells(tuple(before)) >= needed:
+            break
     name = Span(cut_middle(name.text, room - cells(tuple(before))), name.role)
-    return spread((*cut_line((*before, name), room), *marks), right, width)
+    return spread((*cut_line((*before, name), room), *marks), shown, width)
 
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
+    """Return how many of the graded cases below a row are good, or the number of cases in a folded row without runs."""
     below = tree.cases_below(row)
-    tallies = [tree.remembered.tally(suite.path, keys, book) for suite, keys in below]
-    good, graded, errors = reduce(CaseTally.plus, tallies, CaseTally())
-    if graded or errors:
-        shown: Line = (Span(f"{good}/{graded}", "muted"),) if graded else EMPTY
-        error: Line = (Span(f"{' ' if graded else ''}{errors}{GLYPHS.error}", "error"),) if errors else EMPTY
-        return (*shown, *error)
-    return (Span(str(sum(len(keys) for _, keys in below)), "muted"),) if tree.is_folded(row) else EMPTY
+    total = CaseTally()
+    for suite, keys in below:
+        total = total.plus(tree.remembered.tally(suite.path, keys, book))
+    good, graded, errors = total
+    shown: list[Span] = []
+    if graded:
+        shown.append(Span(f"{good}/{graded}", "muted"))
+    if errors:
+        shown.append(Span(f"{' ' if graded else ''}{errors}{GLYPHS.error}", "error"))
+    if not shown and tree.is_folded(row):
+        shown.append(Span(str(sum(len(keys) for _, keys in below)), "muted"))
+    return tuple(shown)
 
 
 def _tool_role(row: Row) -> Role:
@@ -128,9 +160,10 @@ def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
         return _BLANK, EMPTY
     if summary.stage == "running":
         return _running(summary)
+    if summary.stage == "waiting":
+        return _WAITING
     if summary.stage != "over":
-        sign, word = (GLYPHS.running, "waiting") if summary.stage == "waiting" else (GLYPHS.never, "done")
-        return Span(sign, "muted"), (Span(word, "muted"),)
+        return Span(GLYPHS.never, "muted"), (Span("done", "muted"),)
     if summary.status is None:
         return Span(GLYPHS.skipped, "muted"), (Span("not reached", "muted"),)
     sign, role = summary.status.mark
@@ -141,43 +174,40 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
     if summary.stage == "running":
         return _running(summary)
     if summary.stage == "waiting":
-        return Span(GLYPHS.running, "muted"), (Span("waiting", "muted"),)
-    if _is_broken(row):
+        return _WAITING
+    if row.is_broken:
         return Span(GLYPHS.error, "error"), (Span("problem", "error"),)
     if summary.status is None:
         skipped = row.case is not None and row.case.skip is not None
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
-    sign, role = (summary.graded or summary.status).mark
-    result = _result(summary.graded or summary.status, summary.score, role)
-    if summary.status == Status.ERROR and summary.graded is not None:  # on other models
+    shown = summary.graded or summary.status
+    sign, role = shown.mark
+    result = _result(shown, summary.score, role)
+    if summary.status == Status.ERROR and summary.graded is not None:
+        # The runs on other models were graded: their score is worth more than the error, which only gets its sign.
         result = (Span(f"{GLYPHS.error} ", "error"), *result)
     return Span(sign, role), result
-
-
-def _is_broken(row: Row) -> bool:
-    return row.open is not None and row.case is not None and row.case.index in row.open.broken_cases
 
 
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
     """Return the row of a case with its last result from the history, dimmed, with its age.
 
     That the case was edited since is a word where there is room, otherwise a sign."""
-    indent = Span(" " * (1 + INDENT * row.depth))
-    fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
     graded = worst_graded({cell.status for cell in last.cells})
-    left: Line = (
-        indent,
-        Span(f"{(graded or last.status).sign}{fold}", "muted"),
-        Span(f" {one_line(row.label)}"),
-    )
-    marks = _marks(tree, row, NEVER_RUN)
-    text = last.status if graded is None or last.score is None else score_text(last.score, "")
-    failing = f"{GLYPHS.error} " if last.status == Status.ERROR and graded is not None else ""
-    result, old = f"{failing}{text}", age_text(last.began_ms, now)
-    edited = is_edited_since(row, last)
-    texts = [f"{GLYPHS.by_hand if edited else ''} {result} {old}".strip(), result]
-    first, *shorter = [f"edited {GLYPHS.dot} {result} {old}", *texts] if edited else texts
-    return _marked(left, marks, (Span(first, "muted"),), width, *((Span(each, "muted"),) for each in shorter))
+    sign = (graded or last.status).sign
+    name = Span(f" {one_line(row.label)}")
+    left: Line = (_indent(row), Span(f"{sign}{_case_fold(tree, row)}", "muted"), name)
+    result: str = last.status
+    if graded is not None and last.score is not None:
+        result = score_text(last.score, "")
+    if last.status == Status.ERROR and graded is not None:
+        result = f"{GLYPHS.error} {result}"
+    dated = f"{result} {age_text(last.began_ms, now)}"
+    texts = [dated, result]
+    if is_edited_since(row, last):
+        texts = [f"edited {GLYPHS.dot} {dated}", f"{GLYPHS.by_hand} {dated}", result]
+    first, *shorter = ((Span(text, "muted"),) for text in texts)
+    return _marked(left, _marks(tree, row, NEVER_RUN), first, width, *shorter)
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
@@ -200,17 +230,11 @@ def tree_message(filtered: str) -> Message:
 
     `filtered` is the active filter."""
     if filtered:
-        advised: Message = ((text, "warned"), ("", "text")) if (text := advice(filtered)) else ()
-        return (
-            ("Nothing fits the filter.", "strong"),
-            ("", "text"),
-            *advised,
-            ("Esc shows everything again.", "muted"),
-        )
-    begins = unless_read_only("Enter  begins: a new suite, one from a server, or the samples")
-    return (
-        ("No suites here.", "strong"),
-        *((("", "text"), (begins, "text")) if begins else ()),
-        ("", "text"),
-        ("A suite is a TOML file whose first line is format = 1.", "muted"),
-    )
+        lines: list[tuple[str, Role]] = [("Nothing fits the filter.", "strong"), ("", "text")]
+        if text := advice(filtered):
+            lines += [(text, "warned"), ("", "text")]
+        return (*lines, ("Esc shows everything again.", "muted"))
+    lines = [("No suites here.", "strong")]
+    if begins := unless_read_only("Enter  begins: a new suite, one from a server, or the samples"):
+        lines += [("", "text"), (begins, "text")]
+    return (*lines, ("", "text"), ("A suite is a TOML file whose first line is format = 1.", "muted"))

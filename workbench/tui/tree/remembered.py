@@ -15,7 +15,7 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.history.records import HistoryError, RunRow
 from workbench.numerals import age_text, duration_text, moment_text, score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Message
+from workbench.show.spans import Message, Role
 from workbench.show.visible import model_label, one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import in_background
@@ -64,12 +64,16 @@ class RememberedResults:
     def shown(self, case: CaseKey, book: RunBook) -> LastResult | None:
         """Return the last result of a case that has no run of this session."""
         result = self._results.get(case)
-        return result if result is not None and not book.has_runs(case) else None
+        if book.has_runs(case):
+            return None
+        return result
 
     def summary(self, case: CaseKey, book: RunBook) -> CaseSummary:
         """Return the summary of a case: of its runs of this session, otherwise of its last result in the history."""
         result = self.shown(case, book)
-        return book.summary(case) if result is None else _summary(result)
+        if result is None:
+            return book.summary(case)
+        return _summary(result)
 
     def is_to_run_again(self, case: CaseKey, book: RunBook) -> bool:
         """Return whether a case failed, broke off or was stopped, in this session or before it."""
@@ -90,25 +94,28 @@ class RememberedResults:
 
     def causes_of(self, failed: Iterable[RunRow | RunRecord]) -> Counter[Cause]:
         """Return how many of these runs failed mainly for each cause, as far as that is known."""
-        return Counter(cause for run in failed if (cause := self._causes.get(_id_of(run))) is not None)
+        found = (self._causes.get(_id_of(run)) for run in failed)
+        return Counter(cause for cause in found if cause is not None)
 
     def tally(self, suite: Path, cases: tuple[str, ...], book: RunBook) -> CaseTally:
         """Count how these cases ended, in this session or before it."""
         if not self._results:
             return book.tally(suite, cases)
         revision = book.revision(suite)
+        # Each row of the tree asks at each refresh, so the tally is kept until its cases or their runs change.
         known = self._tallies.get(suite)
         if known is None or known[0] is not cases or known[1] != revision:
-            before = (result for case in cases if (result := self.shown((suite, case), book)) is not None)
-            counted = book.tally(suite, cases).plus(CaseTally.of(map(_summary, before)))
-            known = self._tallies[suite] = (cases, revision, counted)
+            shown = (self.shown((suite, case), book) for case in cases)
+            before = CaseTally.of(_summary(result) for result in shown if result is not None)
+            known = self._tallies[suite] = (cases, revision, book.tally(suite, cases).plus(before))
         return known[2]
 
 
 class HistoryReader:
-    """Reads the last results of all open cases on a thread: after the first screen, when suites were saved or read
-    again, when one that was never saved changed, and when asked to. `shown` is called once for each reading that
-    brought something new."""
+    """Reads the last results of all open cases on a thread.
+
+    It reads after the first screen, when suites were saved or read again, when one that was never saved changed, and
+    on request. `shown` is called once for each reading with new results."""
 
     def __init__(
         self,
@@ -149,8 +156,11 @@ class HistoryReader:
 
     def _read_changed(self) -> None:
         # The history knows the runs of a suite that was never saved by the path and the text of its draft.
-        suites = [suite for suite in self._suites() if not suite.is_recording]
-        files = [file for suite in suites if (file := suite.file if suite.is_new else suite.disk).hash]
+        files: list[SuiteFile] = []
+        for suite in self._suites():
+            file = suite.file if suite.is_new else suite.disk
+            if file.hash and not suite.is_recording:
+                files.append(file)
         hashes = {file.path: file.hash for file in files}
         if self._file is not None and hashes != self._read:
             self._read = hashes
@@ -158,7 +168,8 @@ class HistoryReader:
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find out on a thread why these runs failed."""
-        wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked][:AT_ONCE]
+        wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked]
+        del wanted[AT_ONCE:]
         if wanted:
             self._asked.update(map(_id_of, wanted))
             self._stage.work(self._explain(wanted), "causes")
@@ -180,8 +191,10 @@ class HistoryReader:
             self._stage.announce(_sentence(str(error)), "error", GLYPHS.error)
             return
         if damaged:
-            more = f" (the first of {len(damaged)})" if len(damaged) > 1 else ""
-            self._stage.announce(_sentence(damaged[0]) + more, "warned", GLYPHS.warned)
+            text = _sentence(damaged[0])
+            if len(damaged) > 1:
+                text += f" (the first of {len(damaged)})"
+            self._stage.announce(text, "warned", GLYPHS.warned)
         if results or self._results.is_filled:
             self._results.take(results)
             self._shown()
@@ -223,23 +236,32 @@ def is_edited_since(row: Row, last: LastResult) -> bool:
 
 def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
     """Return the last result of a case: on each model, with the reason why it did not pass."""
+    lines: list[tuple[str, Role]] = [(f"Last run: {_when(last, now)}, batch #{last.runs[-1].batch}", "strong")]
+    if is_edited_since(row, last):
+        lines.append(("The case was edited since.", "warned"))
+    lines.append(("", "text"))
+    for cell in last.cells:
+        lines.append(_cell(cell))
+        if cell.reason:
+            lines.append((one_line(cell.reason), "muted"))
+    opens = "it" if len(last.runs) == 1 else "the worst of its runs"
+    return (*lines, ("", "text"), (f"Enter  opens {opens}", "text"), ("=  shows its grades", "text"))
+
+
+def _when(last: LastResult, now: datetime) -> str:
     old = age_text(last.began_ms, now)
-    when = old if old == "now" else moment_text(last.began_ms) if "-" in old else f"{old} ago"
-    edited: Message = (("The case was edited since.", "warned"),) if is_edited_since(row, last) else ()
-    return (
-        (f"Last run: {when}, batch #{last.runs[-1].batch}", "strong"),
-        *edited,
-        ("", "text"),
-        *(part for cell in last.cells for part in _cell(cell)),
-        ("", "text"),
-        (f"Enter  opens {'it' if len(last.runs) == 1 else 'the worst of its runs'}", "text"),
-        ("=  shows its grades", "text"),
-    )
+    if "-" in old:  # the date of a result that is too old for an age; its time is wanted too
+        return moment_text(last.began_ms)
+    return old if old == "now" else f"{old} ago"
 
 
-def _cell(cell: Cell) -> Message:
+def _cell(cell: Cell) -> tuple[str, Role]:
+    """Return the last result on one model: status, score, model and latency."""
     sign, role = cell.status.mark
-    number = f" {score_text(cell.score, '')}" if cell.score is not None else ""
-    took = f" {GLYPHS.dot} {duration_text(cell.latency_ms)}" if cell.latency_ms is not None else ""
-    head = (f"{sign} {cell.status}{number} {GLYPHS.dot} {model_label(cell.model)}{took}", role)
-    return (head, (one_line(cell.reason), "muted")) if cell.reason else (head,)
+    text = f"{sign} {cell.status}"
+    if cell.score is not None:
+        text += f" {score_text(cell.score, '')}"
+    text += f" {GLYPHS.dot} {model_label(cell.model)}"
+    if cell.latency_ms is not None:
+        text += f" {GLYPHS.dot} {duration_text(cell.latency_ms)}"
+    return text, role

@@ -47,6 +47,16 @@ class Row(NamedTuple):
         """The current state of the row's suite."""
         return self.open.file if self.open is not None else None
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the row's case has errors."""
+        return self.open is not None and self.case is not None and self.case.index in self.open.broken_cases
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the row's case has unsaved changes."""
+        return self.open is not None and self.case is not None and self.open.is_changed(self.case.index)
+
 
 class SuiteRows:
     """All possible rows of a suite, regardless of folds and filters."""
@@ -71,14 +81,17 @@ class SuiteRows:
         if shown == self._shown:
             return False
         self._shown = shown
-        label = _short_name(suite.path) if has_cases(suite) else suite.path.name
+        label = suite.path.name
+        if has_cases(suite):
+            label = _short_name(suite.path)
         self.head = Row(RowKey("suite", suite.path), self.depth, label, suite)
         self.problems = _problem_rows(suite, shown[1], self.depth + 1)
+        # Unchanged outlines are the same objects, and so stay their rows: views compare rows by identity.
         known = self.cases
-        self.cases = [
-            known[at] if at < len(known) and known[at].case is case else self._case(case)
-            for at, case in enumerate(shown[0])
-        ]
+        self.cases = []
+        for at, case in enumerate(suite.cases):
+            unchanged = at < len(known) and known[at].case is case
+            self.cases.append(known[at] if unchanged else self._case(case))
         self._steps = {}
         return True
 
@@ -126,7 +139,10 @@ def has_cases(suite: OpenSuite) -> bool:
 
 
 def _short_name(path: Path) -> str:
-    return path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
+    """Return a file's name without its suffix; that of a recording has two parts."""
+    if path.name.endswith(SUFFIX):
+        return path.name.removesuffix(SUFFIX)
+    return path.stem
 
 
 def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
@@ -135,7 +151,9 @@ def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
     The others are shown with their cases."""
     if suite.file.suite is not None:
         return ()
-    return suite.problems_of(HEAD) if suite.cases else suite.file.problems
+    if suite.cases:
+        return suite.problems_of(HEAD)
+    return suite.file.problems
 
 
 def _problem_rows(suite: OpenSuite, problems: Collection[Problem], depth: int) -> list[Row]:

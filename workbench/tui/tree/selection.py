@@ -34,10 +34,8 @@ def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenS
 
 
 def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
-    """Return whether there is any such case.
-
-    Fast if one of the first is."""
-    return any(True for suite, keys in tree.cases_below(row) for _ in _free(suite, keys, book))
+    """Return whether `runnable_below` would return any case; stops at the first."""
+    return any(next(_free(suite, keys, book), None) is not None for suite, keys in tree.cases_below(row))
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
@@ -53,9 +51,9 @@ def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[st
 
 
 def _sound_cases(suite: OpenSuite) -> frozenset[str]:
-    """Return the keys of the cases that can run although their suite has errors, none if there are errors outside of
-    cases."""
-    if any(not problem.where.startswith("cases[") for problem in suite.file.errors) or not suite.document.in_blocks:
+    """Return the keys of the cases that can run although other cases of their suite have errors."""
+    outside = [problem for problem in suite.file.errors if not problem.where.startswith("cases[")]
+    if outside or not suite.document.in_blocks:
         return frozenset()
     broken = suite.broken_cases
     return frozenset(case.key for case in suite.cases if case.index not in broken)
@@ -66,9 +64,7 @@ SelectionNews: TypeAlias = Literal["row", "run"]
 
 
 class Selection:
-    """The selection, as data.
-
-    Views follow its changes."""
+    """The selection, as data: views follow its changes."""
 
     def __init__(
         self, open_suites: OpenSuites, book: RunBook, *, models: tuple[str, ...] = (), models_for_now: bool = False
@@ -113,7 +109,9 @@ class Selection:
     def case(self) -> CaseKey | None:
         """The key of the selected case for its runs."""
         row = self.row
-        return (row.key.path, row.case.id) if row is not None and row.case is not None else None
+        if row is None or row.case is None:
+            return None
+        return row.key.path, row.case.id
 
     @property
     def last_result(self) -> LastResult | None:
@@ -131,16 +129,19 @@ class Selection:
             return ""
         if row.case is not None:
             return row.case.name
-        return row.open.path.name if row.open is not None else row.label
+        if row.open is not None:
+            return row.open.path.name
+        return row.label
 
     def suites_below(self) -> tuple[list[OpenSuite], str]:
         """Return the selected suite, or all suites in the selected folder, and a name for them."""
         row = self.row
         if row is not None and row.open is not None:
             return [row.open], one_line(row.open.path.name)
-        folder = row.key.path if row is not None else Path()
-        suites = [suite for suite in self.open_suites.suites if suite.path.is_relative_to(folder)]
-        return suites, row.label if row is not None else self.open_suites.workspace.place
+        folder, name = Path(), self.open_suites.workspace.place
+        if row is not None:
+            folder, name = row.key.path, row.label
+        return [suite for suite in self.open_suites.suites if suite.path.is_relative_to(folder)], name
 
     def runnable_below(self, row: Row | None) -> list[tuple[OpenSuite, tuple[str, ...]]]:
         """Return the cases at or below a row that can run and are not running, by suite."""
@@ -152,7 +153,9 @@ class Selection:
     def runs(self) -> list[RunRecord]:
         """The latest runs of the selected case."""
         case = self.case
-        return self.book.runs_of(case) if case is not None else []
+        if case is None:
+            return []
+        return self.book.runs_of(case)
 
     @property
     def run(self) -> RunRecord | None:
@@ -182,8 +185,10 @@ class Selection:
 
         Returns whether its case still exists."""
         suite = self.open_suites.at(run.path)
-        case = next((case for case in suite.cases if case.id == run.case_id), None) if suite is not None else None
-        if case is None:
+        for case in suite.cases if suite is not None else ():
+            if case.id == run.case_id:
+                break
+        else:
             return False
         self.select(run.path, case.key)
         self.choose_run(next((at for at, other in enumerate(self.runs) if other is run), self.chosen_run))
@@ -205,5 +210,7 @@ def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: Ru
     if selection.find_run(run):
         panes.go_to("run")
         return
-    way = "" if run.result is not None else "; its run is under way, and X stops it with all others"
-    stage.announce(f"{run.case_name} is no longer in its suite{way}", "warned", GLYPHS.warned)
+    text = f"{run.case_name} is no longer in its suite"
+    if run.result is None:
+        text += "; its run is under way, and X stops it with all others"
+    stage.announce(text, "warned", GLYPHS.warned)

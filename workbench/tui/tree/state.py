@@ -138,9 +138,9 @@ class TreeState:
     # Folding
 
     def is_foldable(self, row: Row) -> bool:
-        return row.key.kind in ("folder", "suite") or (
-            row.key.kind == "case" and row.case is not None and bool(row.case.steps)
-        )
+        if row.key.kind == "case":
+            return row.case is not None and bool(row.case.steps)
+        return row.key.kind in ("folder", "suite")
 
     def is_folded(self, row: Row) -> bool:
         """Return whether a row is folded.
@@ -156,11 +156,18 @@ class TreeState:
             return
         if row.key.kind == "case":
             keys = self._unfolded.setdefault(row.key.path, set())
-            (keys.discard if folded else keys.add)(row.key.part)
+            if folded:
+                keys.discard(row.key.part)
+            else:
+                keys.add(row.key.part)
             self._forget_shown(row.key.path)
             self._rebuild()
         elif not self.filter:
-            (self._folded.add if folded else self._folded.discard)(row.key)
+            # A filter unfolds all suites; folds made before it are kept for the time after it.
+            if folded:
+                self._folded.add(row.key)
+            else:
+                self._folded.discard(row.key)
             self._rebuild()
 
     @property
@@ -200,8 +207,10 @@ class TreeState:
         if text and (row is None or row.case is None):
             self.cursor = self._first_case()
         elif not text and before is None and self._unfiltered is not None:
-            at = self._index_of(self._unfiltered)  # nothing fitted the filter
-            self.cursor = self.cursor if at is None else at
+            # Nothing matched the filter, so there is no row to stay on: go back to the one before it.
+            at = self._index_of(self._unfiltered)
+            if at is not None:
+                self.cursor = at
 
     def _with_status(self, text: str, book: RunBook) -> frozenset[CaseKey] | None:
         suites = list(self._of_suites.values())
@@ -241,13 +250,9 @@ class TreeState:
 
     def cases_below(self, row: Row) -> list[tuple[OpenSuite, tuple[str, ...]]]:
         """Return the keys of the displayed cases at or below a row, by suite."""
-        if row.case is not None and row.open is not None:
+        if row.open is not None and row.case is not None:
             return [(row.open, (row.case.key,))]
-        if row.key.kind == "folder":
-            folder = next((found for found in self._all_folders() if found.path == row.key.path), None)
-            suites = [rows.suite for rows in folder.all_suites()] if folder is not None else []
-        else:
-            suites = [row.open] if row.open is not None else []
+        suites = [row.open] if row.open is not None else self._suites_in(row.key.path)
         found = ((suite, self._cases(suite.path).keys) for suite in suites)
         return [(suite, keys) for suite, keys in found if keys]
 
@@ -262,7 +267,9 @@ class TreeState:
         elif change.how in ("read", "added"):
             self.reload(change.open, change.workspace.roots)
         self.other_rows = change.how in ("read", "added")
-        for suite in change.suites if change.how != "read" else ():
+        if change.how == "read":
+            return
+        for suite in change.suites:
             self.other_rows |= self.changed(suite, change.index)
             if change.how == "undone":
                 self._select_changed(suite, change.case)
@@ -329,7 +336,9 @@ class TreeState:
                 self._tops.append(rows_of(root, 0))
                 continue
             top = _Folder(root)
-            for path in [path for path in left if path.is_relative_to(root)]:
+            for path in list(left):  # a copy, because `rows_of` takes suites out
+                if not path.is_relative_to(root):
+                    continue
                 folder = top
                 above = tuple(reversed(path.relative_to(root).parents[:-1]))
                 for depth, part in enumerate(above, 1):
@@ -426,12 +435,17 @@ class TreeState:
 
     def _first_case(self) -> int:
         """Return the row of the first case, otherwise of the first suite."""
-        suite = next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
-        return next((index for index, row in enumerate(self.rows) if row.case is not None), suite)
+        for index, row in enumerate(self.rows):
+            if row.case is not None:
+                return index
+        return next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
 
-    def _all_folders(self) -> Iterator[_Folder]:
+    def _suites_in(self, path: Path) -> list[OpenSuite]:
+        """Return the suites in a folder and the folders below it."""
         waiting = [top for top in self._tops if isinstance(top, _Folder)]
         while waiting:
             folder = waiting.pop()
-            yield folder
+            if folder.path == path:
+                return [rows.suite for rows in folder.all_suites()]
             waiting.extend(folder.folders.values())
+        return []

@@ -1,9 +1,11 @@
-"""What the last runs of a suite or folder came to, of this session or before it, for the run pane."""
+"""Sums up the last runs of a suite or folder, of this session or before it, for the run pane."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.analysis.causes import CAUSES
@@ -37,6 +39,15 @@ class LastRuns:
     """How many cases were edited since their result in the history."""
     failed: list[RunRow | RunRecord] = field(default_factory=list)
 
+    def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
+        """Add runs of one case; those without figures, which are not over, are left out."""
+        for run in runs:
+            if run.figures is None:
+                continue
+            self.runs.append(run.figures)
+            if run.figures.status == Status.FAILED:
+                self.failed.append(run)
+
 
 def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
     """Return the last runs of the displayed cases at or below a row."""
@@ -48,15 +59,10 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
             last = tree.remembered.shown(case, book)
             if last is None:
                 found.statuses[book.summary(case).status] += 1
-                records = [run for run in book.runs_that_count(case) if run.figures is not None]
-                found.runs += [run.figures for run in records if run.figures is not None]
-                found.failed += [run for run in records if run.status == Status.FAILED]
+                found.add(book.runs_that_count(case))
                 continue
             found.statuses[last.status] += 1
-            found.runs += [run.figures for run in last.runs if run.figures is not None]
-            found.failed += [
-                run for run in last.runs if run.figures is not None and run.figures.status == Status.FAILED
-            ]
+            found.add(last.runs)
             found.before.append(last.began_ms)
             found.edited += is_edited_since(Row(row.key, 0, "", suite, outlines.get(key)), last)
     return found
@@ -65,27 +71,36 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
     totals = model_totals("", cells_of(found.runs).values())
-    made = [(found.statuses[status], status) for status in Status]
-    counts = [f"{count_text(count)} {status.counted}" for count, status in made if count]
-    never = found.statuses[None]
-    lines: list[tuple[str, Role]] = [
-        (", ".join((*counts, *([f"{count_text(never)} not run"] if never else ()))), "strong")
-    ]
+    counts = [f"{count_text(found.statuses[status])} {status.counted}" for status in Status if found.statuses[status]]
+    if never := found.statuses[None]:
+        counts.append(f"{count_text(never)} not run")
+    lines: list[tuple[str, Role]] = [(", ".join(counts), "strong")]
     if found.before:
-        first, last = (age_text(at, book.now()) for at in (min(found.before), max(found.before)))
-        old = f"{first} to {last} old" if first != last else "of just now" if first == "now" else f"{first} old"
-        edited = f" {GLYPHS.dot} {counted(found.edited, 'case')} edited since" if found.edited else ""
-        lines.append((f"{counted(len(found.before), 'case')} from the history, {old}{edited}", "muted"))
+        text = f"{counted(len(found.before), 'case')} from the history, {_ages(found.before, book.now())}"
+        if found.edited:
+            text += f" {GLYPHS.dot} {counted(found.edited, 'case')} edited since"
+        lines.append((text, "muted"))
     lines.append(("", "text"))
     if (latency := totals.latency) is not None:
         lines.append((f"latency {percentiles_text(latency)}", "text"))
     if totals.input_tokens is not None:
         lines.append((tokens_text(totals.input_tokens, totals.output_tokens or 0), "text"))
-    unknown = f"cost unknown for {counted(totals.runs_of_unknown_cost, 'run')}" if totals.runs_of_unknown_cost else ""
-    known = f"cost {cost_text(totals.cost_usd)}" if totals.cost_usd is not None else ""
-    lines.append((f" {GLYPHS.dot} ".join(filter(None, (known, unknown))) or "cost unknown", "text"))
+    costs: list[str] = []
+    if totals.cost_usd is not None:
+        costs.append(f"cost {cost_text(totals.cost_usd)}")
+    if totals.runs_of_unknown_cost:
+        costs.append(f"cost unknown for {counted(totals.runs_of_unknown_cost, 'run')}")
+    lines.append((f" {GLYPHS.dot} ".join(costs) or "cost unknown", "text"))
     causes = tree.remembered.causes_of(found.failed)
     if causes:
         named = ", ".join(f"{cause} {count_text(causes[cause])}" for cause in CAUSES if causes[cause])
         lines.append((f"causes: {named}", "failed"))
     return tuple(lines)
+
+
+def _ages(began_ms: list[float], now: datetime) -> str:
+    """Return the ages of the oldest and the newest result, once if they are the same."""
+    first, last = age_text(min(began_ms), now), age_text(max(began_ms), now)
+    if first != last:
+        return f"{first} to {last} old"
+    return "of just now" if first == "now" else f"{first} old"

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import accumulate, chain
+from itertools import accumulate
 
 from rich.cells import cell_len
 
@@ -72,7 +72,7 @@ _ROLES: dict[CellKind, Role] = {
     "weight": "number",
     "args": "literal",
 }
-
+_LABEL_ROLES: dict[str, Role] = {"section": "heading", "item": "muted", "more": "accent"}
 
 _VALUES: frozenset[CellKind] = frozenset({"expected", "value", "option"})
 
@@ -130,66 +130,77 @@ class _Page:
     def head(self) -> None:
         """Add the label and the note after it."""
         row = self.row
-        roles: dict[str, Role] = {"section": "heading", "item": "muted", "more": "accent"}
-        role: Role = "muted" if row.absent else roles.get(row.kind, "key")
         if row.label:
-            # Where there is little room, values matter more than their column: longer labels stick out of it.
-            column = row.label_cells if self.width >= 3 * row.label_cells else min(row.label_cells, NARROW_COLUMN)
+            column = row.label_cells
+            if self.width < 3 * column:
+                # Values matter more than their column: longer labels stick out of it.
+                column = min(column, NARROW_COLUMN)
             label = cut_middle(one_line(row.label), max(self.width // 2, 8))
+            role = "muted" if row.absent else _LABEL_ROLES.get(row.kind, "key")
             self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")
         if row.note:
             self._add(cut(row.note, self.width - self.used), "muted")
 
     def cell(self, index: int) -> None:
-        """Add one cell, after what is there or below it."""
+        """Add one cell, behind the previous one or below it."""
         cell = self.row.cells[index]
         if index and not self.row.widths[index - 1 : index] and self.used + 2 < self.width:
             self._add("  ", "text")
-        if self.opened is not None and self.opened.cell == index:
-            self._reserve(cell)
-            return
-        if self.opened is not None and self.opened.cell < index:
-            self.spots.append(Spot(len(self.lines) - 1, self.used, 0))
+        if self.opened is not None and self.opened.cell <= index:
+            if self.opened.cell == index:
+                self._reserve()
+            else:
+                self._spot(0)  # hidden by the open field
             return
         line = self._shown(cell)
         text = plain(line)
-        last = index == len(self.row.cells) - 1 or cell.kind in ("expected", "value")
-        column = self.row.widths[index] if index < len(self.row.widths) else 0
-        lead = ""
+        highlighted = self.active == index and len(self.row.cells) > 1
+        if highlighted:
+            line = (Span(text or GLYPHS.dot, "badge"),)
         if cell.kind == "weight":
-            if cell.absent and (self.active is None or self.used + 6 > self.width):
-                self.spots.append(Spot(len(self.lines) - 1, self.used, 0))
-                return
-            lead = "" if cell.absent else "weight "
-            if self.used + len(lead) + cell_len(text) > self.width:
+            self._weight(cell, line, cell_len(text))
+        elif index == len(self.row.cells) - 1 or cell.kind in ("expected", "value"):
+            if self.used + min(cell_len(text), MIN_ROOM_CELLS) > self.width:
                 self._break()
-        elif last and self.used + min(cell_len(text), MIN_ROOM_CELLS) > self.width:
+            self._flow(cell, line)
+        else:
+            self._column(line)
+            if index < len(self.row.widths):
+                column = min(self.row.widths[index], self.width // 3)
+                self._add(" " * max(column - self.spots[-1].width, 0) + "  ", "text")
+
+    def _weight(self, cell: Cell, line: Line, width: int) -> None:
+        """Add a weight, on the next line if it does not fit; one that is not written only in the selected row."""
+        if cell.absent and (self.active is None or self.used + 6 > self.width):
+            self._spot(0)
+            return
+        lead = "" if cell.absent else "weight "
+        if self.used + len(lead) + width > self.width:
             self._break()
         if lead:
             self._add(lead, "muted")
-        if self.active == index and len(self.row.cells) > 1:
-            line = (Span(text or GLYPHS.dot, "badge"),)
-        if last and cell.kind != "weight":
-            self._flow(cell, line)
-        else:
-            room = max(self.width - self.used, 1)
-            line = cut_line(line, min(room, max(self.width // 3, 6)))
-            self.spots.append(Spot(len(self.lines) - 1, self.used, cells(line)))
-            self._add_line(line)
-            if column:
-                self._add(" " * max(min(column, self.width // 3) - cells(line), 0) + "  ", "text")
+        self._column(line)
+
+    def _column(self, line: Line) -> None:
+        """Add a content on one line, cut to a third of the width."""
+        room = max(self.width - self.used, 1)
+        line = cut_line(line, min(room, max(self.width // 3, 6)))
+        self._spot(cells(line))
+        self._add_line(line)
 
     def below(self) -> None:
-        """Add why the text is invalid, what the schema refuses, and problems."""
+        """Add why the text is invalid, values that the schema refuses, and problems."""
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
         for mark in self.row.marks:
             self._paragraph(GLYPHS.warned, mark, "warned", indent)
         for problem in self.row.problems:
-            role: Role = "error" if problem.severity == "error" else "warned"
-            self._paragraph(_sign(problem), problem.message, role, indent)
+            if problem.severity == "error":
+                self._paragraph(GLYPHS.error, problem.message, "error", indent)
+            else:
+                self._paragraph(GLYPHS.warned, problem.message, "warned", indent)
             if problem.hint:
                 self._paragraph(" ", problem.hint, "muted", indent)
 
@@ -202,28 +213,37 @@ class _Page:
         text = one_line(cell.text[:MAX_CHARS])
         if cell.kind in _VALUES:
             return value_line(text, several=lists_values(self.row.check))
-        return (Span(text, "muted" if cell.kind == "check" and text == "is" else _ROLES.get(cell.kind, "text")),)
+        if cell.kind == "check" and text == "is":  # the default check
+            return (Span(text, "muted"),)
+        return (Span(text, _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:
         """Add a text that may wrap, aligned with its beginning."""
         start, room = self.used, max(self.width - self.used, 1)
-        rows = [(Span(cut(plain(line), room), line[0].role),)] if cell.absent else _rows(cell, line, room)
-        self.spots.append(Spot(len(self.lines) - 1, start, max(cells(rows[0]), 1)))
+        if cell.absent:
+            rows = [(Span(cut(plain(line), room), line[0].role),)]
+        else:
+            rows = _rows(cell, line, room)
+        self._spot(max(cells(rows[0]), 1))
         self._add_line(rows[0])
         for row in rows[1:]:
             self.lines.append([Span(" " * start), *row])
         if len(rows) > 1:
             self.used = self.width
 
-    def _reserve(self, cell: Cell) -> None:
+    def _reserve(self) -> None:
         """Reserve space for the field: the rest of the line, or lines below it."""
         assert self.opened is not None
         wanted = LONG_TEXT_ROOM if self.opened.height > 1 else MIN_ROOM_CELLS
         if self.width - self.used < wanted and self.used > self.row.indent + 3:
             self._break()
-        self.spots.append(Spot(len(self.lines) - 1, self.used, max(self.width - self.used, 1)))
+        self._spot(max(self.width - self.used, 1))
         self.lines += ([] for _ in range(self.opened.height - 1))
         self.used = self.width
+
+    def _spot(self, width: int) -> None:
+        """Note the position of the next cell, which is `width` cells wide."""
+        self.spots.append(Spot(len(self.lines) - 1, self.used, width))
 
     def _break(self) -> None:
         indent = min(self.row.indent + 3, self.width // 3)
@@ -248,7 +268,9 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
     The last one counts the hidden ones."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
-        return rows if len(rows) <= MAX_LINES else [*rows[: MAX_LINES - 1], _more(0, room)]
+        if len(rows) > MAX_LINES:
+            rows[MAX_LINES - 1 :] = [_more(0, room)]
+        return rows
     text, role = plain(line), line[0].role if line else "text"
     paragraphs = text.split("\n")
     rows = []
@@ -267,17 +289,13 @@ def _more(left: int, room: int) -> Line:
     return (Span(cut(f"{GLYPHS.running} {more}Enter shows all", room), "muted"),)
 
 
-def _sign(problem: Problem) -> str:
-    return GLYPHS.error if problem.severity == "error" else GLYPHS.warned
-
-
 _CASE = re.compile(r"cases\[(\d+)\]")
 
 _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
 
 _EXPECTED = ("ordered", "unordered", "expect_no_calls")
-"""What is filled in after the message: the first of these that is written, otherwise the first."""
+"""The keys filled in after the message: the first of these that is written, otherwise the first."""
 
 
 def form_source(
@@ -287,18 +305,21 @@ def form_source(
 
     `models` are additional known names."""
     document = suite.document
-    if document.parts is None or index in document.unparsed or not _has(document, index) or _is_nothing(suite):
+    if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_nothing(suite):
         return None
-    at: Place = () if index == HEAD else ("cases", index)
-    header = document.table(HEAD)
+    at: Place = ()
+    header = table = document.table(HEAD)
+    if index != HEAD:
+        at, table = ("cases", index), document.table(index)
+        tools = with_own_tools(tools, table)
     written = header.get("models")
-    known = chain(written if isinstance(written, list) else (), models)
+    known = [*written, *models] if isinstance(written, list) else models
     return FormSource(
-        document.table(index),
+        table,
         at,
         header,
-        tuple(_in_form(problem) for problem in suite.problems_of(index)),
-        tools if index == HEAD else with_own_tools(tools, document.table(index)),
+        tuple(map(_in_form, suite.problems_of(index))),
+        tools,
         tuple(name for name in known if isinstance(name, str)),
         document.tags,
     )
@@ -306,22 +327,30 @@ def form_source(
 
 def case_of_problem(problem: Problem | None) -> int:
     """Return the index of the case that a problem is about, `HEAD` for everything else."""
-    match = _CASE.match(problem.where) if problem is not None else None
+    if problem is None:
+        return HEAD
+    match = _CASE.match(problem.where)
     return int(match[1]) if match else HEAD
 
 
 def why_no_form(suite: OpenSuite, index: int) -> Message:
-    """Return why there is no form: what is wrong with the text, and what to do."""
-    problems = suite.problems_of(index) or suite.file.errors
-    text = problems[0] if problems else None
-    reasons: list[str] = [] if text is None else [at_line(text, "Line"), *filter(None, [text.hint])]
+    """Return why there is no form: the first problem of the text, and how to correct it."""
+    reasons: list[tuple[str, Role]] = []
+    for problem in (*suite.problems_of(index), *suite.file.errors)[:1]:
+        reasons.append((at_line(problem, "Line"), "error"))
+        if problem.hint:
+            reasons.append((problem.hint, "muted"))
     if _is_nothing(suite):
-        return tuple((reason, "error" if at == 0 else "muted") for at, reason in enumerate(reasons))
-    what = "This file" if suite.document.parts is None else "What the suite says" if index == HEAD else "This case"
+        return tuple(reasons)
+    subject = "This case"
+    if suite.document.parts is None:
+        subject = "This file"
+    elif index == HEAD:
+        subject = "The text before the first case"
     return (
-        (f"{what} is not TOML at the moment.", "strong"),
+        (f"{subject} is not TOML at the moment.", "strong"),
         ("", "text"),
-        *((reason, "error" if at == 0 else "muted") for at, reason in enumerate(reasons)),
+        *reasons,
         ("", "text"),
         (f"o  shows the TOML{unless_read_only(', where you can correct it')}", "text"),
     )
@@ -342,16 +371,14 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 def _in_form(problem: Problem) -> Problem:
     """Return a problem with a hint that fits the form."""
-    return replace(problem, hint=unless_read_only("n makes the first one")) if problem.message == NO_CASES else problem
+    if problem.message == NO_CASES:
+        return replace(problem, hint=unless_read_only("n makes the first one"))
+    return problem
 
 
 def _is_nothing(suite: OpenSuite) -> bool:
     """Return whether there is no editable suite: a missing or unreadable file, or an invalid recording."""
     return suite.is_gone or (suite.why_not_editable is not None and suite.file.suite is None)
-
-
-def _has(document: Document, index: int) -> bool:
-    return index == HEAD or index < len(document.cases)
 
 
 class FormPage:
@@ -382,18 +409,23 @@ class FormPage:
 
         Without a place, the cursor stays where it is if possible."""
         here = self.current.place if self.current is not None else None
-        previous = here if place is None else None
         self.source = source
-        rows = form_rows(source) if source is not None else []
+        rows: list[FormRow] = []
+        if source is not None:
+            rows = form_rows(source)
+        # A place as deep as the open row is that row after its name was changed.
         typed = place if place and here and len(place) == len(here) else here
         self._is_behind = self.opened is not None and all(row.place != typed for row in rows)
         if self._is_behind:
             return  # the edited row is empty at the moment and disappears when its field is closed
         self.rows = rows
-        at = row_at(self.rows, place) if place else None
-        if at is None:
-            at = next((at for at, row in enumerate(self.rows) if previous and row.place == previous), self.row)
-        self.row = min(at, max(len(self.rows) - 1, 0))
+        at: int | None = None
+        if place:
+            at = row_at(rows, place)
+        elif place is None and here:
+            at = next((at for at, row in enumerate(rows) if row.place == here), None)
+        if at is not None:
+            self.row = at
         self._clamp()
         self.lay_out()
 
@@ -423,8 +455,9 @@ class FormPage:
         self._laid = []
         for at, row in enumerate(self.rows):
             if at == self.row and self.opened is not None:
-                is_gap = row.cells[self.opened.cell].is_gap  # that nothing is typed yet is not a mistake
-                self._laid.append(lay_out(replace(row, problems=()) if is_gap else row, self._width, None, self.opened))
+                if row.cells[self.opened.cell].is_gap:  # that nothing is typed yet is not a mistake
+                    row = replace(row, problems=())
+                self._laid.append(lay_out(row, self._width, None, self.opened))
                 continue
             laid = before.get(row) or lay_out(row, self._width)
             self._known[row] = laid
@@ -443,11 +476,16 @@ class FormPage:
         at = self.row_of(index)
         if at >= len(self.rows):
             return EMPTY
-        laid = self._laid[at]
-        if marked and at == self.row and self.opened is None:
-            laid = lay_out(self.rows[at], self._width, self.cell)
+        laid = self._laid_out(at) if marked else self._laid[at]
         within = index - self._starts[at]
+        # A row may be one line shorter while its cell is highlighted.
         return laid.lines[within] if within < len(laid.lines) else EMPTY
+
+    def _laid_out(self, row: int) -> RowLines:
+        """Return the lines of a row, with its cell highlighted if it is selected."""
+        if row == self.row and self.opened is None:
+            return lay_out(self.rows[row], self._width, self.cell)
+        return self._laid[row]
 
     def row_of(self, line: int) -> int:
         """Return the row that a line belongs to."""
@@ -459,18 +497,17 @@ class FormPage:
 
     def spot(self, row: int, cell: int) -> Spot:
         """Return the position of a cell: its line in the form, first screen cell and width."""
-        marked = row == self.row and self.opened is None
-        laid = lay_out(self.rows[row], self._width, self.cell) if marked else self._laid[row]
-        spot = laid.spots[cell]
+        spot = self._laid_out(row).spots[cell]
         return Spot(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
         """Return the cell at a position on the screen: the last one that begins before it."""
-        row = self.row_of(line)
-        cells = range(len(self.rows[row].cells))
-        spots = [self.spot(row, cell) for cell in cells]
-        before = [cell for cell in cells if (spots[cell].line, spots[cell].start) <= (line, column)]
-        return before[-1] if before else 0
+        row, found = self.row_of(line), 0
+        for cell in range(len(self.rows[row].cells)):
+            spot = self.spot(row, cell)
+            if (spot.line, spot.start) <= (line, column):
+                found = cell
+        return found
 
     @property
     def current(self) -> FormRow | None:
@@ -481,7 +518,9 @@ class FormPage:
     def current_cell(self) -> Cell | None:
         """The selected cell."""
         row = self.current
-        return row.cells[self.cell] if row is not None and self.cell < len(row.cells) else None
+        if row is None or self.cell >= len(row.cells):
+            return None
+        return row.cells[self.cell]
 
     @property
     def first_gap(self) -> int:
@@ -494,16 +533,20 @@ class FormPage:
 
     @property
     def start(self) -> int:
-        """The row where editing begins: a required value that is missing, otherwise the message, otherwise the first
-        row."""
-        message = next((at for at, row in enumerate(self.rows) if row.place == _MESSAGE), 0)
-        return message if self._gap is None else self._gap
+        """The row where editing begins.
+
+        That is the first with a required value that is missing, otherwise the message, otherwise the first row."""
+        gap = self._gap
+        if gap is not None:
+            return gap
+        return next((at for at, row in enumerate(self.rows) if row.place == _MESSAGE), 0)
 
     def go(self, row: int, cell: int | None = None) -> None:
         """Select a row and one of its cells, by default the main one."""
-        self.row = min(max(row, 0), max(len(self.rows) - 1, 0))
-        self.cell = main_cell(self.rows[self.row]) if cell is None and self.rows else cell or 0
+        self.row, self.cell = max(row, 0), cell or 0
         self._clamp()
+        if cell is None and self.rows:
+            self.cell = main_cell(self.rows[self.row])
 
     def go_to(self, place: Place) -> None:
         """Select the row of a place, or the nearest enclosing one, if any."""
@@ -534,47 +577,51 @@ class FormPage:
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
-        check = class_named(cell.text) if cell.kind == "check" else None
-        if check is not None and check.editor().reads == "nothing":
-            return False
         if cell.kind == "key":
             self.cell = main_cell(row)
             return True
+        if cell.kind == "check":
+            check = class_named(cell.text)
+            if check is not None and check.editor().reads == "nothing":
+                return False
         return self.go_cell(1)
 
     def go_below(self) -> None:
         """Select the row below, unless it is outside of the list that contains this one."""
         row, source = self.current, self.source
-        item = item_of(source, row.place) if row is not None and source is not None else None
-        below = self.rows[self.row + 1].place if self.row + 1 < len(self.rows) else ()
+        if row is None or source is None or self.row + 1 == len(self.rows):
+            return
+        item, below = item_of(source, row.place), self.rows[self.row + 1].place
         if item is None or below[: len(item) - 1] == item[:-1]:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """Select what is expected, if the message of a case is selected.
+        """Select the expectation, if the message of a case is selected.
 
         Returns whether it is."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False
-        at = {row.place[0]: at for at, row in enumerate(self.rows) if len(row.place) == 1}
-        written = (key for key in _EXPECTED if key in at and not self.rows[at[key]].absent)
-        found = at.get(next(written, _EXPECTED[0]))
-        if found is not None:
-            self.go(found)
-        return found is not None
+        rows = {row.place[0]: at for at, row in enumerate(self.rows) if len(row.place) == 1}
+        written = [key for key in _EXPECTED if key in rows and not self.rows[rows[key]].absent]
+        for key in (*written, _EXPECTED[0])[:1]:
+            if key in rows:
+                self.go(rows[key])
+                return True
+        return False
 
     def ask(self, adding: Adding) -> None:
         """Show a row that asks what to add, below the argument or list that is selected."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
-        around = row.cells[0].place if is_option else row.place
+        around, indent = row.place, row.indent + 2
+        if is_option:
+            around, indent = row.cells[0].place, row.indent
         at = self.row + 1
         if is_option or row.kind in ("pair", "section"):
             while at < len(self.rows) and self.rows[at].place[: len(around)] == around:
                 at += 1
-        indent = row.indent + (0 if is_option else 2)
         self.rows.insert(at, FormRow("field", (*row.place, "?"), indent, adding.asks, (Cell("text", ()),)))
         self.adding, self._asked_at = adding, (self.row, self.cell)
         self.row, self.cell = at, 0
@@ -588,6 +635,8 @@ class FormPage:
             self._clamp()
 
     def _clamp(self) -> None:
+        """Move the cursor to an existing cell."""
+        self.row = min(self.row, max(len(self.rows) - 1, 0))
         row = self.current
         self.cell = min(self.cell, max(len(row.cells) - 1, 0)) if row is not None else 0
 
