@@ -1,5 +1,6 @@
-"""A read-only view of a suite's TOML: the case, the head of its suite, or a whole file, with problems below their
-lines.
+"""A read-only view of a suite's TOML, with problems below their lines.
+
+It shows one case, the head of its suite, or a whole file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from workbench.show.spans import (
 )
 from workbench.show.visible import one_line
 from workbench.suite.positions import scan
-from workbench.suite.problems import Place, Problem
+from workbench.suite.problems import Problem
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found
 from workbench.tui.terminal.theme import Ground
@@ -62,14 +63,17 @@ def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
 
 
 def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
-    """Return the line of a case's excerpt, from 0, where a step (counted from 1) begins, `None` if that is unknown at
-    the moment."""
+    """Return the line of a case's excerpt, from 0, where a step (counted from 1) begins.
+
+    Returns `None` while the text is not TOML."""
     document = suite.document
     if document.parts is None or index in document.unparsed:
         return None
-    in_blocks = document.in_blocks
-    place: Place = ("cases", 0 if in_blocks else index, "steps", number - 1)
-    return scan(document.block(index) if in_blocks else document.text).line(place) - 1
+    text = document.text
+    if document.in_blocks:
+        # The block of one case, read alone, is the first case of its text.
+        text, index = document.block(index), 0
+    return scan(text).line(("cases", index, "steps", number - 1)) - 1
 
 
 def file_excerpt(suite: OpenSuite) -> Excerpt:
@@ -103,21 +107,25 @@ def excerpt_lines(
         line = min(max(problem.line or excerpt.first, excerpt.first), max(last, excerpt.first))
         below.setdefault(line, []).append(problem)
     shown_lines = [shown(text[:MAX_LINE_CHARS]) for text in excerpt.lines]
+    # Coloured together, because a string of TOML may span lines.
     painted = toml_lines([line.text for line in shown_lines])
     laid_out: list[Line] = []
     starts: dict[int, int] = {}
-    for number, text_line in enumerate(painted, excerpt.first):
+    for index, text_line in enumerate(painted):
+        number = excerpt.first + index
         starts[number] = len(laid_out)
         hang = min(_indent_of(text_line) + 2, room // 2)
-        at = shown_lines[number - excerpt.first].at
-        for begin, end, role in found.get(number - excerpt.first, ()):
+        at = shown_lines[index].at
+        for begin, end, role in found.get(index, ()):
             if end < len(at):
                 text_line = recoloured(text_line, at[begin], at[end], role)
-        more = len(excerpt.lines[number - excerpt.first]) - MAX_LINE_CHARS
+        more = len(excerpt.lines[index]) - MAX_LINE_CHARS
         if more > 0:
             text_line = (*text_line, Span(f" {ELLIPSIS} {count_text(more)} characters more", "muted"))
-        for nth, row in enumerate(wrap_line(text_line, room, hang)):
-            laid_out.append((Span(f" {number:>{digits}}  " if nth == 0 else " " * gutter, "muted"), *row))
+        margin = f" {number:>{digits}}  "
+        for row in wrap_line(text_line, room, hang):
+            laid_out.append((Span(margin, "muted"), *row))
+            margin = " " * gutter
         laid_out.extend(_problem_rows(below.pop(number, ()), gutter, room))
     for problems in below.values():
         laid_out.extend(_problem_rows(problems, gutter, room))
@@ -125,16 +133,21 @@ def excerpt_lines(
 
 
 def _indent_of(line: Line) -> int:
-    text = line[0].text if line else ""
+    if not line:
+        return 0
+    text = line[0].text
     return len(text) - len(text.lstrip())
 
 
 def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[Line]:
     rows: list[Line] = []
     for problem in problems:
-        role: Role = "error" if problem.severity == "error" else "warned"
-        sign = GLYPHS.error if problem.severity == "error" else GLYPHS.warned
-        text = f"{problem.where}: {problem.message}" if problem.where else problem.message
+        role: Role = "warned"
+        sign, text = GLYPHS.warned, problem.message
+        if problem.severity == "error":
+            sign, role = GLYPHS.error, "error"
+        if problem.where:
+            text = f"{problem.where}: {text}"
         rows.extend(behind((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), text, role, room))
         if problem.hint:
             rows.extend(behind((Span(" " * gutter),), problem.hint, "muted", room))
@@ -193,13 +206,15 @@ class CaseView(LineView):
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
         """Show an excerpt, or a message if there is none, near a line of the file if given."""
-        if excerpt != self.excerpt or message != self._message:
-            previous = self.line if excerpt is not None and self.excerpt is not None else 0
-            other = excerpt is None or self.excerpt is None or excerpt.first != self.excerpt.first
+        before = self.excerpt
+        if excerpt != before or message != self._message:
+            previous: int | None = None
+            if excerpt is not None and before is not None and excerpt.first == before.first:
+                previous = self.line
             self.excerpt, self._message = excerpt, message
             self._laid_out_at = -1
             self.top = self.cursor = 0
-            if not other:
+            if previous is not None:
                 self.go_to(previous)
         if line is not None and self.excerpt is not None:
             self.go_to(line - self.excerpt.first)
@@ -220,8 +235,8 @@ class CaseView(LineView):
     def go_to(self, line: int) -> None:
         """Move the cursor to a line of the excerpt, from 0, with some lines above it."""
         self._lay_out()
-        starts = list(self._starts.values())
-        row = starts[min(max(line, 0), len(starts) - 1)] if starts else 0
+        starts = list(self._starts.values()) or [0]
+        row = starts[min(max(line, 0), len(starts) - 1)]
         if not self.top <= row < self.top + self.size.height:
             self.top = max(row - self.size.height // 3, 0)
         self.move_cursor(row)

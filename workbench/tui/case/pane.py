@@ -84,8 +84,7 @@ class CasePane(Vertical):
     def target(self) -> Widget:
         """The widget that gets the focus of the pane."""
         if self.view == "form":
-            form = self.query_one(FormView)
-            return form.field if form.typing else form
+            return self.form.field if self.form.typing else self.form
         return self.toml.target
 
     @property
@@ -99,32 +98,35 @@ class CasePane(Vertical):
         Returns the step of a chain that the cursor has moved to, if any.
         """
         tree = self._selection.tree
-        form, toml = self.query_one(FormView), self.toml
+        form, toml = self.form, self.toml
         form.set_class(self.view != "form", "hidden")
         toml.set_class(self.view != "toml", "hidden")
         row = tree.selected
         is_same = self._is_same(row)
         if self.view == "toml":
             form.show(None)
-            case = row.case.index if row is not None and row.case is not None else HEAD
-            toml.tools = partial(self._tools_of, row.open if row is not None else None, case)
+            toml.tools = partial(self._tools_of_row, row)
             toml.show(part_of(row), lambda: case_picture(tree), is_same=is_same)
         elif row is None or row.open is None:
-            form.show(None, case_picture(tree).message, row.key if row is not None else None)
+            form.show(None, case_picture(tree).message, row and row.key)
         else:
             self._forms += not is_same
             self._show_form(form, row, row.open)
-        return self._come_to_step(row, is_same)
+        return self._go_to_step(row, is_same)
 
-    def _come_to_step(self, row: Row | None, is_same: bool) -> int | None:
+    def _go_to_step(self, row: Row | None, is_same: bool) -> int | None:
         """Go to the selected step, unless it was selected before."""
-        before, self._step = self._step, row.step if row is not None else None
-        if row is None or row.open is None or row.case is None or row.step is None or (is_same and row.step == before):
+        before, self._step = self._step, row and row.step
+        if row is None or row.open is None or row.case is None or row.step is None:
+            return None
+        if is_same and row.step == before:
             return None
         if self.view == "form":
-            self.query_one(FormView).go_to(("steps", row.step - 1))
-        elif not self.toml.typing and (line := step_line(row.open, row.case.index, row.step)) is not None:
-            self.toml.view.go_to(line)
+            self.form.go_to(("steps", row.step - 1))
+        elif not self.toml.typing:
+            line = step_line(row.open, row.case.index, row.step)
+            if line is not None:
+                self.toml.view.go_to(line)
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
@@ -135,8 +137,7 @@ class CasePane(Vertical):
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
-        index = row.case.index if row.case is not None else case_of_problem(row.problem)
-        key = row.case.key if row.case is not None else None
+        index, key = _case_of(row)
         self._stood = (row.open, index, key, len(row.open.cases))
         if before is None or before[0] is not row.open:
             return False
@@ -145,13 +146,11 @@ class CasePane(Vertical):
         return key == before[2] or (index, self._stood[3]) == (before[1], before[3])
 
     def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
-        index = row.case.index if row.case is not None else case_of_problem(row.problem)
-        tools = self._tools_of(suite)
-        source = form_source(suite, index, tools, self._selection.models)
-        case = row.case.key if row.case is not None else None
+        index, case = _case_of(row)
+        source = form_source(suite, index, self._known_tools_of(suite), self._selection.models)
         form.on_change = partial(self._change, suite, index, case)
-        message = why_no_form(suite, index) if source is None else ()
         form.invalid_texts, form.case = suite.invalid_texts, case
+        message = why_no_form(suite, index) if source is None else ()
         form.show(source, message, self._forms, suite.why_not_editable)
         if row.problem is not None:
             form.go_to_problem(row.problem.where)
@@ -159,23 +158,28 @@ class CasePane(Vertical):
     @property
     def shown(self) -> tuple[int, FormSource | None]:
         """The displayed form and its content."""
-        return self._forms, self.query_one(FormView).page.source
+        return self._forms, self.form.page.source
 
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
         """Move the form's cursor to the first difference, if it is still the same form."""
-        (forms, source), form = before, self.query_one(FormView)
+        (forms, source), form = before, self.form
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
             form.go_to(first_change(source.table, now.table))
 
-    def _tools_of(self, suite: OpenSuite | None, index: int = HEAD) -> tuple[ToolDefinition, ...]:
-        """Return the known tools of a suite and those of a case."""
-        if suite is None or suite.document.parts is None:
+    def _known_tools_of(self, suite: OpenSuite) -> tuple[ToolDefinition, ...]:
+        if suite.document.parts is None:
             return ()
-        known = self._known_tools.of(suite.document.table(HEAD), suite.path)
-        if index == HEAD or index in suite.document.unparsed:
+        return self._known_tools.of(suite.document.table(HEAD), suite.path)
+
+    def _tools_of_row(self, row: Row | None) -> tuple[ToolDefinition, ...]:
+        """Return the known tools of a row's suite, and those of its case."""
+        if row is None or row.open is None:
+            return ()
+        document, known = row.open.document, self._known_tools_of(row.open)
+        if document.parts is None or row.case is None or row.case.index in document.unparsed:
             return known
-        return with_own_tools(known, suite.document.table(index))
+        return with_own_tools(known, document.table(row.case.index))
 
     def _change(
         self, suite: OpenSuite, index: int, case: str | None, table: Table, summary: str, group: Hashable
@@ -204,7 +208,7 @@ class CasePane(Vertical):
         self.on_rest()
 
     def _change_text(self, part: TomlPart, document: Document, summary: str, group: Hashable) -> None:
-        index = HEAD if part.index is None else part.index
+        index = part.index if part.index is not None else HEAD
         self._open_suites.change(part.suite, document, summary, group=group, case=part.key, index=index)
 
     @on(TomlPane.Turned)
@@ -222,7 +226,7 @@ class CasePane(Vertical):
         """Begin to type: in this pane at the cursor, from elsewhere where the case begins.
 
         Text that is not TOML has no form and is edited as text."""
-        form, row = self.query_one(FormView), self._selection.row
+        form, row = self.form, self._selection.row
         if self.view == "form" and form.page.source is None:
             self.show_as("toml")
         is_seen = self._panes.pane == "case" or row is None or row.problem is not None or row.step is not None
@@ -239,7 +243,7 @@ class CasePane(Vertical):
         """Begin to type the message of a case that has none yet."""
         self._panes.go_to("case")
         if self.view == "form":
-            self.query_one(FormView).edit_from_start()
+            self.form.edit_from_start()
         elif self.toml.part is not None:
             self._type()
             self.toml.go_to_text(EMPTY_MESSAGE, len(EMPTY_MESSAGE) - 1)
@@ -250,14 +254,18 @@ class CasePane(Vertical):
         if row is None or row.open is None or row.problem is None:
             return
         index = case_of_problem(row.problem)
-        cases = row.open.cases
-        self._selection.select(row.open.path, cases[index].key if 0 <= index < len(cases) else None)
+        case: str | None = None
+        if 0 <= index < len(row.open.cases):
+            case = row.open.cases[index].key
+        self._selection.select(row.open.path, case)
 
     def _type(self) -> None:
         part = self.toml.part
-        if part is None or part.too_large is not None:
-            why = part.too_large if part is not None and part.too_large is not None else "there is nothing to edit here"
-            self._stage.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
+        if part is None:
+            self._stage.announce("There is nothing to edit here", "warned", GLYPHS.warned)
+            return
+        if part.too_large is not None:
+            self._stage.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
         if part.index is None and self.toml.line == 0:
@@ -278,7 +286,7 @@ class CasePane(Vertical):
     @property
     def typing(self) -> Literal["a line", "a text", "toml"] | None:
         """The kind of text being typed, if any."""
-        form = self.query_one(FormView)
+        form = self.form
         if self.toml.typing:
             return "toml"
         if self.view != "form" or not form.typing:
@@ -288,21 +296,30 @@ class CasePane(Vertical):
     @property
     def refused(self) -> bool:
         """Whether the open field contains invalid text."""
-        opened = self.query_one(FormView).page.opened
+        opened = self.form.page.opened
         return opened is not None and bool(opened.refused)
 
     def give_up_refused(self) -> str | None:
         """Close the open field if its text is invalid.
 
         Returns why it is."""
-        return self.query_one(FormView).give_up_refused()
+        return self.form.give_up_refused()
 
     def form_refuses(self) -> dict[str, str]:
         """Return why actions on the form's rows are unavailable, by action id."""
-        return self.query_one(FormView).refusals() if self.view == "form" else {}
+        if self.view != "form":
+            return {}
+        return self.form.refusals()
 
     def text_to_copy(self) -> tuple[str, str]:
         """Return the text for copying and its name, empty if there is none."""
         if self.view == "form":
-            return self.query_one(FormView).text, "what the cell says"
+            return self.form.text, "what the cell says"
         return self.toml.text, "the TOML"
+
+
+def _case_of(row: Row) -> tuple[int, str | None]:
+    """Return the index and key of a row's case; of a problem's row the index of the case it is about."""
+    if row.case is not None:
+        return row.case.index, row.case.key
+    return case_of_problem(row.problem), None

@@ -48,7 +48,9 @@ class FormRows(LineView):
         self._every_key = False
 
     def line_count(self) -> int:
-        return self.page.line_count if self.page.rows else len(message_lines(self._message, self.text_width))
+        if self.page.rows:
+            return self.page.line_count
+        return len(message_lines(self._message, self.text_width))
 
     def line_at(self, index: int) -> Line:
         if self.page.rows:
@@ -89,13 +91,12 @@ class FormRows(LineView):
         if not page.rows:
             super().action_move(motion)
             return
-        lines = steps_of(self.size.height)
         rows = {"up": page.row - 1, "down": page.row + 1, "home": 0, "end": len(page.rows) - 1}
-        page.go(
-            rows[motion]
-            if motion in rows
-            else page.row_of(min(max(self.cursor + lines[motion], 0), page.line_count - 1))
-        )
+        if motion in rows:
+            page.go(rows[motion])
+        else:
+            line = self.cursor + steps_of(self.size.height)[motion]
+            page.go(page.row_of(min(max(line, 0), page.line_count - 1)))
         self._moved()
 
     def next_cell(self, step: int) -> None:
@@ -160,7 +161,7 @@ class FormFields(FormRows):
             self.why = why
 
     class ExpectsNothing(TextualMessage):
-        """Posted when the message of a case was typed that does not expect anything yet."""
+        """Posted when the message of a case without an expectation was typed."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -226,25 +227,31 @@ class FormFields(FormRows):
         row_place, cell_place = (self._place_now(source, one.place) for one in over[1:])
         self.page.show(source, row_place)
         row = self.page.current
-        cells = row.cells if row is not None and row.place == row_place else ()
         kind, _, option = _which(over[2])
-        at = next((at for at, cell in enumerate(cells) if _which(cell) == (kind, cell_place, option)), None)
-        if row is None or at is None:
-            self.page.opened = opened
-            self._report_invalid_text(is_gone=row_place is None)
-            self._close()
-            return
-        self.page.cell = at
-        text = self._text if opened.refused else cells[at].text
-        self._put_field(source, row, cells[at], text, opened.refused)
-        self.query_one(CompletionList).close()
+        if row is not None and row.place == row_place:
+            for at, cell in enumerate(row.cells):
+                if _which(cell) == (kind, cell_place, option):
+                    self.page.cell = at
+                    text = self._text if opened.refused else cell.text
+                    self._put_field(source, row, cell, text, opened.refused)
+                    self.query_one(CompletionList).close()
+                    return
+        self.page.opened = opened
+        self._report_invalid_text(is_gone=row_place is None)
+        self._close()
 
     def _place_now(self, source: FormSource, place: Place) -> Place | None:
-        """Return where a place of the edited form is in one that changed elsewhere, `None` if the element of a list
-        that it belongs to is gone. A key may be unwritten and still have a row."""
-        end = next((at for at in range(len(place), 0, -1) if isinstance(place[at - 1], int)), 0)
+        """Return the place in a form that changed elsewhere of a place in the edited one.
+
+        Returns `None` if the element of a list that it belongs to is gone. Only elements are looked up, because a key
+        may be unwritten and still have a row."""
+        end = len(place)
+        while end and not isinstance(place[end - 1], int):
+            end -= 1
         element = place_in(source.table, self._made, place[:end])
-        return (*element, *place[end:]) if element is not None else None
+        if element is None:
+            return None
+        return (*element, *place[end:])
 
     def scroll_lines(self, delta: int) -> None:
         super().scroll_lines(delta)
@@ -292,10 +299,12 @@ class FormFields(FormRows):
             self._tell(MAX_FIELD_CHARS.reached(length=counted(len(cell.text), "character")))
             return
         self._changes += 1
-        invalid = self.invalid_texts.get((self.case, _which(cell))) if self.page.adding is None else None
-        text = invalid.text if invalid is not None else cell.text
-        self._put_field(source, row, cell, text, invalid.why if invalid is not None else "")
-        if invalid is None and not self.several:
+        text, refused = cell.text, ""
+        invalid = self.invalid_texts.get((self.case, _which(cell)))
+        if invalid is not None and self.page.adding is None:
+            text, refused = invalid.text, invalid.why
+        self._put_field(source, row, cell, text, refused)
+        if not refused and not self.several:
             self.query_one(LineField).select_all()  # typing replaces the text, an arrow keeps it
         self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
         self._follow()
@@ -317,8 +326,7 @@ class FormFields(FormRows):
         self.page.opened = Opened(self.page.cell, height, refused)
         self.page.lay_out()
         if isinstance(field, LineField):
-            cell = self._over[2] if self._over is not None else None
-            field.placeholder = _placeholder(cell) if cell is not None else ""
+            field.placeholder = _placeholder(self._over[2]) if self._over is not None else ""
             field.value = text
             field.cursor_position = len(text)
         else:
@@ -328,17 +336,19 @@ class FormFields(FormRows):
         self.screen.set_focus(field)
 
     def _line_broken(self, pasted: str) -> None:
-        """Handle more than one line: switch to a field of several lines if the cell allows it, otherwise join them with
-        blanks."""
+        """Switch to a field of several lines if the cell allows it, otherwise join the pasted lines with blanks.
+
+        Nothing is `pasted` if Enter was pressed."""
         line = self.query_one(LineField)
         if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
             line.take_joined(pasted)
             return
-        start, end = sorted(line.selection) if pasted else (line.cursor_position,) * 2
-        before, after = line.value[:start], line.value[end:]
+        start = end = line.cursor_position
+        if pasted:
+            start, end = sorted(line.selection)
+        text = line.value[:start] + (pasted or "\n") + line.value[end:]
         line.remove_class("open")
         self.several = True
-        text = before + (pasted or "\n") + after
         self._fill_field(text)
         self._typed(text)
 
@@ -374,11 +384,7 @@ class FormFields(FormRows):
             except CellError as error:
                 refused = str(error)
             else:
-                table = with_id(source, edit.table) if edit.table is not source.table else source.table
-                if not same(table, self._made):
-                    before, self._made, self._place = self._made, table, edit.place
-                    refused = self.on_change(table, edit.summary, ("form", self._changes)) or ""
-                    self._made = before if refused else self._made
+                refused = self._make(source, edit)
             self._remember_invalid_text(row, cell, text, refused)
         if self._over is None:
             return  # the change has updated the display
@@ -388,6 +394,20 @@ class FormFields(FormRows):
         self._suggest(text)
         self._follow()
 
+    def _make(self, source: FormSource, edit: Edit) -> str:
+        """Apply the table of an edit if it differs from the last one; return why not if it is refused."""
+        table = source.table
+        if edit.table is not table:
+            table = with_id(source, edit.table)
+        if same(table, self._made):
+            return ""
+        # Set before the change, because the change calls `show`, which compares its form with this table.
+        before, self._made, self._place = self._made, table, edit.place
+        refused = self.on_change(table, edit.summary, ("form", self._changes)) or ""
+        if refused:
+            self._made = before
+        return refused
+
     def _remember_invalid_text(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
         if refused:
             self.invalid_texts[self.case, _which(cell)] = InvalidText(text, row.label or "a cell", refused)
@@ -395,17 +415,22 @@ class FormFields(FormRows):
             self.invalid_texts.pop((self.case, _which(cell)), None)
 
     def _report_invalid_text(self, *, is_gone: bool = False) -> None:
-        refused = self.page.opened.refused if self.page.opened is not None else ""
-        if refused and self.page.adding is None:
+        opened = self.page.opened
+        if opened is not None and opened.refused and self.page.adding is None:
             end = "its cell no longer exists" if is_gone else "Enter in its cell shows it again"
-            self._tell(f"the text is invalid and was not applied: {refused}; {end}")
+            self._tell(f"the text is invalid and was not applied: {opened.refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
+        """Offer completions, with the present text marked.
+
+        A field that takes one of some values marks the first one; a field for a name does if it continues the text."""
         assert self._over is not None
         source, _, cell = self._over
-        found = self.page.adding.suggest(typed) if self.page.adding else suggestions(source, cell, typed)
-        chooses = cell.kind in CHOSEN or (self.page.adding is not None and self.page.adding.must_choose)
-        names = cell.kind == "tool" or self.page.adding is not None
+        adding = self.page.adding
+        if adding is not None:
+            found, chooses, names = adding.suggest(typed), cell.kind in CHOSEN or adding.must_choose, True
+        else:
+            found, chooses, names = suggestions(source, cell, typed), cell.kind in CHOSEN, cell.kind == "tool"
         mark = next((at for at, one in enumerate(found) if one.text == self._text), None)
         if mark is None and found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
@@ -543,7 +568,7 @@ class FormFields(FormRows):
 
 
 def _placeholder(cell: Cell) -> str:
-    """Return what stands in the field of a cell while it is empty."""
+    """Return the text that the empty field of a cell shows."""
     if cell.kind == "expected" and cell.shown:
         return f"{cell.shown}; type one to ask for it"
     return cell.shown if cell.is_gap else ""

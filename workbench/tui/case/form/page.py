@@ -155,39 +155,39 @@ class _Page:
             return
         line = self._shown(cell)
         text = plain(line)
-        highlighted = self.active == index and len(self.row.cells) > 1
-        if highlighted:
+        if self.active == index and len(self.row.cells) > 1:
             line = (Span(text or GLYPHS.dot, "badge"),)
         if cell.kind == "weight":
-            self._weight(cell, line, cell_len(text))
+            self._weight(index, line, cell_len(text))
         elif index == len(self.row.cells) - 1 or cell.kind in ("expected", "value"):
             if self.used + min(cell_len(text), MIN_ROOM_CELLS) > self.width:
                 self._break()
             self._flow(cell, line)
         else:
-            self._column(line)
-            if index < len(self.row.widths):
-                column = min(self.row.widths[index], self.width // 3)
-                self._add(" " * max(column - self.spots[-1].width, 0) + "  ", "text")
+            self._column(index, line)
 
-    def _weight(self, cell: Cell, line: Line, width: int) -> None:
-        """Add a weight, on the next line if it does not fit; one that is not written only in the selected row."""
-        if cell.absent and (self.active is None or self.used + 6 > self.width):
+    def _weight(self, index: int, line: Line, width: int) -> None:
+        """Add a weight, on the next line if it does not fit; a default weight only in the selected row."""
+        absent = self.row.cells[index].absent
+        if absent and (self.active is None or self.used + 6 > self.width):
             self._spot(0)
             return
-        lead = "" if cell.absent else "weight "
+        lead = "" if absent else "weight "
         if self.used + len(lead) + width > self.width:
             self._break()
         if lead:
             self._add(lead, "muted")
-        self._column(line)
+        self._column(index, line)
 
-    def _column(self, line: Line) -> None:
-        """Add a content on one line, cut to a third of the width."""
+    def _column(self, index: int, line: Line) -> None:
+        """Add a content on one line, cut to a third of the width and filled to the width of its column."""
         room = max(self.width - self.used, 1)
         line = cut_line(line, min(room, max(self.width // 3, 6)))
         self._spot(cells(line))
         self._add_line(line)
+        if index < len(self.row.widths) and self.row.widths[index]:
+            column = min(self.row.widths[index], self.width // 3)
+            self._add(" " * max(column - cells(line), 0) + "  ", "text")
 
     def below(self) -> None:
         """Add why the text is invalid, values that the schema refuses, and problems."""
@@ -220,10 +220,7 @@ class _Page:
     def _flow(self, cell: Cell, line: Line) -> None:
         """Add a text that may wrap, aligned with its beginning."""
         start, room = self.used, max(self.width - self.used, 1)
-        if cell.absent:
-            rows = [(Span(cut(plain(line), room), line[0].role),)]
-        else:
-            rows = _rows(cell, line, room)
+        rows: list[Line] = [(Span(cut(plain(line), room), line[0].role),)] if cell.absent else _rows(cell, line, room)
         self._spot(max(cells(rows[0]), 1))
         self._add_line(rows[0])
         for row in rows[1:]:
@@ -336,10 +333,11 @@ def case_of_problem(problem: Problem | None) -> int:
 def why_no_form(suite: OpenSuite, index: int) -> Message:
     """Return why there is no form: the first problem of the text, and how to correct it."""
     reasons: list[tuple[str, Role]] = []
-    for problem in (*suite.problems_of(index), *suite.file.errors)[:1]:
-        reasons.append((at_line(problem, "Line"), "error"))
-        if problem.hint:
-            reasons.append((problem.hint, "muted"))
+    problems = suite.problems_of(index) or suite.file.errors
+    if problems:
+        reasons.append((at_line(problems[0], "Line"), "error"))
+        if problems[0].hint:
+            reasons.append((problems[0].hint, "muted"))
     if _is_nothing(suite):
         return tuple(reasons)
     subject = "This case"
@@ -478,7 +476,7 @@ class FormPage:
             return EMPTY
         laid = self._laid_out(at) if marked else self._laid[at]
         within = index - self._starts[at]
-        # A row may be one line shorter while its cell is highlighted.
+        # The highlight may change how a row wraps, so this line may be missing.
         return laid.lines[within] if within < len(laid.lines) else EMPTY
 
     def _laid_out(self, row: int) -> RowLines:
@@ -589,10 +587,11 @@ class FormPage:
     def go_below(self) -> None:
         """Select the row below, unless it is outside of the list that contains this one."""
         row, source = self.current, self.source
-        if row is None or source is None or self.row + 1 == len(self.rows):
+        if row is None or source is None:
             return
-        item, below = item_of(source, row.place), self.rows[self.row + 1].place
-        if item is None or below[: len(item) - 1] == item[:-1]:
+        item = item_of(source, row.place)
+        below = self.rows[self.row + 1 : self.row + 2]
+        if item is None or (below and below[0].place[: len(item) - 1] == item[:-1]):
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
@@ -603,12 +602,11 @@ class FormPage:
         if row is None or row.place != _MESSAGE:
             return False
         rows = {row.place[0]: at for at, row in enumerate(self.rows) if len(row.place) == 1}
-        written = [key for key in _EXPECTED if key in rows and not self.rows[rows[key]].absent]
-        for key in (*written, _EXPECTED[0])[:1]:
-            if key in rows:
-                self.go(rows[key])
-                return True
-        return False
+        key = next((key for key in _EXPECTED if key in rows and not self.rows[rows[key]].absent), _EXPECTED[0])
+        if key not in rows:
+            return False
+        self.go(rows[key])
+        return True
 
     def ask(self, adding: Adding) -> None:
         """Show a row that asks what to add, below the argument or list that is selected."""
