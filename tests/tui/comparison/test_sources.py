@@ -242,7 +242,7 @@ def test_runs_of_other_models_are_graded_anew_with_the_rest() -> None:
     run_on(book, "b", Status.FAILED)
     state = live(book)
     record = next(run for run in book.finished(ONE) if run.model == "a")
-    book.grade_anew(record, first, done(first, Status.FAILED, 0.0).result)
+    book.regrade(record, first, done(first, Status.FAILED, 0.0).result)
     state.follow()
     assert stages(state)["one", "a"] == "failed"
 
@@ -262,7 +262,7 @@ def test_of_runs_that_are_graded_anew_only_their_cases_are_looked_at_again(monke
     state.delivered([])
     assert looked_at == []
     (record,) = book.finished(ONE)
-    book.grade_anew(record, first, done(first, Status.FAILED, 0.0).result)
+    book.regrade(record, first, done(first, Status.FAILED, 0.0).result)
     state.delivered([])
     assert looked_at == ["one"]
     state.follow()

@@ -109,7 +109,7 @@ def test_a_run_that_is_on_a_screen_is_shown_by_the_same_view_after_it_was_packed
     recorded(made[1], shelf)
     assert is_packed(first)
     graded = said_in(view)
-    first.grade_anew(planned, replace(result, grades=()))
+    first.regrade(planned, replace(result, grades=()))
     assert first.view is view
     assert said_in(view) != graded, "what is seen is graded anew, too"
 
@@ -146,7 +146,7 @@ def test_a_run_that_is_packed_can_be_graded_anew(made: list[Made]) -> None:
     first, second = recorded(made[0], shelf), recorded(made[1], shelf)
     planned, _, result = made[0]
     assert is_packed(first)
-    first.grade_anew(planned, result)
+    first.regrade(planned, result)
     assert is_packed(second)
     assert first.result is result
     assert second.result == made[1][2]

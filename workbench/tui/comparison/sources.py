@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -60,8 +61,8 @@ class Standing:
     """The state of a case on a model.
 
     The finished ones of its `planned` runs make up the `cell`. `waits` is set if a run waits for the user. With
-    `before`, none has finished yet and the cell has the previous runs. `later` is what the next request of a run waits
-    for."""
+    `before`, none has finished yet and the cell has the previous runs. `later` is the reason why the next request of a
+    run waits."""
 
     stage: Stage
     cell: Cell | None = None
@@ -73,20 +74,22 @@ class Standing:
     @property
     def done(self) -> int:
         """The number of finished runs."""
-        return len(self.cell.runs) if self.cell is not None and not self.before else 0
+        if self.cell is None or self.before:
+            return 0
+        return len(self.cell.runs)
 
     @property
     def is_in_error(self) -> bool:
         """Whether all runs ended, and at least one in an error."""
-        return (
-            self.stage == "done" and self.cell is not None and any(run.status == Status.ERROR for run in self.cell.runs)
-        )
+        return self.stage == "done" and self._any_run(Status.ERROR)
 
     @property
     def is_missing(self) -> bool:
         """Whether a run never began, or was stopped."""
-        stopped = self.cell is not None and any(run.status == Status.STOPPED for run in self.cell.runs)
-        return self.stage == "not run" or (self.stage == "done" and stopped)
+        return self.stage == "not run" or (self.stage == "done" and self._any_run(Status.STOPPED))
+
+    def _any_run(self, status: Status) -> bool:
+        return self.cell is not None and any(run.status == status for run in self.cell.runs)
 
 
 NOT_RUN = Standing("not run")
@@ -99,9 +102,7 @@ class Source(Protocol):
     """Whether cases can be run here and are shown while running."""
 
     def suites(self) -> Sequence[object]:
-        """Return what the rows depend on.
-
-        They are unchanged while these are the same objects."""
+        """Return objects whose identity tells versions of the rows apart: the same objects mean unchanged rows."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs began, were read, or were regraded since the last call."""
@@ -113,7 +114,7 @@ class Source(Protocol):
         """Return the columns."""
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
-        """Return the models that a case is to be run on."""
+        """Return the models to run a case on."""
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         """Return the state of a case on each model with runs, or with runs to come."""
@@ -136,7 +137,7 @@ class Source(Protocol):
 class LiveRuns:
     """The latest runs of this program, including recordings it has read.
 
-    `suites` returns the suites to compare, `chosen` the selected models, `variants` what they are run as. Only cases
+    `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. Only cases
     that `takes` accepts are rows."""
 
     live = True
@@ -169,34 +170,45 @@ class LiveRuns:
         return found
 
     def cases(self) -> Sequence[ComparedCase]:
-        cases = (
-            ComparedCase(
-                str(suite.path), _name_of(suite.file), outline.id, outline.name, (*_tags_of(suite.file), *outline.tags)
-            )
-            for suite in self._suites()
-            for outline in {outline.id: outline for outline in suite.cases}.values()
-        )
-        return [case for case in cases if self._takes(case)]
+        found: list[ComparedCase] = []
+        for suite in self._suites():
+            name = suite.file.path.name
+            tags: tuple[str, ...] = ()
+            if suite.file.suite is not None:
+                name, tags = suite.file.suite.name, suite.file.suite.tags
+            # While an id is typed, two cases may share it: the last one is the row.
+            for outline in {outline.id: outline for outline in suite.cases}.values():
+                case = ComparedCase(str(suite.path), name, outline.id, outline.name, (*tags, *outline.tags))
+                if self._takes(case):
+                    found.append(case)
+        return found
 
     def models(self) -> Sequence[str]:
         files = self.suites()
         if not same_objects(files, self._named_in):
-            self._named_in = files
-            self._files = {str(file.path): file for file in files}
-            self._named = {
-                (str(file.path), case.id): models_of(file.suite, case)
-                for file in files
-                if file.suite is not None
-                for case in file.suite.cases
-            }
-            self._columns = tuple(dict.fromkeys(model for models in self._named.values() for model in models))
+            self._read_named(files)
         chosen = self._chosen()
-        run = [model for file in files for model in self._book.by_model.models(file.path)]
-        if chosen:  # of what was run besides, only variants of these
-            run = [model for model in run if variant_name_of(model) is not None and model_of(model) in chosen]
-        columns = chosen or self._columns
-        names = (name for model in columns for file in files for name in self._as_variants(file, [model]))
-        return tuple(dict.fromkeys((*names, *run)))
+        names: list[str] = []
+        for model in chosen or self._columns:
+            for file in files:
+                names += self._as_variants(file, [model])
+        for file in files:
+            for model in self._book.by_model.models(file.path):
+                # Of the other models with runs, a selection leaves only variants of the selected ones.
+                if not chosen or (variant_name_of(model) is not None and model_of(model) in chosen):
+                    names.append(model)
+        return tuple(dict.fromkeys(names))
+
+    def _read_named(self, files: Sequence[SuiteFile]) -> None:
+        """Read the models that cases name."""
+        self._named_in = files
+        self._files = {str(file.path): file for file in files}
+        self._named = {}
+        for path, file in self._files.items():
+            if file.suite is not None:
+                for case in file.suite.cases:
+                    self._named[path, case.id] = models_of(file.suite, case)
+        self._columns = tuple(dict.fromkeys(chain.from_iterable(self._named.values())))
 
     def _as_variants(self, file: SuiteFile, models: Sequence[str]) -> Sequence[str]:
         variants = self._variants()
@@ -207,7 +219,9 @@ class LiveRuns:
     def planned(self, case: ComparedCase) -> Sequence[str]:
         models = self._chosen() or self._named.get((case.suite, case.case_id), ())
         file = self._files.get(case.suite)
-        return self._as_variants(file, models) if file is not None else models
+        if file is None:
+            return models
+        return self._as_variants(file, models)
 
     def gates(self) -> Mapping[str, Gate]:
         return {str(file.path): file.suite.gate for file in self.suites() if file.suite is not None}
@@ -220,11 +234,12 @@ class LiveRuns:
     def why_nothing_runs(self) -> str | None:
         suites = [suite for suite in self._suites() if suite.cases] or self._suites()
         if suites and all(suite.file.suite is None for suite in suites):
-            one = len(suites) == 1
-            text = "the suite cannot run yet: it has errors" if one else "the suites cannot run yet: they have errors"
+            text, edit = "the suites cannot run yet: they have errors", "; Esc, then e edits them"
+            if len(suites) == 1:
+                text, edit = "the suite cannot run yet: it has errors", "; Esc, then e edits it"
             if all(suite.why_not_editable is not None for suite in suites):
                 return text
-            return text + unless_read_only(f"; Esc, then e edits {'it' if one else 'them'}")
+            return text + unless_read_only(edit)
         if not any(suite.cases for suite in suites):
             return f"there is no case here yet{unless_read_only('; Esc, then n makes one')}"
         return None
@@ -240,19 +255,22 @@ class LiveRuns:
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         runs = self.records(key)
         over = [run.figures for run in runs if run.figures is not None]
-        wanted = to_look_at(over) if repeat is None and over and len(over) == len(runs) else repeat
+        if repeat is None and over and len(over) == len(runs):
+            repeat = to_look_at(over)
+        for run in runs:
+            if run.repeat == repeat:
+                return run
         going = [run for run in runs if run.figures is None]
-        found = [run for run in runs if run.repeat == wanted] or sorted(going, key=lambda run: run.stage == "waiting")
-        if not found:
+        if not going:
             raise LookupError("this case has not run on this model")
-        return found[0]
+        return min(going, key=lambda run: run.stage == "waiting")
 
 
 class StoredRuns:
     """A batch of the history, as of reading it.
 
-    `read_run` reads one of its runs on a thread. `under_way` gives a run that is not over, where somebody looks on at
-    it."""
+    `read_run` reads one of its runs on a thread. `under_way` returns the record of an unfinished run that is being
+    observed."""
 
     live = False
 
@@ -283,7 +301,7 @@ class StoredRuns:
         self._cells = cells_of(run.figures for run in read.runs if run.figures is not None)
 
     def settle(self, watched: WatchedBatch) -> None:
-        """Have who looks on forget the runs that are stored by now."""
+        """Let an observer forget the runs that are stored by now."""
         watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:
@@ -306,8 +324,10 @@ class StoredRuns:
         return self._gates
 
     def watched(self) -> Sequence[PairWatched]:
-        """Return what is known of the models, if the batch may stop early: no others of it can be tested."""
-        watch = stored_watch(self.batch, self._runs, {}) if self.read.is_whole else None
+        """Return the pairs of models that the batch watched, if it may stop early: no others can be tested."""
+        if not self.read.is_whole:
+            return ()
+        watch = stored_watch(self.batch, self._runs, {})
         return watch.pairs if watch is not None else ()
 
     def why_nothing_runs(self) -> str | None:
@@ -320,40 +340,48 @@ class StoredRuns:
     def _standing(self, key: CellKey) -> Standing:
         rows, cell = self._rows[key], self._cells.get(key)
         if self.is_going and any(run.figures is None for run in rows.values()):
-            going = [record for run in rows.values() if (record := self._under_way(run)) is not None]
-            waits = min((wait for run in going if (wait := run.wait) is not None), default=(None, None))
-            return Standing("running" if going else "to come", cell, len(rows), later=waits[1])
+            records = self._observed(key).values()
+            return Standing("running" if records else "to come", cell, len(rows), later=_soonest_wait(records))
         return Standing("done" if cell is not None else "not run", cell, len(rows))
 
-    def going(self, key: CellKey) -> Sequence[int]:
+    def _observed(self, key: CellKey) -> dict[int, RunRecord]:
+        """Return the records of a cell's unfinished runs that are being observed, by repeat."""
         records = {repeat: self._under_way(row) for repeat, row in self._rows.get(key, {}).items()}
-        return [repeat for repeat, record in records.items() if record is not None and record.stage == "running"]
+        return {repeat: record for repeat, record in records.items() if record is not None}
+
+    def going(self, key: CellKey) -> Sequence[int]:
+        return [repeat for repeat, record in self._observed(key).items() if record.stage == "running"]
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
-        cell, rows = self._cells.get(key), self._rows.get(key, {})
-        wanted = to_look_at(cell.runs) if repeat is None and cell is not None else repeat
-        if wanted is None:
-            going = (record for row in rows.values() if (record := self._under_way(row)) is not None)
-            if (record := next(going, None)) is not None:
-                return record
-        elif wanted in rows and (record := self._under_way(rows[wanted])) is not None:
-            return record
-        if wanted is None or wanted not in rows or rows[wanted].figures is None:
+        cell, rows, observed = self._cells.get(key), self._rows.get(key, {}), self._observed(key)
+        if repeat is None and cell is not None:
+            repeat = to_look_at(cell.runs)
+        if repeat is None and observed:
+            repeat = next(iter(observed))
+        if repeat in observed:
+            return observed[repeat]
+        if repeat is None or repeat not in rows or rows[repeat].figures is None:
             raise LookupError("this run never finished: none of it was stored")
-        return await asyncio.to_thread(self._read_run, rows[wanted])
+        return await asyncio.to_thread(self._read_run, rows[repeat])
 
 
 def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -> StoredRuns:
     """Return a batch that was read from the history in `file`.
 
-    With `watched`, somebody looks on at it."""
-    under_way = watched.under_way if watched is not None else lambda _row: None
-    return StoredRuns(read, lambda run: record_of(read_recording(file, run, read.grading)), under_way)
+    `watched` observes its unfinished runs."""
+
+    def read_run(run: RunRow) -> RunRecord:
+        return record_of(read_recording(file, run, read.grading))
+
+    if watched is None:
+        return StoredRuns(read, read_run)
+    return StoredRuns(read, read_run, watched.under_way)
 
 
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
-    """Return the cases, by suite and id, with changed cells since a batch was last read, `None` if rows or columns
-    changed."""
+    """Return the cases, by suite and id, with changed cells since a batch was last read.
+
+    Returns `None` if rows or columns changed."""
     cases = before.cases()
     if cases != after.cases() or before.models() != after.models():
         return None
@@ -373,23 +401,25 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
     waits: Literal["asks", "held"] | None = None
     if any(run.paused is not None for run in runs):
         waits = "asks" if any(run.asks for run in runs) else "held"
-    stage: Stage = "running" if over or any(run.standing == "running" for run in runs) else "waiting"
-    _, later = min((wait for run in runs if (wait := run.wait) is not None), default=(None, None))
+    stage: Stage = "waiting"
+    if over or any(run.standing == "running" for run in runs):
+        stage = "running"
+    later = _soonest_wait(runs)
     spoke = [run.figures for run in before if run.figures is not None]
     if spoke and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(spoke), len(runs), waits, before=True, later=later)
     return Standing(stage, cell, len(runs), waits, later=later)
 
 
+def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
+    """Return the reason of the wait that ends first, if any run waits for its next request."""
+    waits = (run.wait for run in runs)
+    _, reason = min((wait for wait in waits if wait is not None), default=(None, None))
+    return reason
+
+
 def to_look_at(runs: Sequence[RunSummary]) -> int:
     """Return the deciding repeat of a cell: the last one with the status of the cell."""
     status = cell_of(runs).status
-    return max((run.repeat for run in runs if run.status == status), default=max(run.repeat for run in runs))
-
-
-def _name_of(file: SuiteFile) -> str:
-    return file.suite.name if file.suite is not None else file.path.name
-
-
-def _tags_of(file: SuiteFile) -> tuple[str, ...]:
-    return file.suite.tags if file.suite is not None else ()
+    deciding = [run for run in runs if run.status == status]
+    return max(run.repeat for run in deciding or runs)

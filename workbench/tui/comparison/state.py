@@ -125,9 +125,12 @@ class CompareState:
 
         Returns whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
-        changed = [case for key in cases if (case := self._case(*key)) is not None and self._look_at(case)]
-        moved = [case for case in changed if self._is_shown(case) != ((case.suite, case.case_id) in self._fitting)]
-        self._fitting ^= {(case.suite, case.case_id) for case in moved}
+        moved: set[tuple[str, str]] = set()
+        for key in cases:
+            case = self._case(*key)
+            if case is not None and self._look_at(case) and self._is_shown(case) != (key in self._fitting):
+                moved.add(key)
+        self._fitting ^= moved
         over = going and not self._under_way
         if moved or (self.sorting is not None and over):
             self._rebuild(resort=over)
@@ -150,8 +153,12 @@ class CompareState:
         """Why there are no cells at all, regardless of the filter, `None` if there are some."""
         if self.cases and self.models:
             return None
-        no_model = f"no model is chosen{unless_read_only(': m chooses')}" if self.cases else "there is no case here yet"
-        return self.source.why_nothing_runs() or no_model
+        why = self.source.why_nothing_runs()
+        if why is not None:
+            return why
+        if not self.cases:
+            return "there is no case here yet"
+        return f"no model is chosen{unless_read_only(': m chooses')}"
 
     @property
     def several_suites(self) -> bool:
@@ -182,7 +189,9 @@ class CompareState:
     @property
     def key(self) -> CellKey | None:
         """The selected cell."""
-        return self.case.on(self.model) if self.case is not None and self.model is not None else None
+        if self.case is None or self.model is None:
+            return None
+        return self.case.on(self.model)
 
     def move_to(self, row: int, column: int) -> None:
         """Move the cursor to a cell, or the nearest one.
@@ -201,15 +210,20 @@ class CompareState:
 
         Returns both cells if a different one was marked before."""
         here, before = self.key, self.marked
-        self.marked = here if before is None else None
-        return (before, here) if before is not None and here is not None and before != here else None
+        if before is None:
+            self.marked = here
+            return None
+        self.marked = None
+        return (before, here) if here is not None and before != here else None
 
     # Display
 
     @property
     def base(self) -> str | None:
         """The column that others are compared with: the selected base, otherwise the first."""
-        return self._base if self._base in self.models else next(iter(self.models), None)
+        if self._base in self.models:
+            return self._base
+        return next(iter(self.models), None)
 
     @property
     def has_base(self) -> bool:
@@ -223,8 +237,9 @@ class CompareState:
         self._base = self.model if self._base != self.model else None
 
     def set_filter(self, text: str) -> None:
-        """Show only cases with every word of `text` in their name, tags or suite, in the status of a model (`failed`),
-        or in that of a certain model (`gpt-6-luna:failed`)."""
+        """Show only cases with every word of `text` in their name, tags, suite or statuses.
+
+        A word is a status on any model (`failed`) or on a certain one (`gpt-6-luna:failed`)."""
         self.filter = text
         self._fit()
         self._rebuild()
@@ -239,12 +254,15 @@ class CompareState:
         """Sort by the selected column, worst first.
 
         Again reverses the order, a third time ends it. The view starts at the top."""
-        if (model := self.model) is None:
+        model = self.model
+        if model is None:
             return
         if self.sorting is None or self.sorting.model != model:
             self.sorting = Sorting(model)
+        elif self.sorting.worst_first:
+            self.sorting = Sorting(model, worst_first=False)
         else:
-            self.sorting = Sorting(model, worst_first=False) if self.sorting.worst_first else None
+            self.sorting = None
         self._rebuild(resort=True)
         if self.sorting is not None:
             self.move_to(0, self.column)
@@ -263,26 +281,30 @@ class CompareState:
         if here.is_good != there.is_good:
             return 1 if here.is_good else -1
         one, other = here.score or 0.0, there.score or 0.0
-        return 0 if not scores_differ(one, other) else 1 if one > other else -1
+        if not scores_differ(one, other):
+            return 0
+        return 1 if one > other else -1
 
     def planned(self) -> list[CellKey]:
-        """Return the cells to run of the displayed cases: on the selected models, otherwise on those that the cases
-        name."""
+        """Return the cells to run of the displayed cases: on the selected models, otherwise on those of the cases."""
         return [case.on(model) for case in self.cases_shown for model in self.source.planned(case)]
 
     def repeats(self, key: CellKey) -> int | None:
         """Return the number of runs of a cell, otherwise that of its case on a different model, `None` without runs."""
-        here = self.at(key).planned
-        return here or max((self.at((*key[:2], model)).planned for model in self.models), default=0) or None
+        suite, case_id, _ = key
+        counts = [self.at((suite, case_id, model)).planned for model in self.models]
+        return self.at(key).planned or max(counts, default=0) or None
 
     # Updating
 
     def _case(self, suite: str, case_id: str) -> ComparedCase | None:
         at = self._places.get((suite, case_id))
-        return self.cases[at] if at is not None else None
+        if at is None:
+            return None
+        return self.cases[at]
 
     def _take_models(self) -> None:
-        model = self.model if self.models else None
+        model = self.model
         before, self.models = self.models, tuple(self.source.models())
         self.changed |= set(self.models).difference(before)
         self.column = self.models.index(model) if model in self.models else 0
@@ -299,7 +321,10 @@ class CompareState:
             changed = True
             self._standings[key] = standing
             self.changed.add(model)
-            (self._under_way.add if standing.stage in GOING else self._under_way.discard)(key)
+            if standing.stage in GOING:
+                self._under_way.add(key)
+            else:
+                self._under_way.discard(key)
             self.most_repeats[model] = max(self.most_repeats.get(model, 1), standing.planned)
             if standing.cell is None:
                 self._cells.get(model, {}).pop(key[:2], None)
@@ -320,21 +345,24 @@ class CompareState:
     def _rebuild(self, *, resort: bool = True) -> None:
         stay_on = self.case
         cases = [case for case in self.cases if (case.suite, case.case_id) in self._fitting]
-        if self.sorting is not None:
-            cases = self._sorted(cases, self.sorting) if resort else self._as_before(cases)
+        if self.sorting is not None and resort:
+            cases = self._sorted(cases, self.sorting)
+        elif self.sorting is not None:
+            cases = self._as_before(cases)
+        with_headings = self.several_suites and not self.names_suites
         self.rows, self.cases_shown = [], cases
+        suite: str | None = None
         for case in cases:
-            row = self._case_rows[case.suite, case.case_id]
-            new_suite = not self.rows or (before := self.rows[-1].case) is None or before.suite != case.suite
-            if self.several_suites and not self.names_suites and new_suite:
+            if with_headings and case.suite != suite:
                 self.rows.append(Row(case.suite_name))
-            self.rows.append(row)
-        at = self._row_of((stay_on.suite, stay_on.case_id)) if stay_on is not None else None
-        self.move_to(at if at is not None else self.cursor, self.column)
-
-    def _row_of(self, case: tuple[str, str]) -> int | None:
-        wanted = self._case_rows.get(case)
-        return next((at for at, row in enumerate(self.rows) if row is wanted), None) if wanted is not None else None
+            suite = case.suite
+            self.rows.append(self._case_rows[case.suite, case.case_id])
+        at = self.cursor
+        if stay_on is not None:
+            # The case itself may have been replaced by a newer version.
+            wanted = self._case_rows.get((stay_on.suite, stay_on.case_id))
+            at = next((at for at, row in enumerate(self.rows) if row is wanted), at)
+        self.move_to(at, self.column)
 
     def _is_shown(self, case: ComparedCase) -> bool:
         if self.only_differences and not self.differs(case):
@@ -344,8 +372,10 @@ class CompareState:
     def _text(self, case: ComparedCase) -> str:
         key = case.suite, case.case_id
         if key not in self._texts:
-            standings = [(model, self.at(case.on(model))) for model in self.models]
-            ended = ((model, one.cell.status if one.cell is not None else one.stage) for model, one in standings)
+            ended: list[tuple[str, str]] = []
+            for model in self.models:
+                standing = self.at(case.on(model))
+                ended.append((model, standing.cell.status if standing.cell is not None else standing.stage))
             self._texts[key] = case_text(case.suite_name, case.name, case.case_id, case.tags, ended)
         return self._texts[key]
 
@@ -353,8 +383,14 @@ class CompareState:
         """Sort cases.
 
         Those without a result come last in both directions; equal ones keep the order of the suites."""
-        over = [(case, cell) for case in cases if (cell := self.at(case.on(by.model)).cell) is not None]
-        others = [case for case in cases if self.at(case.on(by.model)).cell is None]
+        over: list[tuple[ComparedCase, Cell]] = []
+        others: list[ComparedCase] = []
+        for case in cases:
+            cell = self.at(case.on(by.model)).cell
+            if cell is not None:
+                over.append((case, cell))
+            else:
+                others.append(case)
         over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
         return [*(case for case, _ in over), *others]
 

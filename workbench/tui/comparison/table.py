@@ -55,8 +55,10 @@ LATENCY_CELLS = 6
 
 @dataclass(frozen=True)
 class Columns:
-    """The layout in cells: `names` is the width of the first column, `widths` those of the models, of which `first` up
-    to `end` (exclusive) are visible, and `rooms` those of the parts of cells."""
+    """The layout in cells.
+
+    `names` is the width of the first column, `widths` those of the models, of which `first` up to `end` (exclusive) are
+    visible, and `rooms` those of the parts of cells."""
 
     names: int
     rooms: tuple[CellRooms, ...]
@@ -72,7 +74,10 @@ class Columns:
         """Return the column at a cell, `None` for the first column."""
         if x < self.names:
             return None
-        return next((at for at in range(self.first, self.end) if x < self.start(at) + self.widths[at]), None)
+        for column in range(self.first, self.end):
+            if x < self.start(column) + self.widths[column]:
+                return column
+        return None
 
 
 class Head(NamedTuple):
@@ -100,7 +105,8 @@ def names_of(models: Sequence[str]) -> tuple[str, ...]:
     """
     whole = tuple(model_label(model) for model in models)
     short = tuple(map(_short, whole))
-    return short if len(set(short)) == len(set(whole)) else whole
+    is_unique = len(set(short)) == len(set(whole))
+    return short if is_unique else whole
 
 
 def _short(label: str) -> str:
@@ -110,35 +116,35 @@ def _short(label: str) -> str:
 
 def heads_of(state: CompareState) -> tuple[Head, ...]:
     """Return the heads of the columns: the models' names, with marks for sorting and the base."""
-    return tuple(
-        Head(_sorted_sign(state, model), name, _base_sign(state, model))
-        for model, name in zip(state.models, names_of(state.models), strict=True)
-    )
-
-
-def _sorted_sign(state: CompareState, model: str) -> str:
-    if state.sorting is None or state.sorting.model != model:
-        return ""
-    return f"{GLYPHS.down if state.sorting.worst_first else GLYPHS.up} "
-
-
-def _base_sign(state: CompareState, model: str) -> str:
-    return " = base" if state.has_base and state.base == model else ""
+    heads: list[Head] = []
+    for model, name in zip(state.models, names_of(state.models), strict=True):
+        before = after = ""
+        if state.sorting is not None and state.sorting.model == model:
+            before = f"{GLYPHS.down} " if state.sorting.worst_first else f"{GLYPHS.up} "
+        if state.has_base and state.base == model:
+            after = " = base"
+        heads.append(Head(before, name, after))
+    return tuple(heads)
 
 
 def columns_of(
     state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
 ) -> Columns:
-    """Return the columns that fit next to names of `names` cells, starting at `first`, or later so that the selected
-    column is visible. `floors` are minimum widths of columns and of the names (`None`), for the totals below."""
+    """Return the columns that fit next to names of `names` cells.
+
+    They start at `first`, or later so that the selected column is visible. `floors` are minimum widths of columns and
+    of the names (`None`), for the totals below."""
     rooms = tuple(_rooms(state, model) for model in state.models)
     lengths = [max(each.cells, floors.get(model, 0)) for model, each in zip(state.models, rooms, strict=True)]
     names = max(names, floors.get(None, 0) + 3, len(NAMES_HEAD))
     names, widths = matrix_rooms(names, lengths, [head.cells for head in heads], width, more=MORE_CELLS)
-    room = width - names - (MORE_CELLS if names + sum(widths) + GAP * len(widths) > width and len(widths) > 1 else 0)
+    room = width - names
+    if len(widths) > 1 and sum(widths) + GAP * len(widths) > room:
+        room -= MORE_CELLS
     first = min(first, state.column)
     while first < state.column and state.column not in columns_from(first, widths, room):
         first += 1
+    # After the last column no room stays empty that a column on the left could use.
     while first and columns_from(first - 1, widths, room).stop == len(widths):
         first -= 1
     return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
@@ -146,9 +152,11 @@ def columns_of(
 
 def _rooms(state: CompareState, model: str) -> CellRooms:
     """Return the room for the parts of cells in a column, which only grows."""
-    repeats = state.most_repeats.get(model, 1)
     latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
-    return CellRooms(len(str(repeats)) if repeats > 1 else 0, repeats > 1 and model in state.spread, latency)
+    repeats = state.most_repeats.get(model, 1)
+    if repeats <= 1:
+        return CellRooms(0, False, latency)
+    return CellRooms(len(str(repeats)), model in state.spread, latency)
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
@@ -212,16 +220,22 @@ def cell_text(state: CompareState, width: int) -> Line:
     Case and model are cut first, since row and head name them as well."""
     key = state.key
     if key is None or state.case is None:
-        why = state.why_no_cells if state.rows else None  # otherwise this is shown in place of rows
-        return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width) if why is not None else EMPTY
+        why = state.why_no_cells
+        if why is None or not state.rows:  # without rows, the message in their place says why
+            return EMPTY
+        return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width)
     standing = state.at(key)
     sign, role = _sign(standing)
-    cell, text = standing.cell, _how_far(standing) if standing.stage != "done" else ""
-    if standing.stage == "done" and cell is not None:
-        text = cell.status + (f": {one_line(cell.reason)}" if cell.reason else "")
-    elif standing.later is not None:
-        text += f"; {GLYPHS.retry} {one_line(standing.later)}"
-    broken = _broken_off(cell) if standing.stage == "done" and cell is not None else EMPTY
+    broken = EMPTY
+    if standing.stage == "done" and standing.cell is not None:
+        text: str = standing.cell.status
+        if standing.cell.reason:
+            text += f": {one_line(standing.cell.reason)}"
+        broken = _broken_off(standing.cell)
+    else:
+        text = _how_far(standing)
+        if standing.later is not None:
+            text += f"; {GLYPHS.retry} {one_line(standing.later)}"
     name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
     room = width - len(f" {sign} ") - len(between) - 2
     about = max(room - cell_len(text) - cells(broken), int(room * ABOUT_SHARE))
@@ -234,30 +248,36 @@ def cell_text(state: CompareState, width: int) -> Line:
 
 def _broken_off(cell: Cell) -> Line:
     """Return which runs of a graded cell have no verdict, and why if they share a reason."""
+    if not cell.is_graded:
+        return EMPTY
     line: list[Span] = []
-    for status in WORST_FIRST if cell.is_graded else ():
-        runs = [run for run in cell.runs if run.status == status and not status.graded]
-        if runs:
-            reasons = {run.reason for run in runs}
-            why = f": {one_line(reason)}" if len(reasons) == 1 and (reason := reasons.pop()) else ""
-            of = f"{len(runs)} of {counted(len(cell.runs), 'run')} {status.counted}{why}"
-            line.append(Span(f"; {of}", status.role))
+    for status in WORST_FIRST:
+        reasons = [run.reason for run in cell.runs if run.status == status]
+        if status.graded or not reasons:
+            continue
+        text = f"; {len(reasons)} of {counted(len(cell.runs), 'run')} {status.counted}"
+        if reasons[0] and len(set(reasons)) == 1:
+            text += f": {one_line(reasons[0])}"
+        line.append(Span(text, status.role))
     return tuple(line)
 
 
 def empty_message(state: CompareState) -> Text:
     """Return the message that replaces rows if there are none."""
+    all_cases: Text = (("", "text"), (". shows all cases.", "muted"))
+    end_filter: Text = (("", "text"), ("Esc ends the filter.", "muted"))
     nothing = state.why_no_cells
+    if not state.only_differences:
+        if nothing is not None:
+            return ((f"{_sentence(nothing)}.", "strong"),)
+        return (("No case fits the filter.", "strong"), *end_filter)
     if nothing is not None:
-        all_cases: Text = (("", "text"), (". shows all cases.", "muted")) if state.only_differences else ()
         return ((f"{_sentence(nothing)}.", "strong"), *all_cases)
-    if state.only_differences and len(state.models) < 2:
-        why = "There is only one model, so nothing differs."
-        return ((why, "strong"), ("", "text"), (". shows all cases.", "muted"))
-    if state.only_differences and not state.filter:
-        return (("The models agree on all cases so far.", "strong"), ("", "text"), (". shows all cases.", "muted"))
-    which = " on which models differ" if state.only_differences else ""
-    return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
+    if len(state.models) < 2:
+        return (("There is only one model, so nothing differs.", "strong"), *all_cases)
+    if not state.filter:
+        return (("The models agree on all cases so far.", "strong"), *all_cases)
+    return (("No case on which models differ fits the filter.", "strong"), *end_filter)
 
 
 def _sentence(text: str) -> str:
@@ -265,8 +285,10 @@ def _sentence(text: str) -> str:
 
 
 def _sign(standing: Standing) -> tuple[str, Role]:
+    if standing.waits == "asks":
+        return GLYPHS.asks, "warned"
     if standing.waits is not None:
-        return (GLYPHS.asks, "warned") if standing.waits == "asks" else (GLYPHS.held, "warned")
+        return GLYPHS.held, "warned"
     if standing.stage == "done" and standing.cell is not None:
         return standing.cell.status.mark
     if standing.stage == "not run":
@@ -275,10 +297,12 @@ def _sign(standing: Standing) -> tuple[str, Role]:
 
 
 def _how_far(standing: Standing) -> str:
-    if standing.stage == "not run":
+    if standing.stage in ("not run", "done"):
         return ""
     text = standing.waits or standing.stage
-    return f"{standing.done}/{standing.planned} {text}" if standing.planned > 1 else text
+    if standing.planned > 1:
+        return f"{standing.done}/{standing.planned} {text}"
+    return text
 
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
@@ -288,11 +312,14 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
     standings = [state.at(case.on(model)) for model in state.models]
     going = [one for one in standings if one.stage in GOING]
     if going:
+        # Waiting for the user comes first, then running, then waiting to run.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
     over = [one.cell for one in standings if one.cell is not None]
-    found = {cell.status for cell in over if cell.is_graded} or {cell.status for cell in over}
-    worst = worst_of(found)
-    return worst.mark if worst is not None else (GLYPHS.never, "muted")
+    graded = [cell for cell in over if cell.is_graded]
+    worst = worst_of(cell.status for cell in graded or over)
+    if worst is None:
+        return GLYPHS.never, "muted"
+    return worst.mark
 
 
 def _beside(state: CompareState, key: CellKey) -> Span:
@@ -300,7 +327,9 @@ def _beside(state: CompareState, key: CellKey) -> Span:
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
     against = state.against_base(key) if state.has_base else 0
-    return Span("+", "passed") if against > 0 else Span("-", "failed") if against < 0 else Span(" ")
+    if against == 0:
+        return Span(" ")
+    return Span("+", "passed") if against > 0 else Span("-", "failed")
 
 
 SHARE = 0.05
@@ -315,13 +344,10 @@ _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIME
 
 
 class ComparedTotals:
-    """The totals of each column.
+    """The totals of each column; `clock` counts seconds.
 
-    `clock` counts seconds.
-
-    Computing thousands of cells takes too long to do it on every event. Each update covers as many columns as time
-    allows without delaying keys, the longest outdated first. While runs are active it takes at most `SHARE` of the
-    time.
+    Thousands of cells take too long to compute on every event. Each update covers as many columns as time allows
+    without delaying keys, the longest outdated first. While runs are active it takes at most `SHARE` of the time.
     """
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
@@ -371,22 +397,23 @@ class ComparedTotals:
             return
         self._models = state.models
         names = {case.suite: case.suite_name for case in state.cases}
-        totals = [self._totals(model) for model in state.models]
-        # On the same cases they are added up again, which takes time: once nothing runs any more.
+        totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
+        # Totals on the same cases add up all cells again, so they wait until nothing runs.
         same = None
         if not state.going:
             same = totals_on_same_cases({model: state.cells(model) for model in state.models})
-        rows = totals_rows(totals, names, len(state.cases), same)
-        self.rows = sorted(rows, key=_place)
-        for model, *values in zip((None, *state.models), *((name, *values) for name, values in self.rows), strict=True):
-            self.floors[model] = max(self.floors.get(model, 0), *map(len, values))
-
-    def _totals(self, model: str) -> ModelTotals:
-        return self._of[model] if model in self._of else model_totals(model, ())
+        self.rows = sorted(totals_rows(totals, names, len(state.cases), same), key=_place)
+        columns: tuple[str | None, ...] = (None, *state.models)
+        for name, values in self.rows:
+            for column, text in zip(columns, (name, *values), strict=True):
+                self.floors[column] = max(self.floors.get(column, 0), len(text))
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:
-    name = "gate" if row[0].startswith("gate") else row[0]
+    """Return the position of a measure; those that are not in `_FIRST` keep their order behind it."""
+    name = row[0]
+    if name.startswith("gate"):
+        name = "gate"
     return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
 
@@ -444,15 +471,16 @@ class CompareTable(LineView):
         state = self.state
         if not state.rows:
             return message_lines(empty_message(state), self.text_width)[index]
-        row, at_cursor = state.rows[index], state.column if index == state.cursor else None
+        row, has_cursor = state.rows[index], index == state.cursor
+        column = state.column if has_cursor else None
         version = state.version(row.case) if row.case is not None else 0
-        base = state.base if state.has_base else None
-        looks = (row, version, at_cursor, state.models, self.columns, state.marked, base, state.names_suites)
+        base = (state.has_base, state.base)
+        depends_on = (row, version, column, state.models, self.columns, state.marked, base, state.names_suites)
         cached = self._lines.get(index)
-        if cached is None or cached[0] != looks:
+        if cached is None or cached[0] != depends_on:
             if len(self._lines) > KEPT_LINES:
                 self._lines.clear()
-            cached = self._lines[index] = looks, row_line(state, row, self.columns, has_cursor=at_cursor is not None)
+            cached = self._lines[index] = depends_on, row_line(state, row, self.columns, has_cursor=has_cursor)
         return cached[1]
 
     def show_state(self) -> None:
@@ -506,12 +534,13 @@ class CompareTable(LineView):
         if event.x == self.size.width - 1 or index >= len(state.rows):
             super().on_click(event)
             return
-        column = self.columns.at(event.x)
         before = state.cursor, state.column
-        state.move_to(index, state.column if column is None else column)
+        column = self.columns.at(event.x)
+        state.move_to(index, column if column is not None else state.column)
         self.show_state()
         self.moved()
-        if before == (state.cursor, state.column) and column is not None and state.rows[index].case is not None:
+        is_selected = before == (state.cursor, state.column)
+        if is_selected and column is not None and state.rows[index].case is not None:
             self.post_message(self.Opened())
 
     def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:

@@ -86,22 +86,25 @@ def grade_page(state: GradesState, width: int) -> GradePage:
     lines += _section("Checks of the answer", [*map(note_of_metric, state.result.metrics)], width)
     if state.more:
         scores = [Note(GLYPHS.dot, text) for text in explanation.more]
-        sides = [(status, each) for status, side in disagreement(state.grades) for each in side]
-        differ = [Note(status.sign, f"{each.grader}: {reason_of(each)}", status.role) for status, each in sides]
         lines += _section(f"How {explanation.system} scores", scores, width)
-        lines += _section("The graders disagree", differ if disagree(state.grades) else [], width)
+        if disagree(state.grades):
+            sides: list[Note] = []
+            for status, side in disagreement(state.grades):
+                sides += [Note(status.sign, f"{each.grader}: {reason_of(each)}", status.role) for each in side]
+            lines += _section("The graders disagree", sides, width)
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
 
 def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
+    """Return the lines above the calls: verdict, reason, formula and steps."""
     sign, word, role = note_of_grade(grade)
-    decides = f" {GLYPHS.dot} decides" if state.decides(grade) else ""
+    system = explanation.system
+    if state.decides(grade):
+        system += f" {GLYPHS.dot} decides"
+    lines = [cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {system}", "muted")), width)]
     score = f" {score_text(grade.score, '')}".rstrip()
     status: Line = (Span(f" {sign} {word}", role), Span(score, "strong"), Span("  "))
-    lines: list[Line] = [
-        cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {explanation.system}{decides}", "muted")), width),
-        *_behind(status, reason_of(grade), width, "error" if grade.verdict == Status.ERROR else "text"),
-    ]
+    lines += _behind(status, reason_of(grade), width, "error" if grade.verdict == Status.ERROR else "text")
     if sides := disagreement_text(state.grades):
         lines += _behind((Span(f" {GLYPHS.disagree} ", "warned"),), sides, width, "warned")
     if grade.score is None:
@@ -125,9 +128,10 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
         right = evaluate(formula) >= 1 - ROUNDING_SLACK
         label: Line = (Span(f" {name:<12}", "key"),)
         lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, "text" if right else "warned")
-    numbers = grade.numbers
-    within = "within" if numbers["latency_ok"] else "over"
-    latency = f"{duration_text(numbers['latency_ms'])}, {within} its limit" if numbers["latency_ms"] else "not known"
+    numbers, latency = grade.numbers, "not known"
+    if numbers["latency_ms"]:
+        within = "within" if numbers["latency_ok"] else "over"
+        latency = f"{duration_text(numbers['latency_ms'])}, {within} its limit"
     return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), f"{latency}; adds 0", width, "text")]
 
 
@@ -137,21 +141,25 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
     Empty if they agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
-        *names, last = [grade.grader for grade in side]
-        who = f"{', '.join(names)} and {last}" if names else last
-        sides.append(f"{who} would {_VERBS[status]}")
+        names = " and ".join(grade.grader for grade in side[-2:])
+        if len(side) > 2:
+            names = ", ".join((*(grade.grader for grade in side[:-2]), names))
+        sides.append(f"{names} would {_VERBS[status]}")
     return "; ".join(sides)
 
 
 def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     steps = shown_steps(state)
     of_steps = {issue for step in steps for issue in step.issues}
-    found = [issue for issue in grade.issues if not issue.decides and issue not in of_steps]
+    issues = [_issue(state, issue) for issue in grade.issues if not issue.decides and issue not in of_steps]
+    # Steps have lines of their own above, so one note stands for all failed ones.
     beside = [issue for issue in explanation.beside if not steps or issue.kind != "failed step"]
-    failed = [Note(GLYPHS.failed, failed_steps(steps), "failed")] if len(beside) < len(explanation.beside) else []
+    failing = [_issue(state, issue) for issue in beside]
+    if len(beside) < len(explanation.beside):
+        failing.insert(0, Note(GLYPHS.failed, failed_steps(steps), "failed"))
     return [
-        *_section("Issues", [_issue(state, issue) for issue in found], width),
-        *_section("Fails the run, whatever the score", failed + [_issue(state, issue) for issue in beside], width),
+        *_section("Issues", issues, width),
+        *_section("Fails the run, whatever the score", failing, width),
     ]
 
 
@@ -159,12 +167,16 @@ def _issue(state: GradesState, issue: Issue) -> Note:
     note, step = note_of_issue(issue), state.step_of(issue)
     if issue.kind == "failed step":
         return note._replace(text=issue.why)
-    return note if step is None else note._replace(text=f"step {step}: {note.text}")
+    if step is not None:
+        return note._replace(text=f"step {step}: {note.text}")
+    return note
 
 
 def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
-    """Return notes below a title, none without notes."""
-    lines: list[Line] = [EMPTY, heading(title)] if notes else []
+    """Return notes below a title, nothing without notes."""
+    if not notes:
+        return []
+    lines: list[Line] = [EMPTY, heading(title)]
     for note in notes[:MAX_ISSUES]:
         lines += signed(*note, width, 1)
     if len(notes) > MAX_ISSUES:

@@ -54,6 +54,8 @@ MAX_PAIRINGS = 300
 FOLDED_FROM = 4
 """From this number of pairings on, correct ones are folded."""
 
+_MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
+
 _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "called where nothing should be", "extra"})
 """Outcomes of calls without an expectation that are wrong even if they do not affect the score."""
 
@@ -74,14 +76,14 @@ _Entry = tuple[CallPairing | SilentStep, Account | None]
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     """Return all lines of the selected grade's pairing, with a heading."""
     grade, accounts = state.selected, state.explanation.accounts
-    entries: list[_Entry] = [
-        *zip(grade.pairings, accounts, strict=True),
-        *((step, None) for step in silent_steps(state)),
-    ]
+    entries: list[_Entry] = list(zip(grade.pairings, accounts, strict=True))
+    for step in silent_steps(state):
+        entries.append((step, None))
     if not entries:
         return []
     if state.case.steps:
-        entries.sort(key=lambda line: state.step_of(line[0]) or sys.maxsize)
+        # Calls outside of all steps come last.
+        entries.sort(key=lambda entry: state.step_of(entry[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
@@ -99,7 +101,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
             continue
         else:
             lines = _expected(state, pairing, columns, width)
-        blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
+        blocks.append(Block([*lines, *_effect(pairing, account, width)], right))
     if len(entries) > MAX_PAIRINGS:
         left = len(entries) - MAX_PAIRINGS
         blocks.append(Block([(Span(f" {GLYPHS.running} {count_text(left)} more calls and expectations", "comment"),)]))
@@ -122,9 +124,9 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
-    shown = pairings[:MAX_PAIRINGS]
-    names = {verdict.argument for pairing in shown for verdict in pairing.arguments}
-    for pairing in shown:
+    names: set[str] = set()
+    for pairing in pairings[:MAX_PAIRINGS]:
+        names.update(verdict.argument for verdict in pairing.arguments)
         if pairing.expected_call is not None:
             names.update(state.expected[pairing.expected_call].args or ())
     name = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS)
@@ -149,19 +151,19 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     earned = ""
     role: Role = "muted"
     if pairing.call is not None and pairing.tool_weight:
-        sign, role = (GLYPHS.passed, "passed") if pairing.same_tool else (GLYPHS.failed, "failed")
+        sign, role = _MARKS[pairing.same_tool]
         earned = f"{sign} {amount_text(pairing.tool_score, pairing.tool_weight)}"
     head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool_text), "tool"),)), made, columns)
     lines = [with_earned(head, earned, role, width)]
-    arguments = pairing.arguments
-    if pairing.call is None and not arguments:
-        arguments = tuple(
-            ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "")
-            for name, check in (wanted.args or {}).items()
-            if not check.optional
-        )
     if wanted.args is None:
         lines.append(cut_line((Span(" " * INDENT), Span("arguments do not matter", "muted")), width))
+    arguments = pairing.arguments
+    if pairing.call is None and not arguments:
+        # A call that was never made has no verdicts: its required arguments are shown without a score.
+        required = [(name, check) for name, check in (wanted.args or {}).items() if not check.optional]
+        arguments = tuple(
+            ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "") for name, check in required
+        )
     for verdict in arguments:
         lines += argument_lines(state, pairing, verdict, columns, width)
     return lines
@@ -182,8 +184,10 @@ def _folded(
     line = _beside(_wanted(state, pairing, wanted), made, columns)
     if not columns.expected:
         return [spread(line, (Span(GLYPHS.passed, "passed"),), width)]
-    added = "" if account is None or account.share is None else f" adds {figure(account.share)}"
-    return [with_earned(line, f"{GLYPHS.passed}{added}", "passed", width)]
+    earned = GLYPHS.passed
+    if account is not None and account.share is not None:
+        earned += f" adds {figure(account.share)}"
+    return [with_earned(line, earned, "passed", width)]
 
 
 def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
@@ -200,7 +204,8 @@ def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
 def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
     """Put the expected and the actual call on one line, in columns if there is room."""
     if not columns.expected:
-        return (*wanted, Span("  "), *made) if wanted[-1].role == "tool" else (*wanted, *made)
+        gap = (Span("  "),) if wanted[-1].role == "tool" else EMPTY
+        return (*wanted, *gap, *made)
     room = INDENT + columns.name + 2 + columns.expected
     wanted = cut_line(wanted, room)
     return (*wanted, Span(" " * (room - cells(wanted) + 2)), *made)
@@ -231,42 +236,40 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
     """Return the lines of a call without an expectation."""
     assert pairing.call is not None
     step = step_label(state.step_of(pairing))
-    lead = INDENT + columns.name + 2 + columns.expected + 2 if columns.expected else cell_len(step) or 1
+    lead = cell_len(step) or 1
+    if columns.expected:
+        lead = INDENT + columns.name + 2 + columns.expected + 2
     record = state.calls[pairing.call]
     number = f"{GLYPHS.call} call {pairing.call + 1} "
-    blanks = " " * cell_len(number)
-    texts: list[Line] = [(Span(one_line(describe_call(record)), "tool"),)]
-    if state.more:
-        given = json_line(compact_json(dict(record.arguments), UNFOLDED))
-        whole = (Span(f"{one_line(record.tool)} ", "tool"), *given)
-        texts = wrap_line(whole, max(width - lead - cell_len(number), 10))
-    return [
-        cut_line(
-            (
-                Span(padded(step if row == 0 else "", lead), "muted"),
-                Span(number if row == 0 else blanks, "muted"),
-                *text,
-            ),
-            width,
-        )
-        for row, text in enumerate(texts)
-    ]
+    start = Span(padded(step, lead) + number, "muted")
+    if not state.more:
+        return [cut_line((start, Span(one_line(describe_call(record)), "tool")), width)]
+    given = json_line(compact_json(dict(record.arguments), UNFOLDED))
+    whole = (Span(f"{one_line(record.tool)} ", "tool"), *given)
+    lines: list[Line] = []
+    for text in wrap_line(whole, max(width - lead - cell_len(number), 10)):
+        lines.append(cut_line((start, *text), width))
+        start = Span(" " * cell_len(start.text))
+    return lines
 
 
 def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[Line]:
     """Return the line of a prohibition, and the call that broke it, if any."""
     assert pairing.prohibition is not None
-    what = one_line(describe_expected(state.case.disallowed[pairing.prohibition]))
-    sign, role = (GLYPHS.passed, "passed") if pairing.call is None else (GLYPHS.failed, "failed")
-    broken = "" if pairing.call is None else f"  broken by call {pairing.call + 1}"
-    line: Line = (Span(f" {sign}  ", role), Span("no ", "muted"), Span(what, "tool"), Span(broken, "failed"))  # type: ignore[arg-type]
+    tool = one_line(describe_expected(state.case.disallowed[pairing.prohibition]))
+    sign, role = _MARKS[pairing.call is None]
+    line: Line = (Span(f" {sign}  ", role), Span("no ", "muted"), Span(tool, "tool"))
+    if pairing.call is not None:
+        line = (*line, Span(f"  broken by call {pairing.call + 1}", "failed"))
     return [cut_line(line, width)]
 
 
-def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
+def _effect(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
     """Return the outcome of a pairing, how its credit was computed, and its effect on the score."""
-    parts = [pairing.outcome] if pairing.outcome and pairing.prohibition is None else []
-    if not parts and pairing.expected_call is None and pairing.prohibition is None:
+    parts: list[str] = []
+    if pairing.prohibition is None and pairing.outcome:
+        parts.append(pairing.outcome)
+    elif pairing.prohibition is None and pairing.expected_call is None:
         parts.append("extra")
     role: Role = "muted"
     if account is not None:
@@ -275,7 +278,7 @@ def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Li
         if account.formula is not None and not isinstance(account.formula, Amount):
             parts.append(in_numbers(account.formula))
         if account.share is None or account.most is None:
-            role = "muted" if pairing.credit >= 1 - ROUNDING_SLACK else "warned" if pairing.credit else "failed"
+            role = _part_role(pairing.credit, 1)
         elif account.share < 0:
             parts.append(f"takes {figure(-account.share)} from the score")
             role = "failed"
@@ -283,12 +286,17 @@ def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Li
             parts.append("costs nothing")
         else:
             parts.append(f"adds {figure(account.share)} of {figure(account.most)}")
-            if account.share < account.most - ROUNDING_SLACK:
-                role = "warned" if account.share > 0 else "failed"
+            role = _part_role(account.share, account.most)
     if not parts:
         return []
     text = one_line(f" {GLYPHS.dot} ".join(parts))
     return [(Span(" " * INDENT), Span(row, role)) for row in wrap(text, max(width - INDENT, 10))]
+
+
+def _part_role(earned: float, most: float) -> Role:
+    if earned >= most - ROUNDING_SLACK:
+        return "muted"
+    return "warned" if earned > 0 else "failed"
 
 
 INDENT = 4
@@ -316,39 +324,43 @@ def argument_lines(
     earned = f"{sign} {_earned(verdict, state.traits)}".rstrip()
     if pairing.call is None and not verdict.weight:
         earned = ""
-    label = padded(one_line(verdict.argument), columns.name)
-    lead = Span(" " * INDENT + label + "  ", "key")
-    expected = _asked(state, pairing, verdict)
-    asked = expected if verdict.expected.startswith("not ") else f"expected {expected}"
+    lead = Span(" " * INDENT + padded(one_line(verdict.argument), columns.name) + "  ", "key")
+    expected, actual = _expected_value(state, pairing, verdict), _actual_value(state, pairing, verdict)
+    wanted = expected
+    if not expected.startswith("not "):
+        wanted = f"expected {expected}"
     given = verdict.given and pairing.call is not None
-    got = "not given" if pairing.call is not None else ""
-    if verdict.given or verdict.got is not None:
-        got = compact_json(verdict.got, UNFOLDED if state.more else _FOLDED) + ("" if verdict.given else " by default")
     lines: list[Line] = []
     if columns.expected:
         left = wrap(expected, columns.expected) if state.more else [cut(expected, columns.expected)]
-        right = _value(got, given, columns.got - 2, whole=state.more)
-        for row, (one, other) in enumerate(zip_longest(left, right, fillvalue=None)):
-            start = lead if row == 0 else Span(" " * cell_len(lead.text))
-            line: Line = (start, Span(padded(one or "", columns.expected) + "  ", "muted"), *(other or EMPTY))
-            lines.append(with_earned(line, earned if row == 0 else "", role, width))
+        right = _value(actual, given, columns.got - 2, whole=state.more)
+        for text, value in zip_longest(left, right):
+            line: Line = (lead, Span(padded(text or "", columns.expected) + "  ", "muted"), *(value or EMPTY))
+            lines.append(with_earned(line, earned, role, width))
+            # Only the first line has the argument's name and score.
+            lead, earned = Span(" " * cell_len(lead.text)), ""
     else:
-        rows = _value(got if pairing.call is not None else asked, given, columns.got, whole=state.more)
+        rows = _value(actual if pairing.call is not None else wanted, given, columns.got, whole=state.more)
         lines.append(with_earned((lead, *rows[0]), earned, role, width))
         lines += indented(rows[1:], cell_len(lead.text))
         if pairing.call is not None and verdict.holds is not True:
-            lines += _below(asked, width, state.more)
-    if (
-        state.more
-        and verdict.why not in ("", got, verdict.expected)
-        and verdict.holds is not True
-        and pairing.call is not None
-    ):
+            lines += _below(wanted, width, state.more)
+    if pairing.call is None or verdict.holds is True or not state.more:
+        return lines
+    if verdict.why not in ("", actual, verdict.expected):
         lines += _below(one_line(verdict.why), width, True)
     return lines
 
 
-def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
+def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
+    """Return the value of an argument in the call, or that there is none; empty without a call."""
+    if not verdict.given and verdict.got is None:
+        return "not given" if pairing.call is not None else ""
+    value = compact_json(verdict.got, UNFOLDED if state.more else _FOLDED)
+    return value if verdict.given else f"{value} by default"
+
+
+def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
     """Return the expected value of an argument, in full with `more`."""
     assert pairing.expected_call is not None
     checks = state.expected[pairing.expected_call].args or {}
@@ -366,9 +378,9 @@ def _below(text: str, width: int, whole: bool) -> list[Line]:
 
 def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
     """Return a value in one row, or the `whole` of it in as many as it needs."""
-    if not whole:
-        return [cut_json(text, room) if given else (Span(cut(text, room), "muted"),)]
-    return wrap_line(json_line(text) if given else (Span(text, "muted"),), room)
+    if given:
+        return wrap_line(json_line(text), room) if whole else [cut_json(text, room)]
+    return wrap_line((Span(text, "muted"),), room) if whole else [(Span(cut(text, room), "muted"),)]
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
@@ -383,9 +395,9 @@ def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
 def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
     if verdict.holds is None:
         return GLYPHS.dot, "muted"
-    if not verdict.holds:
-        return GLYPHS.failed, "failed"
-    return (GLYPHS.warned, "warned") if verdict.score < verdict.weight - ROUNDING_SLACK else (GLYPHS.passed, "passed")
+    if verdict.holds and verdict.score < verdict.weight - ROUNDING_SLACK:
+        return GLYPHS.warned, "warned"
+    return _MARKS[verdict.holds]
 
 
 def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
@@ -446,12 +458,12 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
     """Return the lines of a step without a call, with its share of the score."""
-    most = 1 / state.selected.numbers["items"]
-    role: Role = "muted" if step.reached else "failed"
-    share, outcome = (most, "right not to call") if step.reached else (0.0, "never reached")
-    worth = f"{outcome} {GLYPHS.dot} adds {figure(share)} of {figure(most)}"
+    most = figure(1 / state.selected.numbers["items"])
+    effect = Span(f"never reached {GLYPHS.dot} adds {figure(0.0)} of {most}", "failed")
+    if step.reached:
+        effect = Span(f"right not to call {GLYPHS.dot} adds {most} of {most}", "muted")
     head: Line = (Span(step_label(step.number), "muted"), Span("no call expected", "comment"))
-    return [cut_line(head, width), cut_line((Span(" " * _WHY_INDENT), Span(worth, role)), width)]
+    return [cut_line(head, width), cut_line((Span(" " * _WHY_INDENT), effect), width)]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:

@@ -16,8 +16,9 @@ _ORDER = tuple(TRAITS)
 
 
 class SilentStep(NamedTuple):
-    """A step of a chain, counted from 1, without a call and without an expected one, for which a grade has no
-    pairing."""
+    """A step of a chain, counted from 1, without a call and without an expected one.
+
+    A grade has no pairing for it."""
 
     number: int
     reached: bool
@@ -38,18 +39,17 @@ class GradesState:
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
         self.places = _places(case)
-        """When each expected call is to be made: "in order", "any order" (within its group) or "whenever". Empty for a
-        chain, where each has its step."""
+        """The order of each expected call: "in order", "any order" (within its group) or "whenever". Empty for a chain,
+        where each has its step."""
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
         """The round of each step of a chain, `None` for one that was not reached."""
         self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.tool is not None]
-        self._step_of_call = {
-            found.first_call + at: number
-            for number, found in enumerate(self.reached, 1)
-            if found is not None
-            for at in range(len(found.round.calls))
-        }
+        self._step_of_call: dict[int, int] = {}
+        for number, found in enumerate(self.reached, 1):
+            if found is not None:
+                calls = range(found.first_call, found.first_call + len(found.round.calls))
+                self._step_of_call.update(dict.fromkeys(calls, number))
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
         self.more = False
@@ -80,7 +80,9 @@ class GradesState:
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
             return self._step_of_expected[about.expected_call]
-        return self._step_of_call.get(about.call) if about.call is not None else None
+        if about.call is None:
+            return None
+        return self._step_of_call.get(about.call)
 
     def made_elsewhere(self, pairing: CallPairing) -> str:
         """Return the step where a pairing's call was made, if it is not the one that expects it."""
@@ -120,5 +122,8 @@ class GradesState:
 def _places(case: Case) -> tuple[str, ...]:
     places: list[str] = []
     for item in case.ordered:
-        places += ["any order"] * len(item.any_order) if isinstance(item, AnyOrder) else ["in order"]
+        if isinstance(item, AnyOrder):
+            places += ["any order"] * len(item.any_order)
+        else:
+            places.append("in order")
     return (*places, *["whenever"] * len(case.unordered))

@@ -1,5 +1,6 @@
-"""The run book: all runs since the app was opened, what each case's latest runs show, their counts, and the progress of
-batches.
+"""The run book: all runs since the app was opened, with a summary of each case's latest runs.
+
+It also counts runs and follows the progress of batches.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class RunBook:
         self._limits_reached: dict[str, CostLimitReached] = {}
         """By batch, the limits on cost about which the user is asked."""
         self._starting: dict[int, tuple[str, float]] = {}
-        """What starts, and since when."""
+        """The servers and models that are starting, and since when."""
         self._origins: dict[str, RunRecord] = {}
         """The origins of forks that are about to start, by the id of the fork."""
         self._stepped_back: dict[str, tuple[RunRecord, tuple[PastHold, ...]]] = {}
@@ -148,7 +149,7 @@ class RunBook:
                         record.stage = "running"
                         self._running[record.run_id] = record
                         self._touch(record)
-                        self._stand_or_go()
+                        self._follow_clock()
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.path, record.case_id
@@ -188,7 +189,9 @@ class RunBook:
 
     def follow(self, change: SuitesChanged) -> None:
         """Take over the recorded runs when the workspace is read."""
-        for run in change.workspace.recorded if change.how == "read" else ():
+        if change.how != "read":
+            return
+        for run in change.workspace.recorded:
             self.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
 
     def recall(
@@ -227,14 +230,14 @@ class RunBook:
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in {id(run): run for run in runs}.values() if run.figures is not None]
 
-    def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
+    def regrade(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade of a finished run by that of the case in `planned`.
 
         Only caches that this affects are cleared."""
         case = (run.path, run.case_id)
         before, status = self.summary(case), run.status
-        run.grade_anew(planned, result)
-        self.by_model.grade_anew(case)
+        run.regrade(planned, result)
+        self.by_model.regrade(case)
         self._forget(case)
         if result.status != status:
             self._uncounted.add(case)
@@ -266,8 +269,9 @@ class RunBook:
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """Return the latest runs of a case by model and repeat, recorded ones last, then those that count in place of
-        stopped runs. Forks follow their origin."""
+        """Return the latest runs of a case by model and repeat.
+
+        Recorded runs come after them, then those that count in place of stopped runs. Forks follow their origin."""
         runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
         return with_branches(list({id(run): run for run in runs}.values()))
 
@@ -280,7 +284,8 @@ class RunBook:
         if not spared:
             return runs
         models = dict.fromkeys(run.model for run in runs if run.model in spared)
-        return [run for run in runs if run.model not in spared] + [run for model in models for run in spared[model]]
+        others = [run for run in runs if run.model not in spared]
+        return [*others, *chain.from_iterable(spared[model] for model in models)]
 
     def is_to_run_again(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or one of its latest runs was stopped."""
@@ -375,10 +380,9 @@ class RunBook:
 
         There may be thousands of unchanged ones."""
         for case in self._uncounted:
-            speaking = self.runs_that_count(case)
-            latest = {id(run): run for run in (*self._latest[case].values(), *speaking)}
-            runs = [*speaking, *self._beside(case, speaking)]
-            names = (run.status or run.stage for run in runs)
+            counted = self.runs_that_count(case)
+            latest = {id(run): run for run in (*self._latest[case].values(), *counted)}
+            names = (run.status or run.stage for run in (*counted, *self._beside(case, counted)))
             self._counted.put(case, tuple(name for name in names if name != "done"))
             self._ended.put(case, tuple(run.status for run in latest.values() if run.status and not run.is_fork))
             self._spent[case] = total(run.spent for run in latest.values())
@@ -388,39 +392,46 @@ class RunBook:
         """Return the progress of the batches under way, otherwise of the last one."""
         going = [batch for batch in self._batches.values() if batch.ended_s is None]
         if going:
-            now = self._clock()
-            counted = [batch.counted for batch in going]
-            left = [each.left_s(now) for each in counted if each.done < each.planned]
-            return Progress(
-                sum(each.done for each in counted),
-                sum(each.planned for each in counted),
-                now - min(batch.started_s for batch in going),
-                True,
-                sum(each.running for each in counted),
-                None if None in left else max((guess for guess in left if guess is not None), default=None),
-                sum((each.statuses for each in counted), Counter()),
-                sum(run.wait is not None for run in self._running.values()),
-                self.starting,
-            )
+            return self._progress_of(going)
         if self._last_batch is None:
             return Progress(0, 0, 0.0, False)
         last = self._batches[self._last_batch]
         took_s = (last.ended_s or last.started_s) - last.started_s
         return Progress(last.counted.done, last.counted.planned, took_s, False, statuses=last.counted.statuses)
 
+    def _progress_of(self, batches: Sequence[_Batch]) -> Progress:
+        now_s = self._clock()
+        counted = [batch.counted for batch in batches]
+        # Batches run side by side, so the longest decides; without an estimate for one of them there is none.
+        estimates = [each.left_s(now_s) for each in counted if each.done < each.planned]
+        known = [estimate for estimate in estimates if estimate is not None]
+        return Progress(
+            done=sum(each.done for each in counted),
+            total=sum(each.planned for each in counted),
+            elapsed_s=now_s - min(batch.started_s for batch in batches),
+            under_way=True,
+            running=sum(each.running for each in counted),
+            left_s=max(known) if known and len(known) == len(estimates) else None,
+            statuses=sum((each.statuses for each in counted), Counter()),
+            waiting=sum(run.wait is not None for run in self._running.values()),
+            starting=self.starting,
+        )
+
     @property
     def starting(self) -> tuple[str, ...]:
         """The servers and models that are starting, each with its seconds so far."""
-        now = self._clock()
-        return tuple(f"{what} … {int(now - began)} s" for what, began in self._starting.values())
+        now_s = self._clock()
+        return tuple(f"{name} … {int(now_s - began_s)} s" for name, began_s in self._starting.values())
 
     def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
         """Return the runs that wait or run, of one case or of all."""
-        return list(self._runs.values() if case is None else self._going.get(case, ()))
+        if case is None:
+            return list(self._runs.values())
+        return list(self._going.get(case, ()))
 
-    def _stand_or_go(self) -> None:
+    def _follow_clock(self) -> None:
         """Stop the clock while every active run waits for the user."""
-        self._clock.stand(bool(self._running) and all(run.paused is not None for run in self._running.values()))
+        self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
         if event.batch in self._batches:  # the sender applied it already
@@ -458,10 +469,11 @@ class RunBook:
         self._withdraw(record.run_id)
         self._touch(record)
         self._running.pop(record.run_id, None)
-        self._stand_or_go()
+        self._follow_clock()
         case = (record.path, record.case_id)
         self._going[case] = [run for run in self._going[case] if run is not record]
-        if (batch := self._batches.get(record.batch)) is not None:
+        batch = self._batches.get(record.batch)
+        if batch is not None:
             batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)
 
     def _touch(self, record: RunRecord) -> None:

@@ -46,21 +46,31 @@ def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecor
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin
-    return {fork.kind if other is run else kind: fork if other is run else other for kind, other in runs.items()}
+    # Built anew, because the fork takes the position of the run, not the last one.
+    replaced: dict[RunKind, RunRecord] = {}
+    for kind, other in runs.items():
+        if other is run:
+            replaced[fork.kind] = fork
+        else:
+            replaced[kind] = other
+    return replaced
 
 
 def origin_name(run: RunRecord, *, of_several: bool) -> str:
     """Name a run as the origin of a fork, with its number if it is one of several repeats."""
     kind = "fork" if run.is_fork else "run"
-    return f"{f'{kind} #{run.repeat + 1}' if of_several else f'the {kind}'} on {model_label(run.model)}"
+    name = f"{kind} #{run.repeat + 1}" if of_several else f"the {kind}"
+    return f"{name} on {model_label(run.model)}"
 
 
 def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
     """Return the number of a fork among those of its origin: `2`, or `2.1` for the first fork of that fork."""
-    forks = [run for run in runs if run.is_fork and run.origin is fork.origin]
-    number = str(next(index for index, run in enumerate(forks, start=1) if run is fork))
     origin = fork.origin
-    return f"{branch_number(origin, runs)}.{number}" if origin is not None and origin.is_fork else number
+    forks = [run for run in runs if run.is_fork and run.origin is origin]
+    number = str(next(index for index, run in enumerate(forks, start=1) if run is fork))
+    if origin is None or not origin.is_fork:
+        return number
+    return f"{branch_number(origin, runs)}.{number}"
 
 
 def place_text(fork: Fork) -> str:
@@ -69,17 +79,20 @@ def place_text(fork: Fork) -> str:
     if at.answered is None:
         return f"round {at.round}"
     calls = fork.origin.rounds[at.round - 1].calls
+    if at.answered == 0 and not calls:
+        return f"the answer of round {at.round}"
     if at.answered == 0:
-        return f"the call to {calls[0].tool} (round {at.round})" if calls else f"the answer of round {at.round}"
-    call = calls[at.answered - 1]
-    which = f" (call {at.answered} of round {at.round})" if len(fork.origin.calls) > 1 else ""
-    return f"the result of {call.tool}{which}"
+        return f"the call to {calls[0].tool} (round {at.round})"
+    text = f"the result of {calls[at.answered - 1].tool}"
+    if len(fork.origin.calls) > 1:
+        text += f" (call {at.answered} of round {at.round})"
+    return text
 
 
 def branch_text(run: RunRecord) -> str:
     """Describe a fork: its model, the first difference to its origin once it ended, and where it begins.
 
-    The most important part comes first, since narrow panes cut the line, so the model is last if it is that of the
+    Narrow panes cut the line, so the most important part comes first, and the model last if it is that of the
     origin."""
     fork = run.planned.fork
     if fork is None:
@@ -88,6 +101,9 @@ def branch_text(run: RunRecord) -> str:
     if run.result is not None and run.origin is not None:
         parts.append(run.difference.sentence if run.difference is not None else "no difference")
     parts.append(f"from {place_text(fork)}")
-    same_model = run.origin is not None and run.origin.model == run.model
-    parts.insert(len(parts) if same_model else 0, model_label(run.model))
+    model = model_label(run.model)
+    if run.origin is not None and run.origin.model == run.model:
+        parts.append(model)
+    else:
+        parts.insert(0, model)
     return f" {GLYPHS.dot} ".join(parts)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
@@ -107,7 +108,9 @@ def total(spends: Iterable[Spend]) -> Spend:
     """Add up the usage of several runs."""
     tokens, cost_usd, unknown = 0, 0.0, False
     for spend in spends:
-        tokens, cost_usd, unknown = tokens + spend.tokens, cost_usd + spend.cost_usd, unknown or spend.unknown
+        tokens += spend.tokens
+        cost_usd += spend.cost_usd
+        unknown = unknown or spend.unknown
     return Spend(tokens, cost_usd, unknown)
 
 
@@ -116,19 +119,21 @@ class Stopwatch:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._stood_s = 0.0
-        self._stands_since: float | None = None
+        self._stopped_s = 0.0
+        """How long it was stopped until now."""
+        self._stopped_at_s: float | None = None
 
     def __call__(self) -> float:
-        return (self._clock() if self._stands_since is None else self._stands_since) - self._stood_s
+        now = self._clock() if self._stopped_at_s is None else self._stopped_at_s
+        return now - self._stopped_s
 
-    def stand(self, stands: bool) -> None:
+    def stop(self, stopped: bool) -> None:
         """Stop or restart the clock."""
-        if stands and self._stands_since is None:
-            self._stands_since = self._clock()
-        elif not stands and self._stands_since is not None:
-            self._stood_s += self._clock() - self._stands_since
-            self._stands_since = None
+        if stopped and self._stopped_at_s is None:
+            self._stopped_at_s = self._clock()
+        elif not stopped and self._stopped_at_s is not None:
+            self._stopped_s += self._clock() - self._stopped_at_s
+            self._stopped_at_s = None
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -265,15 +270,15 @@ class RunRecord:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the run ended before its end.
-
-        One whose case expects nothing yet did not, but is not graded."""
+        """Whether the run ended without a grade, other than for a case that expects nothing yet."""
         return self.status in (Status.ERROR, Status.STOPPED, Status.SKIPPED)
 
     @property
     def status(self) -> Status | None:
         """The status, once the run ended."""
-        return self.figures.status if self.figures is not None else None
+        if self.figures is None:
+            return None
+        return self.figures.status
 
     @property
     def view(self) -> RunView:
@@ -306,7 +311,8 @@ class RunRecord:
         if self._content is None:
             assert self._packed is not None
             self._content = unpacked(self._packed)
-            self._view = self._shown() if self._shown is not None else None
+            if self._shown is not None:
+                self._view = self._shown()
         if self.shelf is not None and self.stage == "done":
             self.shelf.use(id(self), self._pack)
         return self._content
@@ -315,7 +321,10 @@ class RunRecord:
         if self._packed is None:
             assert self._content is not None
             self._packed = packed(self._content)
-        self._shown = ref(self._view) if self._view is not None else None
+        self._shown = None
+        if self._view is not None:
+            # A weak reference, because the view has the whole run; a screen that shows it keeps it.
+            self._shown = ref(self._view)
         self._content, self._view, self._shown_result = None, None, None
 
     def _viewed(self, content: Content) -> RunView:
@@ -339,12 +348,15 @@ class RunRecord:
     def _pass_on(self, view: RunView, event: Event) -> None:
         self._door = self._door or EventDoor(self.parts)
         if view.began is None and self.started_at:
-            view.began = datetime.fromisoformat(self.started_at)  # which is not known yet to a view of a planned run
+            # The view of a planned run was made before its begin was known.
+            view.began = datetime.fromisoformat(self.started_at)
         for shown in self._door.take(event):
             view.add(shown)
 
     def _grade(self, view: RunView, result: RunResult) -> None:
-        former = self._shown_of(self.original[1]) if self.original is not None else None
+        former: RunResult | None = None
+        if self.original is not None:
+            former = self._shown_of(self.original[1])
         view.grade(self._shown_of(result), expected_of(self.shown_case), former)
         if self.difference is not None:
             view.differs(self.difference.sentence)
@@ -357,7 +369,9 @@ class RunRecord:
     @property
     def hold(self) -> int | None:
         """The sequence number of the `Paused` event at which the run is held."""
-        return next(at.sequence for at in reversed(self.events) if at.payload is self.paused) if self.held else None
+        if not self.held:
+            return None
+        return next(at.sequence for at in reversed(self.events) if at.payload is self.paused)
 
     @property
     def was_held(self) -> bool:
@@ -369,7 +383,9 @@ class RunRecord:
         """The holds before the present one."""
         from workbench.engine.fork import past_holds
 
-        return (*self.past_holds, *past_holds(tuple(self.events))[:-1]) if self.held else ()
+        if not self.held:
+            return ()
+        return (*self.past_holds, *past_holds(tuple(self.events))[:-1])
 
     @property
     def asks(self) -> bool:
@@ -397,12 +413,16 @@ class RunRecord:
         """The trajectory so far.
 
         For an active run it is computed from all events."""
-        return self.result.trajectory if self.result is not None else fold(self.events)
+        if self.result is None:
+            return fold(self.events)
+        return self.result.trajectory
 
     @property
     def shown_result(self) -> RunResult | None:
         """The result without secrets."""
-        return self._shown_of(self.result) if self.result is not None else None
+        if self.result is None:
+            return None
+        return self._shown_of(self.result)
 
     @property
     def shown_case(self) -> Case:
@@ -412,10 +432,11 @@ class RunRecord:
     @property
     def shown_trajectory(self) -> Trajectory:
         """The trajectory so far, without secrets."""
-        if (result := self.shown_result) is not None:
+        result = self.shown_result
+        if result is not None:
             return result.trajectory
         door = EventDoor(self.parts)
-        return fold(shown for event in self.events for shown in door.take(event))
+        return fold(chain.from_iterable(map(door.take, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
         finder = self.parts.secrets.finder
@@ -426,7 +447,7 @@ class RunRecord:
 
     @property
     def kind(self) -> RunKind:
-        """What identifies the run within its case."""
+        """The identity of the run within its case."""
         return RunKind(self.model, self.repeat, self.recorded, self.run_id if self.is_fork else None)
 
     @property
@@ -454,16 +475,18 @@ class RunRecord:
     @property
     def made(self) -> PlannedRun:
         """The run as it was planned and made."""
-        return self.original[0] if self.original is not None else self.planned
+        if self.original is None:
+            return self.planned
+        return self.original[0]
 
     def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
-        """Return whether the run asked the model the same as the case does now, and is graded by what the case expects
-        now."""
+        """Return whether the case as it is now asks and expects the same as it did for the run."""
         now = read_now(suite, case) if case is not None else None
         if now is None:
             return suite.file.hash == self.planned.file.hash
-        asked = same_question(self.made, now.suite, now.case) and graded_alike(self.planned, now.suite, now.case)
-        return asked and (self.result is None or stops_alike(now.case, self.result))
+        if not same_question(self.made, now.suite, now.case) or not graded_alike(self.planned, now.suite, now.case):
+            return False
+        return self.result is None or stops_alike(now.case, self.result)
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
@@ -512,7 +535,7 @@ class RunRecord:
         self.spent = Spend() if self.recorded else spend_of(result)
         self._take(result, began_ms, ended_ms)
 
-    def grade_anew(self, planned: PlannedRun, result: RunResult) -> None:
+    def regrade(self, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade by that of the case in `planned`, the current one."""
         before, figures = self.result, self.figures
         if before is not None and self.original is None:
@@ -520,8 +543,10 @@ class RunRecord:
         elif self.original is not None and planned is self.original[0]:
             self.original = None
         self.planned, self.saved_in = planned, None
-        began_ms, ended_ms = (figures.began_ms, figures.ended_ms) if figures is not None else (None, None)
-        self._take(result, began_ms, ended_ms)
+        if figures is None:
+            self._take(result, None, None)
+        else:
+            self._take(result, figures.began_ms, figures.ended_ms)
 
     def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
@@ -540,17 +565,22 @@ class Question:
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
-    """Return the message of a run without events yet; `held` are the runs that are held, `starting` what starts."""
-    if run.stage == "waiting" and (own := [what for what in starting if _is_needed(run, what)]):
-        return tuple((f"Starting {what}", "running") for what in own)
+    """Return the message of a run without events yet.
+
+    `held` are the held runs, `starting` the servers and models that start."""
+    if run.stage != "waiting":
+        return (("Waiting for its turn.", "muted"),)
+    needed = [name for name in starting if _is_needed(run, name)]
+    if needed:
+        return tuple((f"Starting {name}", "running") for name in needed)
     before = sum(other.model == run.model for other in held)
-    if run.stage != "waiting" or not before:
+    if not before:
         return (("Waiting for its turn.", "muted"),)
     runs = "a run on this model that is held" if before == 1 else f"{before} runs on this model that are held"
     return ((f"Waiting for its turn behind {runs}; H goes there.", "warned"),)
 
 
 def _is_needed(run: RunRecord, starting: str) -> bool:
-    """Return whether a run waits for what starts: for a server of its suite, or for its model."""
+    """Return whether a run waits for a starting server of its suite, or for a model."""
     servers = run.planned.suite.servers
-    return any(starting.startswith(f"server {server.name} …") for server in servers) or starting.startswith("model ")
+    return starting.startswith("model ") or any(starting.startswith(f"server {server.name} …") for server in servers)

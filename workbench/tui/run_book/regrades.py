@@ -139,7 +139,7 @@ class Regrading:
                 # object each time a run is unpacked.
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
-                    self._book.grade_anew(due.run, due.now, result)
+                    self._book.regrade(due.run, due.now, result)
             if self._due.get(case.key) is case.stands_for:
                 del self._due[case.key]
 

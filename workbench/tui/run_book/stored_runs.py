@@ -22,6 +22,7 @@ from workbench.tui.run_book.stored_batches import opened
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
+    from workbench.history.history import History
 
 
 def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
@@ -33,31 +34,42 @@ def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> R
 def read_latest(file: Path, run: RunRow) -> Recording:
     """Read one run with all its events, by its latest grades."""
     with opened(file) as history:
-        return history.recording(run, next(iter(history.gradings(run.batch)[-1:]), None))
+        return history.recording(run, _latest_grading(history, run.batch))
+
+
+def _latest_grading(history: History, batch: int) -> Regrade | None:
+    gradings = history.gradings(batch)
+    return gradings[-1] if gradings else None
 
 
 def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
-    """Find out the main causes of failed runs, by the ids of runs of this session, and by #id of rows of the history in
-    `file`. Those that cannot be read have none."""
+    """Find out the main causes of failed runs.
+
+    Keys are the ids of runs of this session, and #id for rows of the history in `file`. Runs that cannot be read have
+    no cause."""
     from workbench.analysis.failures import failures_of
 
     found: dict[str, Cause] = {}
 
     def explain(key: str, run: RunRecord) -> None:
-        if run.result is not None and (failures := failures_of([(run.result, run.planned.case)]).runs):
+        if run.result is None:
+            return
+        failures = failures_of([(run.result, run.planned.case)]).runs
+        if failures:
             found[key] = failures[0].main
 
-    stored = [run for run in failed if isinstance(run, RunRow)]
+    stored: list[RunRow] = []
     for run in failed:
-        if isinstance(run, RunRecord):
+        if isinstance(run, RunRow):
+            stored.append(run)
+        else:
             explain(run.run_id, run)
     if file is not None and stored:
         with opened(file) as history:
-            regraded = {batch: history.gradings(batch)[-1:] for batch in {run.batch for run in stored}}
+            gradings = {batch: _latest_grading(history, batch) for batch in {run.batch for run in stored}}
             for row in stored:
-                grading = next(iter(regraded[row.batch]), None)
                 with suppress(DamagedError, RecordingError):
-                    explain(f"#{row.id}", record_of(history.recording(row, grading)))
+                    explain(f"#{row.id}", record_of(history.recording(row, gradings[row.batch])))
     return found
 
 
@@ -83,7 +95,9 @@ def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], resu
     record = RunRecord(planned, recorded=True, started_at=started_at)
     for event in events:
         record.add(event)
-    began_ms = datetime.fromisoformat(started_at).timestamp() * 1000 if started_at else None
-    took_ms = result.trajectory.duration_ms + result.trajectory.held_ms
-    record.finish(result, began_ms, began_ms + took_ms if began_ms is not None else None)
+    if started_at:
+        began_ms = datetime.fromisoformat(started_at).timestamp() * 1000
+        record.finish(result, began_ms, began_ms + result.trajectory.duration_ms + result.trajectory.held_ms)
+    else:
+        record.finish(result)
     return record

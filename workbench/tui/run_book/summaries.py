@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,8 +19,10 @@ from workbench.tui.run_book.record import RunKind, RunRecord, Stage
 
 
 class RunsByModel:
-    """The runs of each case and model that count: those of the last batch with both, or, if that was stopped early,
-    those that counted before. Recorded runs count only if there are no others, and forks never do."""
+    """The runs of each case and model that count.
+
+    Those are the runs of the last batch with both or, if that was stopped early, those that counted before. Recorded
+    runs count only if there are no others, and forks never do."""
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
@@ -38,9 +40,11 @@ class RunsByModel:
             if not run.is_fork:
                 fresh.setdefault(((run.path, run.case_id), run.model), []).append(run)
         for (case, model), runs in fresh.items():
-            before, spoke = self._runs.get(case, {}).get(model, []), self._before.get(case, {}).get(model, [])
-            if _verdicts(before) and not _came_to_less(before, spoke):
-                self._before.setdefault(case, {})[model] = before
+            last = self._runs.get(case, {}).get(model, [])
+            counted = self._before.get(case, {}).get(model, [])
+            # A batch that was stopped itself does not take the place of the runs before it.
+            if _verdicts(last) and not _came_to_less(last, counted):
+                self._before.setdefault(case, {})[model] = last
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
 
     def recall(self, run: RunRecord) -> None:
@@ -61,13 +65,14 @@ class RunsByModel:
         left = [other for other in runs if other is not run]
         if len(left) == len(runs):
             return
-        if left := left or self._before.get(case, {}).get(run.model, []):
+        left = left or self._before.get(case, {}).get(run.model, [])
+        if left:
             self._put(case, run.model, left)
         else:
             del of_case[run.model]
             self._tell(case)
 
-    def grade_anew(self, case: CaseKey) -> None:
+    def regrade(self, case: CaseKey) -> None:
         """Note that finished runs of a case have new grades."""
         self._tell(case)
 
@@ -79,11 +84,12 @@ class RunsByModel:
     def spared(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return, by model, the earlier runs that count for a case because the last ones were stopped."""
         latest = self._runs.get(case, {})
-        return {
-            model: runs
-            for model, runs in self._before.get(case, {}).items()
-            if all(run.figures is not None for run in latest[model]) and _came_to_less(latest[model], runs)
-        }
+        spared: dict[str, list[RunRecord]] = {}
+        for model, runs in self._before.get(case, {}).items():
+            is_over = all(run.figures is not None for run in latest[model])
+            if is_over and _came_to_less(latest[model], runs):
+                spared[model] = runs
+        return spared
 
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return, by model, the runs that counted for a case when the last ones began, if any of them had ended."""
@@ -94,10 +100,16 @@ class RunsByModel:
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
-        """Return the cases with new runs or grades since `seen`, the latest first, and the value to pass next time. 0
-        is the beginning."""
-        latest = reversed(self._begun.items())
-        return [case for case, _ in takewhile(lambda begun: begun[1] > seen, latest)], self._puts
+        """Return the cases with new runs or grades since `seen`, the latest first, and the value to pass next time.
+
+        0 is the beginning."""
+        found: list[CaseKey] = []
+        # The latest are last, so that the cost depends on the news, not on the number of cases.
+        for case, puts in reversed(self._begun.items()):
+            if puts <= seen:
+                break
+            found.append(case)
+        return found, self._puts
 
     def _put(self, case: CaseKey, model: str, runs: list[RunRecord]) -> None:
         self._tell(case)
@@ -175,13 +187,16 @@ class CaseTally(NamedTuple):
 def worst_graded(statuses: Collection[Status]) -> Status | None:
     """Return the worst status beside errors, if it is a grade."""
     worst = worst_of(status for status in statuses if status != Status.ERROR)
-    return worst if worst is not None and worst.graded else None
+    if worst is None or not worst.graded:
+        return None
+    return worst
 
 
 @dataclass(frozen=True)
 class StepSummary:
-    """A step of a chain at a glance: the worst status and the lowest score among the models, each with its deciding
-    repeat. A step that is `over` without a status was never reached."""
+    """A step of a chain at a glance: the worst status and the lowest score among the models.
+
+    Each model counts with its deciding repeat. A step that is `over` without a status was never reached."""
 
     stage: StepStage
     status: Status | None = None
@@ -203,8 +218,9 @@ class Counts:
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Return the index of the run to show first: of the first model, the last repeat with the status of the case,
-    otherwise the last repeat."""
+    """Return the index of the run to show first.
+
+    That is, of the first model, the last repeat with the status of the case, otherwise the last repeat."""
     return next(_deciding_runs(runs), 0)
 
 
@@ -214,14 +230,18 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
     for of_model in of_models.values():
-        ended = [(index, figures) for index in of_model if (figures := runs[index].figures) is not None]
-        status = joined([figures for _, figures in ended]).status if len(ended) == len(of_model) else None
-        yield max((index for index, figures in ended if figures.status == status), default=of_model[-1])
+        figures = [run.figures for run in map(runs.__getitem__, of_model) if run.figures is not None]
+        deciding: list[int] = []
+        if len(figures) == len(of_model):
+            status = joined(figures).status
+            deciding = [index for index in of_model if runs[index].status == status]
+        yield (deciding or of_model)[-1]
 
 
 def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
-    """Return the runs that count for a case: no forks, and recorded ones or those of variants only if
-    there are no others."""
+    """Return the runs that count for a case: no forks.
+
+    Recorded runs and those of variants count only if there are no others."""
     own = [run for run in runs.values() if not run.is_fork]
     own = [run for run in own if not run.recorded] or own
     return [run for run in own if variant_name_of(run.model) is None] or own
@@ -233,7 +253,11 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     `forks` only affect its progress."""
     going = (*runs, *forks)
     stages = {run.standing for run in going}
-    stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
+    stage: Stage = "done"
+    if "running" in stages:
+        stage = "running"
+    elif "waiting" in stages:
+        stage = "waiting"
     of_models: dict[str, list[RunSummary]] = {}
     for run in runs:
         if run.figures is not None:
@@ -242,16 +266,23 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     statuses = {model.status for model in models}
     worst = worst_of(statuses)
     scores = [model.score for model in models if model.score is not None]
-    graders_disagree = any(run.graders_disagree for run in runs)
-    asks, held = any(run.asks for run in going), any(run.held for run in going)
-    return CaseSummary(worst, min(scores, default=None), stage, asks, held, graders_disagree, worst_graded(statuses))
+    return CaseSummary(
+        worst,
+        min(scores, default=None),
+        stage,
+        asks=any(run.asks for run in going),
+        held=any(run.held for run in going),
+        disagree=any(run.graders_disagree for run in runs),
+        graded=worst_graded(statuses),
+    )
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
     """Return the progress of a step, counted from 1, in the active runs of a case."""
     here = [run for run in runs if run.step == number]
     if here:
-        return StepSummary("running", asks=any(run.asks for run in here), held=any(run.held for run in here))
+        asks, held = any(run.asks for run in here), any(run.held for run in here)
+        return StepSummary("running", asks=asks, held=held)
     return StepSummary("waiting" if any(run.step < number for run in runs) else "made")
 
 
@@ -269,6 +300,6 @@ def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
 
     A step that was not reached is worse than a warning."""
     known = [grade for grade in grades if grade is not None]
-    statuses = [grade.status for grade in known]
-    worst = min(statuses, key=_WORST_STEP_FIRST.index, default=None)
-    return StepSummary("over", worst, min((grade.score for grade in known if grade.score is not None), default=None))
+    worst = min((grade.status for grade in known), key=_WORST_STEP_FIRST.index, default=None)
+    scores = [grade.score for grade in known if grade.score is not None]
+    return StepSummary("over", worst, min(scores, default=None))

@@ -9,6 +9,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
 
 if TYPE_CHECKING:
+    from workbench.authoring.open_suite import OpenSuite
     from workbench.tui.runs.start import Cases
     from workbench.tui.tree.state import Row
 
@@ -20,7 +21,9 @@ def why_not_run(now: MainSituation) -> str | None:
         return f"this suite has errors: {correct}, then reload with {key_for('reload')}"
     if now.row != "case":
         return f"put the cursor on a case; {key_for('run.suite')} runs a whole suite or folder"
-    return f"this case is running; {key_for('run.stop')} stops it" if now.case_running else None
+    if now.case_running:
+        return f"this case is running; {key_for('run.stop')} stops it"
+    return None
 
 
 def _run_suite(now: MainSituation) -> str | None:
@@ -92,9 +95,11 @@ class RunActions(MainActions):
     @action("E", "Run everything that the filter shows", name="run.shown", needs=_run_shown, changes=True)
     def run_shown(self) -> None:
         """Run every case that the filter shows."""
-        tops = [row for row in self.app.selection.tree.rows if row.depth == 0]
-        below = [below for row in tops for below in self.app.selection.runnable_below(row)]
-        self._run_all(below, "no case can run now")
+        cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
+        for row in self.app.selection.tree.rows:
+            if row.depth == 0:
+                cases += self.app.selection.runnable_below(row)
+        self._run_all(cases, "no case can run now")
 
     @action(
         "F",
@@ -106,14 +111,13 @@ class RunActions(MainActions):
     )
     def run_failed(self) -> None:
         """Rerun the cases here that failed, ended in an error or were stopped."""
-        selection = self.app.selection
-        whole, remembered = selection.tree.whole, selection.tree.remembered
-        below = selection.runnable_below(whole) if whole is not None else []
-        failed = [
-            (suite, tuple(key for key in keys if remembered.is_to_run_again((suite.path, key), selection.book)))
-            for suite, keys in below
-        ]
-        self._run_all([each for each in failed if each[1]], "no case here failed, ended in an error or was stopped")
+        selection, remembered = self.app.selection, self.app.selection.tree.remembered
+        failed: list[tuple[OpenSuite, tuple[str, ...]]] = []
+        for suite, keys in selection.runnable_below(selection.tree.whole):
+            own = tuple(key for key in keys if remembered.is_to_run_again((suite.path, key), selection.book))
+            if own:
+                failed.append((suite, own))
+        self._run_all(failed, "no case here failed, ended in an error or was stopped")
 
     def _run_all(self, cases: Cases, otherwise: str) -> None:
         if cases:
@@ -143,7 +147,8 @@ class RunActions(MainActions):
             if times is not None:
                 self.app.services.starter.run_soon(cases, times)
 
-        self.app.show(RepeatsScreen(row.case.name if row.case is not None else counted(count, "case")), run)
+        subject = row.case.name if row.case is not None else counted(count, "case")
+        self.app.show(RepeatsScreen(subject), run)
 
     @action(
         "x",

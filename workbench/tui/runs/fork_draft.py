@@ -134,9 +134,10 @@ class ForkDraft:
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
             return refusal
-        failed = {step.step for step in self.run.result.steps if step.status == Status.FAILED}
-        stops = self.at.rounds in failed
-        return f"step {self.at.rounds} failed, and the chain stops there (stop_on_failure)" if stops else None
+        for step in self.run.result.steps:
+            if step.step == self.at.rounds and step.status == Status.FAILED:
+                return f"step {step.step} failed, and the chain stops there (stop_on_failure)"
+        return None
 
     def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
         """Return the planned run of the present case.
@@ -155,6 +156,7 @@ def _refusal(fork: Fork, model: str, now: CaseNow) -> str | None:
 
 
 def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
+    # A model that the user has not chosen, but a suite or recording names, needs approval.
     of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model_of(model) not in chosen
     return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, by=run.planned.by)
 
@@ -169,35 +171,47 @@ def fork_draft(
     at = _point(origin, place)
     own = next((choice for choice in models if choice.name == run.model), ModelChoice(run.model, "", ""))
     choices = (own, *(choice for choice in models if choice.name != run.model))
-    model = next((index for name in likely for index, choice in enumerate(choices) if choice.name == name), 0)
+    names = [choice.name for choice in choices]
+    model = next((names.index(name) for name in likely if name in names), 0)
     system, result = _system(run, origin, at, now), _result(origin, at)
-    content, is_error = (result.content, result.is_error) if result is not None else (None, False)
+    if result is None:
+        return ForkDraft(run, origin, at, choices, model, system, None, False, system, None, False)
+    content, is_error = result.content, result.is_error
     return ForkDraft(run, origin, at, choices, model, system, content, is_error, system, content, is_error)
 
 
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     if place is not None:
         return ForkPoint(place.round, place.answered)
+    # The end of a run is before the answer to its first unanswered call, otherwise before the next request.
     whole = [round_ for round_ in origin.rounds if round_.stop_reason is not None]
-    calls = whole[-1].calls if whole else ()
-    answered = sum(call.result is not None for call in calls)
-    return ForkPoint(len(whole), answered) if answered < len(calls) else ForkPoint(len(whole) + 1)
+    if whole:
+        answered = sum(call.result is not None for call in whole[-1].calls)
+        if answered < len(whole[-1].calls):
+            return ForkPoint(len(whole), answered)
+    return ForkPoint(len(whole) + 1)
 
 
 def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
     """Return the system prompt of the fork's first request."""
+    suite, case = now.suite, now.case
+    if has_variant_of(suite, run.model):
+        variant = variant_of(suite, run.model)
+        suite, case = varied_suite(suite, variant), varied_case(case, variant)
     step = at.rounds + 1 if at.rounds < len(now.case.steps) else None
     fork = Fork(origin, at, _inherited_system(run))
-    variant = variant_of(now.suite, run.model) if has_variant_of(now.suite, run.model) else None
-    suite, case = varied_suite(now.suite, variant), varied_case(now.case, variant)
     return system_prompt(case, settings_of(suite, case), step, fork) or ""
 
 
 def _inherited_system(run: RunRecord) -> str | None:
     """Return the system prompt of a run that is a fork itself, which its forks keep."""
-    return run.planned.fork.system if run.planned.fork is not None else None
+    fork = run.planned.fork
+    return fork.system if fork is not None else None
 
 
 def _result(origin: Trajectory, at: ForkPoint) -> ResultReceived | None:
-    calls = origin.rounds[at.round - 1].calls[: at.answered] if at.answered and at.round <= len(origin.rounds) else ()
+    """Return the result directly before a point, if there is one."""
+    if not at.answered or at.round > len(origin.rounds):
+        return None
+    calls = origin.rounds[at.round - 1].calls[: at.answered]
     return calls[-1].result if calls else None

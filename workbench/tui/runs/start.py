@@ -69,8 +69,8 @@ class Starter:
     ) -> None:
         """Create a starter.
 
-        `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. `history` tells
-        what runs cost. With `compares`, the history shows batches of several models as comparisons.
+        `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. `history` has the
+        costs of earlier runs. With `compares`, the history shows batches of several models as comparisons.
         """
         self._stage = stage
         self._selection = selection
@@ -91,15 +91,15 @@ class Starter:
         """Variants from the command line, which the suites do not have."""
 
     async def begin(self, begin: Begin) -> None:
-        """Run what the app was started with."""
+        """Run the cases that the command line selected."""
         self._added = begin.options.added_variants
-        suites = [(suite, suite.file.suite) for suite in self._open_suites.suites]
-        cases = [
-            (suite, tuple(case.id for case in text.cases if begin.options.selection.takes(text, case)))
-            for suite, text in suites
-            if text is not None
-        ]
-        await self.run([each for each in cases if each[1]], begin.options.repeats, begin=begin)
+        cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
+        for suite in self._open_suites.suites:
+            text = suite.file.suite
+            if text is not None:
+                ids = tuple(case.id for case in text.cases if begin.options.selection.takes(text, case))
+                cases.append((suite, ids))
+        await self.run([(suite, ids) for suite, ids in cases if ids], begin.options.repeats, begin=begin)
 
     def run_soon(
         self,
@@ -137,12 +137,16 @@ class Starter:
         With `until`, the case is run once, on its first model, and held there; if the displayed run is of a variant, as
         that one. `begin` has further options, `variants` are run in place of the selected ones. Cases that are being
         started are left out, and there is only one question at a time."""
-        fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
-        fresh = [(suite, keys) for suite, keys in fresh if keys]
+        fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
+        beginning: set[CaseKey] = set()
+        for suite, keys in cases:
+            free = tuple(key for key in keys if self._is_free((suite.path, key)))
+            if free:
+                fresh.append((suite, free))
+                beginning.update((suite.path, key) for key in free)
         if not fresh:
             self._stage.announce("That is already starting")
             return
-        beginning = {(suite.path, key) for suite, keys in fresh for key in keys}
         self._beginning |= beginning
         try:
             async with self._alone():
@@ -198,7 +202,10 @@ class Starter:
                 if plan.runs[0].subject is not None:
                     self._stage.announce(NOT_STEPPED, "warned", GLYPHS.warned)
                     return
-            (self._panes.bring if until == "end" else self._panes.go_to)("run")
+            if until == "end":
+                self._panes.bring("run")
+            else:
+                self._panes.go_to("run")
             await self._runner.start(plan, approval, until)
             refused = refused or _not_held(plan.runs, begin)
             if (notice := refused or self._other_model(plan.runs)) is not None:
@@ -213,20 +220,26 @@ class Starter:
         why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:
             why = f"the cases to run are no longer in {lost.name}"
-        self._stage.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+        text = "Nothing was run"
+        if why:
+            text += f": {why}"
+        self._stage.announce(text, "warned", GLYPHS.warned)
 
     def _to_step(self, runs: Sequence[PlannedRun]) -> PlannedRun:
         """Return the run to step through: as the variant whose run is displayed, otherwise the first."""
         shown = self._selection.run
-        model = shown.model if shown is not None and variant_name_of(shown.model) is not None else None
-        return next((run for run in runs if run.model == model), runs[0])
+        if shown is None or variant_name_of(shown.model) is None:
+            return runs[0]
+        return next((run for run in runs if run.model == shown.model), runs[0])
 
     def _with_added(self, file: SuiteFile) -> SuiteFile | str:
         """Return a suite with the variants from the command line, or why they cannot be added."""
         from workbench.suite.suite_file import AddedVariantError, with_variants
 
+        if file.suite is None:
+            return file
         try:
-            for added in self._added if file.suite is not None else ():
+            for added in self._added:
                 file = with_variants(file, added.tables, added.origin)
         except AddedVariantError as error:
             return str(error)
@@ -248,20 +261,9 @@ class Starter:
             runs: list[PlannedRun] = []
             why: str | None = None
             for path, fresh in of_suites.items():
-                suite = self._open_suites.at(path)
-                case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in fresh))
-                file = self._with_added(suite.runnable(case_ids) or suite.file) if suite is not None else None
-                if isinstance(file, str):
-                    why = why or file
-                    continue
-                # For thousands of cells this takes too long for a key.
-                planned = await asyncio.to_thread(self._planned_on, file, fresh, repeats) if file is not None else ()
-                if file is None or not planned:
-                    why = why or await asyncio.to_thread(self._why_none, [path])
-                    what = _lost_variants(file, fresh) if file is not None else None
-                    why = why or what or f"the cases to run are no longer in {path.name}"
-                elif (refusal := self._refusal(file)) is not None:
-                    why = why or refusal
+                planned = await self._planned_of(path, fresh, repeats)
+                if isinstance(planned, str):
+                    why = why or planned
                 else:
                     runs += planned
             limited = await self._limited(self.plan(runs))
@@ -271,6 +273,24 @@ class Starter:
             if plan.runs:
                 await self._runner.start(plan, approval)
             return why or untrusted
+
+    async def _planned_of(
+        self, path: Path, wanted: Collection[RunOf], repeats: int | None
+    ) -> tuple[PlannedRun, ...] | str:
+        """Plan runs of one suite, or return why they cannot be run."""
+        suite, lost = self._open_suites.at(path), None
+        if suite is not None:
+            case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in wanted))
+            file = self._with_added(suite.runnable(case_ids) or suite.file)
+            if isinstance(file, str):
+                return file
+            # For thousands of cells this takes too long for a key.
+            planned = await asyncio.to_thread(self._planned_on, file, wanted, repeats)
+            if planned:
+                return self._refusal(file) or planned
+            lost = _lost_variants(file, wanted)
+        why = await asyncio.to_thread(self._why_none, [path])
+        return why or lost or f"the cases to run are no longer in {path.name}"
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
         """Plan runs.
@@ -285,8 +305,9 @@ class Starter:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
-            planned_so = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
-            runs += [run for run in planned_so if run.model == model]
+            # All variants are planned on the bare model; one of them has the wanted name.
+            of_model = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
+            runs += [run for run in of_model if run.model == model]
         return tuple(runs)
 
     async def fork(self, draft: ForkDraft | StepBack) -> str | None:
@@ -313,7 +334,8 @@ class Starter:
             now = self._open_suites.case_now((path, draft.run.case_id))
             if now is None:
                 return await asyncio.to_thread(self._why_none, [path]) or "its case no longer exists, or has errors"
-            if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
+            why = draft.why_not(now) or self._refusal(now.file)
+            if why is not None:
                 return why
             planned = draft.planned(now, self._selection.models)
             if planned.subject is not None:
@@ -324,7 +346,8 @@ class Starter:
             plan, approval, untrusted = await self._approved(limited)
             if not plan.runs:
                 return untrusted
-            if (why := draft.why_not(now)) is not None:  # while the question was open
+            why = draft.why_not(now)
+            if why is not None:  # the run went on while the question was open
                 return why
             register(planned.run_id, draft.run)
             await self._runner.start(plan, approval, until)
@@ -335,9 +358,10 @@ class Starter:
 
         Returns why not, if some are not started."""
         async with self._alone():
-            refused = next(filter(None, (self._refusal(file) for file in plan.files)), None)
-            if refused is not None:
-                return refused
+            for file in plan.files:
+                refusal = self._refusal(file)
+                if refusal is not None:
+                    return refusal
             limited = await self._limited(plan)
             if isinstance(limited, str):
                 return limited
@@ -390,24 +414,23 @@ class Starter:
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
         """Reload everything if one of these suites changed on disk."""
-        if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
+        files = [suite.disk for suite in suites if not suite.is_new]
+        if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
 
     def plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
-        """Return the plan of runs, by `options` or as their cases say."""
-        execute, all_tools = (options.execute, options.execute_all) if options is not None else (None, False)
-        return Plan.of(
-            runs,
-            self._program,
-            execution=Execution(True if all_tools else execute, all_tools, self._trust.store.is_exempt),
-            concurrency=options.concurrency if options is not None else DEFAULT_CONCURRENCY,
-            compares=self._compares,
-        )
+        """Return the plan of runs, by `options` or else by their cases."""
+        execution, concurrency = Execution(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
+        if options is not None:
+            execute = options.execute_all or options.execute
+            execution = Execution(execute, options.execute_all, self._trust.store.is_exempt)
+            concurrency = options.concurrency
+        return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
         """Return a plan with the limit on its cost, or why that cannot be kept.
 
-        Announces what its runs will cost."""
+        Announces the estimated cost."""
         from workbench.evaluation.planner import limit_usd
 
         usd = limit_usd(plan.runs, options.max_cost_usd if options is not None else None)
@@ -436,7 +459,9 @@ class Starter:
     async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
         """Return an approval, after asking if necessary, or which suite is not trusted."""
         decision = await self._decided(needs, refusing)
-        return f"{decision.refused[0].name} is not trusted" if decision.refused else decision.approval()
+        if decision.refused:
+            return f"{decision.refused[0].name} is not trusted"
+        return decision.approval()
 
     async def _decided(self, needs: Needs, refusing: str) -> Decision:
         from workbench.tui.runs.dialogs import TrustScreen
@@ -460,7 +485,9 @@ class Starter:
             return refusal
         proposal = await asyncio.to_thread(Needs.of_servers, [file], program or self._program)
         approval = await self._approval(proposal, "start nothing")
-        return f"Nothing was started: {approval}" if isinstance(approval, str) else approval
+        if isinstance(approval, str):
+            return f"Nothing was started: {approval}"
+        return approval
 
     def _planned(
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: Begin | None, variants: Variants
@@ -468,8 +495,9 @@ class Starter:
         """Plan runs.
 
         A recorded case runs on its recorded model, and as its variant, if that model is known and none was selected."""
-        by, rule = (begin.options.by, begin.options.repeat_rule) if begin is not None else (None, None)
-        planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats, by=by, repeat_rule=rule)
+        planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats)
+        if begin is not None:
+            planned_as = partial(planned_as, by=begin.options.by, repeat_rule=begin.options.repeat_rule)
         recorded = self._open_suites.workspace.recording_at(file.path)
         if self._selection.models or recorded is None or not recorded.known:
             return planned_as(models=self._selection.models, variants=variants)
@@ -483,16 +511,25 @@ class Starter:
     def _refusal(self, file: SuiteFile) -> str | None:
         """Return why a recording cannot be run again, if so: files next to the original suite are missing."""
         recorded = self._open_suites.workspace.recording_at(file.path)
-        needs = needs_trust(file.suite, file.path) if file.suite is not None else None
-        if recorded is None or needs is None or not (needs.commands or needs.modules or needs.python):
+        if recorded is None or file.suite is None:
             return None
-        what = "servers" if needs.commands or needs.modules else "Python code"
+        needs = needs_trust(file.suite, file.path)
+        if needs.commands or needs.modules:
+            missing = "servers"
+        elif needs.python:
+            missing = "Python code"
+        else:
+            return None
         suite = recorded.recording.header.suite.path
-        return f"{file.path.name} is a recording, which does not contain the {what} of its suite: open {suite} itself"
+        return (
+            f"{file.path.name} is a recording, which does not contain the {missing} of its suite: open {suite} itself"
+        )
 
     def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
         """Return a notice if a recorded case runs on a different model that nobody selected."""
-        for run in runs if not self._selection.models else ():
+        if self._selection.models:
+            return None
+        for run in runs:
             recorded = self._open_suites.workspace.recording_at(run.file.path)
             if recorded is not None and not recorded.known:
                 model = recorded.planned.model
@@ -505,12 +542,16 @@ class Starter:
 
 def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
     """Return which variant a suite no longer has, if one of the wanted runs is of such a variant."""
-    models = (model for _, _, model in wanted)
-    lost = next((m for m in models if file.suite is not None and not has_variant_of(file.suite, m)), None)
-    return f"{file.path.name} has no variant {variant_name_of(lost)!r} any more" if lost is not None else None
+    if file.suite is None:
+        return None
+    for _, _, model in wanted:
+        if not has_variant_of(file.suite, model):
+            return f"{file.path.name} has no variant {variant_name_of(model)!r} any more"
+    return None
 
 
 def _not_held(runs: Sequence[PlannedRun], begin: Begin | None) -> str | None:
-    """Return that runs will not be held at the breakpoints with which the app was opened, since they have a subject."""
-    has_subject = begin is not None and begin.breakpoints and any(run.subject is not None for run in runs)
-    return NOT_STEPPED if has_subject else None
+    """Return a notice if the breakpoints of the command line cannot hold the runs, because they have a subject."""
+    if begin is not None and begin.breakpoints and any(run.subject is not None for run in runs):
+        return NOT_STEPPED
+    return None

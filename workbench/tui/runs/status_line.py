@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 
 class RunTicker:
-    """Calls `moved` every second while servers start or runs are active, except while all of them wait for the user, so
-    that nothing is drawn then."""
+    """Calls `moved` every second while servers start or runs are active.
+
+    While all runs wait for the user, it rests, so that nothing is drawn."""
 
     def __init__(
         self, book: RunBook, start: Callable[[float, Callable[[], None]], Timer], moved: Callable[[], None]
@@ -57,8 +59,10 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
     """Return several models in at most about `width` cells."""
     if not models:
         return ""
-    text = f" {GLYPHS.dot} ".join(model_label(model) for model in models)
-    return text if len(text) <= width else f"{model_label(models[0])} and {len(models) - 1} more"
+    text = f" {GLYPHS.dot} ".join(map(model_label, models))
+    if len(text) <= width:
+        return text
+    return f"{model_label(models[0])} and {len(models) - 1} more"
 
 
 def status_line(
@@ -71,8 +75,9 @@ def status_line(
     bar = BAR_CELLS if width >= NARROW_CELLS else SHORT_BAR_CELLS
     for needed, words in _LESS_AND_LESS:
         parts = _parts(cases, counts, spend, progress, bar, words=words)
-        fitting = tuple(span for rank, spans in parts if rank <= needed for span in spans)
-        if cells(left if needed >= _MODELS else left[:1]) + cells(fitting) + 2 <= width:
+        fitting = tuple(chain.from_iterable(spans for rank, spans in parts if rank <= needed))
+        kept = left if needed >= _MODELS else left[:1]
+        if cells(kept) + cells(fitting) + 2 <= width:
             break
     room = width - cells(left[:2]) - cells(fitting) - 1
     if cells(left[2:]) > room >= _MIN_MODELS_CELLS:
@@ -94,13 +99,27 @@ _LESS_AND_LESS = (
 """The ranks to keep, and whether signs have words, from full to minimal."""
 
 
-def _shown_as(status: Status) -> tuple[str, str, Role]:
-    """Return the sign of a status, its words and its role.
-
-    A muted one has no sign, and words at every width."""
-    sign = status.sign if status.role != "muted" else ""
-    words = f" {status.word}" if status is Status.ERROR else ""
-    return sign, words if sign else status.counted, status.role
+def _count_spans(counts: Counts, *, words: bool) -> Line:
+    """Return the numbers of runs by status, then those that are running or wait for the user."""
+    spans: list[Span] = []
+    for status in Status:
+        count, sign = counts.ended.get(status), status.sign
+        if status.role == "muted":
+            sign = status.counted  # a muted sign alone would not be understood
+        elif words and status is Status.ERROR:
+            sign += f" {status.word}"
+        if count:
+            spans.append(Span(f"{count} {sign}  ", status.role))
+    asks = "asks" if counts.asking == 1 else "ask"
+    active: tuple[tuple[int, str, str, Role], ...] = (
+        (counts.running - counts.held, GLYPHS.running, "running", "running"),
+        (counts.held, GLYPHS.held, "held", "warned"),
+        (counts.asking, GLYPHS.asks, asks, "warned"),
+    )
+    for count, sign, word, role in active:
+        if count:
+            spans.append(Span(f"{count} {sign} {word}  " if words else f"{count} {sign}  ", role))
+    return tuple(spans)
 
 
 def _parts(
@@ -110,15 +129,7 @@ def _parts(
     parts: list[tuple[int, Line]] = []
     if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
         parts.append((_BAR, progress_bar(progress, bar)))
-    shown: tuple[tuple[int, str, str, Role], ...] = (
-        *((counts.ended.get(status, 0), *_shown_as(status)) for status in Status),
-        (counts.running - counts.held, GLYPHS.running, " running", "running"),
-        (counts.held, GLYPHS.held, " held", "warned"),
-        (counts.asking, GLYPHS.asks, " asks" if counts.asking == 1 else " ask", "warned"),
-    )
-    spans = tuple(
-        Span(f"{count} {sign}{word if words or not sign else ''}  ", role) for count, sign, word, role in shown if count
-    )
+    spans = _count_spans(counts, words=words)
     if not spans and not progress.under_way:
         return [(_COUNTS, (Span(f"{counted(cases, 'case')} ", "muted"),))] if cases else []
     parts.append((_COUNTS, spans))
@@ -135,7 +146,9 @@ def _parts(
     if cost := _cost(spend):
         parts.append((_COST, (Span(f"{cost}  ", "muted"),)))
     if progress.total:  # recordings take no time
-        took = clock(progress.elapsed_s) if progress.under_way else duration_text(progress.elapsed_s * 1000)
+        took = duration_text(progress.elapsed_s * 1000)
+        if progress.under_way:
+            took = clock(progress.elapsed_s)
         parts.append((_TIME, (Span(f"{took} ", "muted"),)))
     return parts
 
@@ -153,20 +166,21 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     Without active batches, only `about`."""
     if not progress.under_way:
         return (about, EMPTY)
-    statuses = tuple(
-        Span(f"{count_text(count)} {status.sign}  ", status.role)
-        for status in Status
-        if (count := progress.statuses.get(status))
-    )
-    sign: Line = (Span(f"{count_text(progress.running)} {GLYPHS.running}", "running"),) if progress.running else EMPTY
-    running: Line = (*sign, Span(f" running{waiting_text(progress.waiting)}  ", "running")) if sign else EMPTY
-    running = (*running, *_starting(progress))
+    statuses: list[Span] = []
+    for status in Status:
+        if count := progress.statuses.get(status):
+            statuses.append(Span(f"{count_text(count)} {status.sign}  ", status.role))
+    short_running, running = EMPTY, _starting(progress)
+    if progress.running:
+        sign = Span(f"{count_text(progress.running)} {GLYPHS.running}", "running")
+        short_running = (sign, *_GAP)
+        running = (sign, Span(f" running{waiting_text(progress.waiting)}  ", "running"), *running)
     left, time_left = _left(progress)
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
     short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
-    few_words = (*numbers, *statuses, *sign, *(_GAP if sign else EMPTY), *left)
+    few_words = (*numbers, *statuses, *short_running, *left)
     return (
         (*bar, *going, *time_left, *_GAP, *took, *about),
         (*bar, *going, *time_left, *_GAP, *took),
@@ -184,8 +198,10 @@ _GAP: Line = (Span("  "),)
 
 
 def _starting(progress: Progress) -> Line:
-    """Return what is starting, before the runs that need it."""
-    return (Span(f"{starting_text(progress.starting)}  ", "running"),) if progress.starting else EMPTY
+    """Return the servers that are starting, which runs wait for."""
+    if not progress.starting:
+        return EMPTY
+    return (Span(f"{starting_text(progress.starting)}  ", "running"),)
 
 
 def _left(progress: Progress) -> tuple[Line, Line]:
@@ -193,8 +209,10 @@ def _left(progress: Progress) -> tuple[Line, Line]:
     left = progress.total - progress.done
     if not left:
         return EMPTY, EMPTY
-    about = f", about {estimate_time_text(progress.left_s)}" if progress.left_s is not None else ""
-    return (Span(f"{count_text(left)} left", "muted"),), (Span(about, "muted"),)
+    text = (Span(f"{count_text(left)} left", "muted"),)
+    if progress.left_s is None:
+        return text, EMPTY
+    return text, (Span(f", about {estimate_time_text(progress.left_s)}", "muted"),)
 
 
 def _cost(spend: Spend) -> str:
