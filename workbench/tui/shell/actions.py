@@ -72,7 +72,9 @@ class ViewActions(MainActions):
             from workbench.show.views.run_lines import copied_text
 
             item = main.run_pane.run_list.item
-            return copied_text(item) if item is not None else ("", "")
+            if item is None:
+                return "", ""
+            return copied_text(item)
         if main.pane == "case":
             return main.case_pane.text_to_copy()
         row = main.selection.row
@@ -80,7 +82,9 @@ class ViewActions(MainActions):
             return "", ""
         if row.problem is not None:
             return str(row.problem), "the problem"
-        return (row.case.id, "the case's id") if row.case is not None else (str(row.key.path), "the path")
+        if row.case is not None:
+            return row.case.id, "the case's id"
+        return str(row.key.path), "the path"
 
     @action("1", "Go to the suites", name="pane.suites")
     def go_to_suites(self) -> None:
@@ -179,7 +183,7 @@ class ProgramActions(MainActions):
 
     @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
     def picture(self) -> None:
-        """Save what the screen shows, once no dialog covers it."""
+        """Save a picture of the screen, once no dialog covers it."""
         self.app.call_after_refresh(self._save_picture)
 
     def _save_picture(self) -> None:
@@ -207,8 +211,7 @@ class ProgramActions(MainActions):
 
     @action("", "Suspend; fg in the shell resumes", name="suspend", changes=True, words="shell background")
     def suspend(self) -> None:
-        """Suspend like a terminal on Ctrl+Z: all processes of the job stop, including the parent that started this
-        one."""
+        """Suspend like a terminal on Ctrl+Z: all processes of the job stop, including the parent process."""
         app = self.app
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
@@ -307,8 +310,9 @@ def _grades(now: MainSituation) -> str | None:
 
 
 def _failures(now: MainSituation) -> str | None:
-    runs = unless_read_only(f"; {key_for('run.suite')} runs the suite or folder")
-    return None if now.failed else f"nothing has failed{runs}"
+    if now.failed:
+        return None
+    return "nothing has failed" + unless_read_only(f"; {key_for('run.suite')} runs the suite or folder")
 
 
 def _runnable(now: MainSituation) -> str | None:
@@ -462,7 +466,7 @@ class ScreenActions(MainActions):
 
     @action("O", "Observe a program and its model: record their conversations", name="observe", changes=True)
     def observe(self) -> None:
-        """Record what a program and its model say."""
+        """Record the conversations of a program with its model."""
         from workbench.tui.observed.observer import Observer
 
         self.app.part(Observer).ask()
@@ -580,10 +584,10 @@ class AllActions(Mapping[str, Action]):
         if action_id in _MOVES:
             return _MOVES[action_id]
         screen = action_id.partition(".")[0]
-        own_actions = screen_class(screen).ACTIONS if screen in SCREENS else ()
-        for each in own_actions:
-            if each.id == action_id:
-                return each
+        if screen in SCREENS:
+            for each in screen_class(screen).ACTIONS:
+                if each.id == action_id:
+                    return each
         raise KeyError(action_id)
 
     def __iter__(self) -> Iterator[str]:
@@ -596,34 +600,49 @@ class AllActions(Mapping[str, Action]):
         return sum(1 for _ in self)
 
     def places(self, changed: Iterable[str] | None = None) -> list[tuple[Action, ...]]:
-        """Return the actions that are bound at the same time, by place: all places, or those that have one of the
-        `changed` actions. Within each, a key can have only one meaning."""
-        wanted = [self[action_id] for action_id in changed] if changed is not None else list(self.values())
+        """Return the actions that are bound at the same time, by place; a key has one meaning within each.
+
+        These are all places, or those that have one of the `changed` actions. Only their screens are imported."""
+        wanted = list(self.values()) if changed is None else list(map(self.__getitem__, changed))
         anywhere = [action for action in (*MAIN_ACTIONS, *MOVING) if action.where in ("move", "anywhere")]
-        everywhere = [*anywhere, *(action for action in MAIN_ACTIONS if action.where == "everywhere")]
-        of_panes = [(*(action for action in MAIN_ACTIONS if action.where in pane), *everywhere) for pane in _PANES]
-        found = [place for place in of_panes if any(action in place for action in wanted)]
-        all_of_them = any(action in anywhere for action in wanted)
-        names = [name for name in SCREENS if all_of_them or any(action.where == name for action in wanted)]
-        return [*found, *((*screen_class(name).ACTIONS, *anywhere) for name in names)]
+        everywhere = [*anywhere, *_actions_at("everywhere")]
+        places: list[tuple[Action, ...]] = []
+        for pane in _PANES:
+            place = (*_actions_at(*pane), *everywhere)
+            if any(action in place for action in wanted):
+                places.append(place)
+        all_screens = any(action in anywhere for action in wanted)
+        for name in SCREENS:
+            if all_screens or any(action.where == name for action in wanted):
+                places.append((*screen_class(name).ACTIONS, *anywhere))
+        return places
 
 
 ALL_ACTIONS = AllActions()
 
 
 def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
-    """Return what the palette offers on a screen, by group.
+    """Return the actions of the palette on a screen, by group.
 
     `None` is the main one."""
     if screen is not None:
-        of_program = [action for action in actions_of(ProgramActions) if action.listed]
-        rest = [action for action in of_program if action.id not in ("help", "quit")]
+        # A screen has help and a way back of its own.
+        of_program = [action for action in _listed(ProgramActions) if action.id not in ("help", "quit")]
         title = screen.TITLE_IN_TEXT
-        return [(title[:1].upper() + title[1:], screen.ACTIONS), (ProgramActions.GROUP, rest)]
+        return [(title[:1].upper() + title[1:], screen.ACTIONS), (ProgramActions.GROUP, of_program)]
     groups: dict[str, list[Action]] = {}
     for group in GROUPS:
-        groups.setdefault(group.GROUP, []).extend(action for action in actions_of(group) if action.listed)
+        groups.setdefault(group.GROUP, []).extend(_listed(group))
     return [(title, actions) for title, actions in groups.items() if actions]
+
+
+def _listed(group: type[MainActions]) -> list[Action]:
+    return [action for action in actions_of(group) if action.listed]
+
+
+def _actions_at(*places: Where) -> list[Action]:
+    """Return the actions of the main screen that are bound at any of some places."""
+    return [action for action in MAIN_ACTIONS if action.where in places]
 
 
 def places_of(now: MainSituation) -> tuple[Where, ...]:
@@ -633,24 +652,30 @@ def places_of(now: MainSituation) -> tuple[Where, ...]:
 
 def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
     """Return the sections of the main screen's help: the current pane, the whole screen, moving."""
-    here = places_of(now)
     return [
-        (f"Here, in {PANE_TITLES[now.pane]}", [action for action in MAIN_ACTIONS if action.where in here]),
-        ("Everywhere", [action for action in MAIN_ACTIONS if action.where in ("everywhere", "anywhere")]),
+        (f"Here, in {PANE_TITLES[now.pane]}", _actions_at(*places_of(now))),
+        ("Everywhere", _actions_at("everywhere", "anywhere")),
         ("Moving", MOVING),
     ]
 
 
 def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
     """Return the keys of all places but these, by place, for the end of the help."""
-    titles: dict[Where, str] = {"form": "the form of a case", "toml": "the TOML of a case"}
-    titles.update((pane, PANE_TITLES[pane]) for pane in PANES)
-    shown = {*here, "everywhere"} if {*PANES} & {*here} else {*here}
+    titles: dict[Where, str] = {
+        "everywhere": "On the main screen, everywhere",
+        "form": "In the form of a case",
+        "toml": "In the TOML of a case",
+    }
+    titles.update((pane, f"In {PANE_TITLES[pane]}") for pane in PANES)
+    shown: set[Where] = {*here}
+    if not shown.isdisjoint(PANES):
+        shown.add("everywhere")
     found: list[tuple[str, Sequence[Action]]] = []
-    for where, title in {"everywhere": "", **titles}.items():
+    for where, title in titles.items():
         if where not in shown:
-            actions = [action for action in MAIN_ACTIONS if action.where == where]
-            found.append((f"In {title}" if title else "On the main screen, everywhere", actions))
-    screens = [screen_class(name) for name in SCREENS if name not in shown]
-    found += [(f"In {screen.TITLE_IN_TEXT}", screen.ACTIONS) for screen in screens]
+            found.append((title, _actions_at(where)))
+    for name in SCREENS:
+        if name not in shown:
+            screen = screen_class(name)
+            found.append((f"In {screen.TITLE_IN_TEXT}", screen.ACTIONS))
     return [(title, actions) for title, actions in found if actions]

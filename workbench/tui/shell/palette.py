@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -14,9 +15,9 @@ from textual.widgets import Input
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.search import NO_QUERY, fuzzy_match, marked_spans
-from workbench.show.spans import EMPTY, Line, Span, behind, spread, wrap_line
+from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, spread, wrap_line
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import Action, Keymap, why_unavailable
+from workbench.tui.kit.actions import Action, Keymap, Situation, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView, Motion
@@ -41,10 +42,10 @@ MAX_RECENT = 5
 _INDENT, _WHY_INDENT, _GAP = 2, 4, 2
 
 _OTHER_WORD = 250
-"""What another word for an action scores: less than one at the beginning of its title, more than one inside."""
+"""The score of another word for an action: less than a word at the beginning of its title, more than one inside."""
 
 _MIN_TYPED = 2
-"""The letters of another word that are typed at least."""
+"""The minimum number of typed letters that match another word."""
 
 _MIN_TITLE_CELLS = 12
 """With less room than this for titles, the keys are left out."""
@@ -82,37 +83,55 @@ class Row:
 def sections_for(
     groups: Groups, recent: Sequence[str], why_not: Callable[[Action], str | None], query: str
 ) -> list[Section]:
-    """Return what the palette shows for a query: without one, everything by area; otherwise what matches, the best
-    match first."""
+    """Return the sections for a query.
+
+    Without one, they have everything by area, otherwise the matches, the best first."""
     if not query.strip():
         return _by_area(groups, recent, why_not)
+    words = query.casefold().split()
     found: list[tuple[int, Entry]] = []
-    for action in (action for _, actions in groups for action in actions):
-        score, positions, also = 0, set[int](), dict[str, None]()
-        for word in query.casefold().split():
-            match, other = fuzzy_match(word, action.title), _other_word(word, action)
-            if other is not None and (match is None or match.score < _OTHER_WORD):
-                score += _OTHER_WORD
-                also[other] = None
-            elif match is not None:
-                score += match.score
-                positions |= match.positions
-            else:
-                break
-        else:
-            found.append((score, Entry(action, why_not(action), frozenset(positions), " ".join(also))))
-    entries = [entry for _, entry in sorted(found, key=lambda each: (-each[0], _age(each[1].action, recent)))]
+    for action in _actions_in(groups):
+        match = _match(words, action)
+        if match is not None:
+            score, positions, also = match
+            found.append((score, Entry(action, why_not(action), positions, also)))
+    found.sort(key=lambda each: (-each[0], _age(each[1].action, recent)))
+    entries = [entry for _, entry in found]
     return _with_unavailable_last([Section("", tuple(entry for entry in entries if entry.why is None))], entries)
+
+
+def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
+    """Match each word with the title or another word of an action, the better of both.
+
+    Returns the score, the positions in the title, and the other words that matched; `None` if a word matches neither.
+    """
+    score, positions, also = 0, set[int](), dict[str, None]()
+    for word in words:
+        in_title, other = fuzzy_match(word, action.title), _other_word(word, action)
+        if other is not None and (in_title is None or in_title.score < _OTHER_WORD):
+            score += _OTHER_WORD
+            also[other] = None
+        elif in_title is not None:
+            score += in_title.score
+            positions |= in_title.positions
+        else:
+            return None
+    return score, frozenset(positions), " ".join(also)
+
+
+def _actions_in(groups: Groups) -> list[Action]:
+    return list(chain.from_iterable(actions for _, actions in groups))
 
 
 def _other_word(typed: str, action: Action) -> str | None:
     """Return the other word for an action that begins as it was typed, if there is one."""
-    words = action.words.split() if len(typed) >= _MIN_TYPED else ()
-    return next((word for word in words if word.startswith(typed)), None)
+    if len(typed) < _MIN_TYPED:
+        return None
+    return next((word for word in action.words.split() if word.startswith(typed)), None)
 
 
 def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], str | None]) -> list[Section]:
-    entries = {action.id: Entry(action, why_not(action)) for _, actions in groups for action in actions}
+    entries = {action.id: Entry(action, why_not(action)) for action in _actions_in(groups)}
     latest = [entries[action_id] for action_id in recent if action_id in entries and entries[action_id].why is None]
     first = Section(RECENT, tuple(latest[:MAX_RECENT]))
     known = {entry.action.id for entry in first.entries}
@@ -143,8 +162,9 @@ def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -
     rows: list[Row] = []
     at = 0
     for section in sections:
+        if section.title and rows:
+            rows.append(Row(EMPTY))
         if section.title:
-            rows += [Row(EMPTY)] if rows else []
             rows.append(Row((Span(f" {section.title}", "heading"),)))
         for entry in section.entries:
             rows += [Row(line, at) for line in _entry_lines(entry, names[entry.action.id], room, width)]
@@ -153,15 +173,16 @@ def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -
 
 
 def _entry_lines(entry: Entry, keys: str, room: int, width: int) -> list[Line]:
-    able = entry.why is None
-    title = tuple(
-        marked_spans(entry.action.title, entry.matched, 0, "text" if able else "muted", "heading" if able else "strong")
-    )
+    plain: Role = "text"
+    matched: Role = "heading"
+    key: Role = "accent"
+    if entry.why is not None:
+        plain, matched, key = "muted", "strong", "muted"
+    title = tuple(marked_spans(entry.action.title, entry.matched, 0, plain, matched))
     if entry.also:
         title += (Span(f"  {entry.also}", "muted"),)
     first, *others = wrap_line(title, max(room, 1))
-    gap = " " * max(room - sum(cell_len(span.text) for span in first) + _GAP, 0)
-    lines: list[Line] = [(Span(" " * _INDENT), *first, Span(gap), Span(keys, "accent" if able else "muted"))]
+    lines: list[Line] = [(Span(" " * _INDENT), *first, Span(" " * max(room - cells(first) + _GAP, 0)), Span(keys, key))]
     lines += [(Span(" " * _INDENT), *row) for row in others]
     if entry.why is not None:
         lines += behind((Span(" " * _WHY_INDENT),), one_line(entry.why), "muted", max(width - _WHY_INDENT - 1, 10))
@@ -210,14 +231,16 @@ class PaletteList(LineView, can_focus=False):
     @property
     def chosen_action(self) -> Action | None:
         """The action that the cursor is on."""
-        self.line_count()
-        at = self._rows[self.cursor].entry if self.cursor < len(self._rows) else None
+        self.line_count()  # lays the rows out
+        if self.cursor >= len(self._rows):
+            return None
+        at = self._rows[self.cursor].entry
         return self._entries[at].action if at is not None else None
 
     def search(self, query: str) -> None:
-        """Show what matches a query, with the cursor on the first of it."""
+        """Show the matches of a query, with the cursor on the first one."""
         self._sections = sections_for(self._groups, self._recent, self._why_not, query)
-        self._entries = [entry for section in self._sections for entry in section.entries]
+        self._entries = list(chain.from_iterable(section.entries for section in self._sections))
         self._built_at = -1
         self.top = 0
         if self.is_mounted:
@@ -294,7 +317,7 @@ class Palette(Dialog[str]):
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Commands"
-    # Nothing is dimmed: that would draw the whole screen anew.
+    # Nothing is dimmed, because that would redraw the whole screen.
     DEFAULT_CSS = """
     Palette { align: center top; background: transparent; }
     Palette > Vertical { width: 90; margin-top: 1; }
@@ -317,7 +340,7 @@ class Palette(Dialog[str]):
         why_not: Callable[[Action], str | None],
     ) -> None:
         super().__init__(keys_line(("↑↓", "choose"), ("Enter", "do it"), ("Esc", "close")))
-        names = {action.id: keymap.names(action) for _, actions in groups for action in actions}
+        names = {action.id: keymap.names(action) for action in _actions_in(groups)}
         self._list = PaletteList(groups, names, recent, why_not)
         self._all = len(self._list.entries)
 
@@ -332,7 +355,7 @@ class Palette(Dialog[str]):
     def _make_room(self, height: int) -> None:
         """Set the height of the list.
 
-        It stays the same during a search, so that nothing around it is drawn anew."""
+        It stays the same during a search, so that nothing around it is redrawn."""
         self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
 
     @on(Input.Changed)
@@ -362,21 +385,24 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
     """Show the palette over the main screen or a side screen, and remember what is chosen."""
     screen = app.screen
     side = screen if isinstance(screen, SideScreen) else None
-    situation = side.situation if side is not None else situation_of(main)
+    situation: Situation = side.situation if side is not None else situation_of(main)
 
     def why_not(action: Action) -> str | None:
         if screen is main and main.run_pane.takes(action.id):
             return None
         why = why_unavailable(action, situation)
-        return app.keymap.in_words(why) if why is not None else None
+        if why is None:
+            return None
+        return app.keymap.in_words(why)
 
     async def take(action_id: str | None) -> None:
         if action_id is None:
             return
         memory.change(lambda known: known.with_command(action_id))
-        if screen in app.screen_stack:  # otherwise it was closed meanwhile
-            of_screen = side is None or any(action.id == action_id for action in side.ACTIONS)
-            # Not on the screen that is shown by now, but on the one that it was offered for.
-            await screen.run_action(f"{'' if of_screen else 'app.'}do('{action_id}')")
+        if screen not in app.screen_stack:  # closed meanwhile
+            return
+        # Run on the screen that it was offered for, which may not be the current one any more.
+        name = "do" if side is None or any(action.id == action_id for action in side.ACTIONS) else "app.do"
+        await screen.run_action(f"{name}('{action_id}')")
 
     app.push_screen(Palette(offered_actions(side), app.keymap, memory.read().commands, why_not), take)

@@ -25,6 +25,7 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import models_label
 from workbench.tui.trajectory.pane import RunPane
 from workbench.tui.tree.remembered import last_result_message
+from workbench.tui.tree.rows import Row
 from workbench.tui.tree.selection import Selection, can_run
 from workbench.tui.tree.state import TreeState
 from workbench.tui.tree.view import FilterBox, SuiteTree
@@ -33,19 +34,23 @@ MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
 """The least width of each pane. Together they fit where the panes are shown side by side."""
 
 STEP = 2
-"""By so many cells a key moves a border."""
+"""The number of cells by which a key moves a border."""
+
+_LAYOUTS: Mapping[int, Layout] = {2: "narrow", 3: "wide"}
 
 
 def layout_of(panes: Sequence[Pane]) -> Layout | None:
-    """Return the name of what is shown, `None` for a single pane, which has no borders."""
-    return "wide" if len(panes) > 2 else "narrow" if len(panes) == 2 else None
+    """Return the name of a layout, `None` for a single pane, which has no borders."""
+    return _LAYOUTS.get(len(panes))
 
 
 def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the columns of the borders that nobody has moved.
+    """Return the default columns of the borders.
 
     Beyond 120 cells the tree grows faster, until names have room beside results."""
-    tree = max(28, width * 26 // 100) if width <= 120 else min(31 + (width - 120) * 45 // 100, 60)
+    tree = max(28, width * 26 // 100)
+    if width > 120:
+        tree = min(31 + (width - 120) * 45 // 100, 60)
     return (tree, tree + (width - tree) * 5 // 11)[: len(panes) - 1]
 
 
@@ -67,17 +72,19 @@ def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tu
     if not shares or len(shares) != len(panes) - 1:
         return first_borders(panes, width)
     found = [round(share * width) for share in shares]
-    # The first border pushes the other one where the least widths, or a damaged file, ask for it.
+    # The first border pushes the other one: a damaged file may have them too close together.
     return move_border(found, 0, found[0], panes, width)
 
 
 def _fitted(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
     """Return borders in ascending order, each with room for the least widths on both sides."""
     least = [MIN_PANE_CELLS[pane] for pane in panes]
-    return tuple(
-        min(max(column, sum(least[: at + 1]) + at), width - sum(least[at + 1 :]) - (len(borders) - at))
-        for at, column in enumerate(borders)
-    )
+    fitted: list[int] = []
+    for at, column in enumerate(borders):
+        first = sum(least[: at + 1]) + at
+        last = width - sum(least[at + 1 :]) - (len(borders) - at)
+        fitted.append(min(max(column, first), last))
+    return tuple(fitted)
 
 
 class Splitter(Widget):
@@ -138,8 +145,9 @@ NARROW_CELLS = 80
 
 
 def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
-    """Return the panes that fit, always with the focused one: three from 120 cells, two from 80 (the tree, and `right`
-    while the tree has the focus), otherwise the focused one."""
+    """Return the panes that fit, always with the focused one.
+
+    Three fit from 120 cells, two from 80: the tree, and `right` while the tree has the focus."""
     if zoomed or width < NARROW_CELLS:
         return (focused,)
     if width < WIDE_CELLS:
@@ -161,28 +169,16 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
             return (("The suite skips this case:", "muted"), (one_line(row.case.skip), "text"))
         if row.open is not None and not can_run(row.open, row.case.key):
             return (("This case cannot run yet: it, or its suite, has errors.", "error"), *_edits())
-        suite = row.file.suite if row.file is not None else None
-        case = suite.cases[row.case.index] if suite is not None else None
-        using = models_label(models or (models_of(suite, case) if suite is not None else ()))
+        message: Message = (("Not run yet.", "strong"),)
         last = tree.remembered.shown((row.key.path, row.case.key), book)
-        return (
-            *((("Not run yet.", "strong"),) if last is None else last_result_message(row, last, book.now())),
-            *(
-                (
-                    ("", "text"),
-                    (f"r  runs this case with {using}", "text"),
-                    ("R  runs the whole suite", "text"),
-                    ("m  chooses models", "text"),
-                )
-                if not is_read_only()
-                else ()
-            ),
-        )
+        if last is not None:
+            message = last_result_message(row, last, book.now())
+        return (*message, *_runs_case(row, row.case.index, models))
     if row.open is not None and row.open.file.suite is None:
         cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
-        return ((cannot, "error"), *(_edits() if row.open.why_not_editable is None else ()))
-    below = tree.cases_below(row)
-    cases = sum(len(case_ids) for _, case_ids in below)
+        edits = _edits() if row.open.why_not_editable is None else ()
+        return ((cannot, "error"), *edits)
+    cases = sum(len(case_ids) for _, case_ids in tree.cases_below(row))
     if not cases:
         empty: Message = ((f"There is no case here yet.{unless_read_only(' n makes one.')}", "muted"),)
         if row.open is None or not row.open.is_new:
@@ -190,16 +186,26 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         return (*empty, ("", "text"), (f"Ctrl+S  saves this suite as {one_line(str(resolved(row.open.path)))}", "text"))
     from workbench.tui.tree.suite_summary import last_runs, summary_message
 
+    message = ((f"{counted(cases, 'case')}, not run yet.", "strong"),)
     found = last_runs(tree, row, book)
+    if found.runs:
+        message = summary_message(tree, found, book)
+    runs: Message = () if is_read_only() else (("R  runs all of them", "text"),)
+    return (*message, ("", "text"), *runs, ("Put the cursor on a case to see its run.", "muted"))
+
+
+def _runs_case(row: Row, index: int, models: tuple[str, ...]) -> Message:
+    """Return the keys that run a case, with the models it will run on."""
+    if is_read_only():
+        return ()
+    suite = row.file.suite if row.file is not None else None
+    if not models and suite is not None:
+        models = models_of(suite, suite.cases[index])
     return (
-        *(
-            summary_message(tree, found, book)
-            if found.runs
-            else ((f"{counted(cases, 'case')}, not run yet.", "strong"),)
-        ),
         ("", "text"),
-        *((("R  runs all of them", "text"),) if not is_read_only() else ()),
-        ("Put the cursor on a case to see its run.", "muted"),
+        (f"r  runs this case with {models_label(models)}", "text"),
+        ("R  runs the whole suite", "text"),
+        ("m  chooses models", "text"),
     )
 
 
@@ -293,7 +299,7 @@ class PanesScreen(Screen[None]):
         for pane in PANES:
             widget = self.query_one(f"#{pane}-pane")
             widget.display = pane in shown
-            # The last one takes the rest. Textual lays out anew only for what differs.
+            # The last one takes the rest. Textual lays out again only if a width differs.
             widget.styles.width = widths.get(pane, "1fr")
         for index in range(len(PANES) - 1):
             self.query_one(f"#splitter-{index}").display = index < len(shown) - 1
@@ -311,12 +317,13 @@ class PanesScreen(Screen[None]):
         return layout_of(self._shown) in self.moved_borders
 
     def widen(self, sign: int) -> bool:
-        """Make the pane that has the focus wider (1) or narrower (-1): its right border moves, of the last pane the
-        left one. Returns whether there was room."""
-        at = self._shown.index(self.pane)
-        last = at == len(self._shown) - 1
-        index = at - 1 if last else at
-        return self._move_border(index, self.borders[index] + STEP * (-sign if last else sign))
+        """Make the pane that has the focus wider (1) or narrower (-1).
+
+        Its right border moves, of the last pane the left one. Returns whether there was room."""
+        index, step = self._shown.index(self.pane), STEP * sign
+        if index == len(self._shown) - 1:
+            index, step = index - 1, -step
+        return self._move_border(index, self.borders[index] + step)
 
     def reset_borders(self) -> None:
         """Move the borders of the visible panes back to where they were at first."""

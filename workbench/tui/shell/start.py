@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,18 +47,20 @@ def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[
     Reads files."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
-    chosen = place.models if place is not None else ()
-    return chosen if all(any(_exists(book, model, folder) for folder in folders) for model in chosen) else ()
+    if place is None or not all(_exists(book, model, folders) for model in place.models):
+        return ()
+    return place.models
 
 
-def _exists(book: ModelBook, model: str, folder: Path) -> bool:
+def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
+    """Return whether a model exists for suites in any of some folders."""
     if is_built_in(model):
         return True
-    try:
-        book.resolve(model, folder, by_suite=False)
-    except ConfigError:
-        return False
-    return True
+    for folder in folders:
+        with suppress(ConfigError):
+            book.resolve(model, folder, by_suite=False)
+            return True
+    return False
 
 
 def restore_position(remembered: Remembered, main: MainScreen) -> None:
@@ -72,34 +74,36 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
     if place is not None:
         folded = (RowKey(_FOLDABLE[kind], Path(path)) for kind, path in place.folded if kind in _FOLDABLE)
         main.selection.tree.fold_only(folded)
-        suite = next((suite for suite in main.selection.tree.suites if str(suite.path) == place.suite), None)
-        if suite is not None:
-            main.selection.tree.select(
-                suite.path, place.case if place.case in {case.key for case in suite.cases} else None
-            )
+        for suite in main.selection.tree.suites:
+            if str(suite.path) == place.suite:
+                is_there = place.case in {case.key for case in suite.cases}
+                main.selection.tree.select(suite.path, place.case if is_there else None)
+                break
     main.place_panes()
     main.suite_tree.move_cursor(main.selection.tree.cursor)
     main.show_selected()
 
 
 def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
-    """Return what to remember of the present screen."""
-    project, row = project_of(main.selection.open_suites.workspace), main.selection.row
-    before = remembered.projects.get(project, Place())
+    """Return the position to remember: the selected case, the folds, the models and the layout."""
+    selection, project = main.selection, project_of(main.selection.open_suites.workspace)
+    models = selection.models
+    if selection.models_for_now:
+        models = remembered.projects.get(project, Place()).models
     place = Place(
-        suite=str(row.open.path) if row is not None and row.open is not None else "",
-        case=row.case.key if row is not None and row.case is not None else None,
-        folded=tuple(sorted((key.kind, str(key.path)) for key in main.selection.tree.folded))[:MAX_FOLDED],
-        models=before.models if main.selection.models_for_now else main.selection.models,
+        suite=str(selection.suite.path) if selection.suite is not None else "",
+        case=selection.outline.key if selection.outline is not None else None,
+        folded=tuple(sorted((key.kind, str(key.path)) for key in selection.tree.folded))[:MAX_FOLDED],
+        models=models,
     )
-    looks = replace(
+    layout = replace(
         remembered,
         view=main.case_pane.view,
         right=main.right if main.right != "suites" else remembered.right,
         zoomed=main.zoomed,
         borders=MappingProxyType(dict(main.moved_borders)),
     )
-    return looks.with_place(project, place)
+    return layout.with_place(project, place)
 
 
 FIRST_PAINT_S = 0.25
@@ -109,8 +113,8 @@ FIRST_PAINT_S = 0.25
 class Starting:
     """Opens the app on some `paths`.
 
-    `begin` are runs, and `look_on` the number of a batch, that it is started for; `problems` are those with the user's
-    own files so far."""
+    `begin` are the runs to start, `look_on` is the number of a batch to observe, and `problems` are those with the
+    user's own files so far."""
 
     def __init__(
         self,
@@ -155,14 +159,16 @@ class Starting:
         search = Search()
         found = await self._app.services.searches.run(search, partial(self._found, search))
         workspace, models, breakpoints, problem = found
-        self._problems += (problem,) if problem is not None else ()
+        if problem is not None:
+            self._problems += (problem,)
         # Sent through the screen's messages, so that it is mounted by then.
         self._app.main.call_later(self._opened, search, workspace, models, breakpoints)
 
     def _found(self, search: Search) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
         app, services = self._app, self._app.services
         selection, models = services.selection, services.program.models
-        self._new = to_begin(self._paths) if self._begin is None else ()
+        if self._begin is None:
+            self._new = to_begin(self._paths)
         workspace = open_workspace(self._paths, models, search)
         if self._new:
             workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))
@@ -190,8 +196,8 @@ class Starting:
         if self._new:
             from workbench.tui.tree.new_suites import NewSuites
 
-        for path in self._new:
-            app.part(NewSuites).make(path)
+            for path in self._new:
+                app.part(NewSuites).make(path)
         app.work(self._begin_runs(), "ask")
 
     async def _begin_runs(self) -> None:
@@ -212,12 +218,12 @@ class Starting:
 
 
 def _notice(search: Search, workspace: Workspace) -> str | None:
-    """Return what the search for suites left out, or that there are none."""
+    """Return a notice if the search for suites found none or left something out."""
     if workspace.samples:
-        keys = unless_read_only(". r runs the case, N makes a suite")
         why = "Search stopped before any suite" if search.is_stopped else "No suites here"
-        folders = counted(len(search.skipped), "folder")
-        why += f" ({folders} of installed packages not searched)" if search.skipped else ""
+        if search.skipped:
+            why += f" ({counted(len(search.skipped), 'folder')} of installed packages not searched)"
+        keys = unless_read_only(". r runs the case, N makes a suite")
         return f"{why}: these are the samples{keys}"
     if search.is_stopped:
         return f"Search stopped: {counted(len(workspace.files), 'suite')} found until then"

@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 def open_log(app: Workbench) -> None:
     """Show the log of the server that ended the selected run, otherwise of the suite's first server."""
     suite, run = app.selection.suite, app.selection.run
-    servers = suite.file.suite.servers if suite is not None and suite.file.suite is not None else ()
-    if suite is None or not servers:
+    if suite is None or suite.file.suite is None or not suite.file.suite.servers:
         app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
         return
-    result = run.result if run is not None else None
-    finish = result.trajectory.finish if result is not None else None
-    ended_by = finish.server_output.server if finish is not None and finish.server_output is not None else None
-    commands = [server for server in servers if server.command is not None]
-    server = next((server for server in servers if server.name == ended_by), (commands or servers)[0])
+    servers = suite.file.suite.servers
+    server = next((server for server in servers if server.command is not None), servers[0])
+    if run is not None and run.result is not None:
+        finish = run.result.trajectory.finish
+        if finish is not None and finish.server_output is not None:
+            ended_by = finish.server_output.server
+            server = next((server for server in servers if server.name == ended_by), server)
     show_log(app, suite.path, server, app.announce)
 
 

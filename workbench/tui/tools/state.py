@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -39,9 +40,11 @@ ServerToolsKey = tuple[Path, str | None, str | None]
 
 @dataclass(frozen=True)
 class ServerTools:
-    """The tools of one server of a suite or, if `server` is `None`, those defined in the suite or in the case with the
-    id `case`. `listed_at` is set for tools from an earlier listing. `reason` is why the server is down, `output` is the
-    end of what it wrote, and `starting_since`, on the monotonic clock, is set while it starts."""
+    """The tools of one server of a suite.
+
+    If `server` is `None`, they are defined in the suite or in the case with the id `case`. `listed_at` is set for tools
+    from an earlier listing. `reason` is why the server is down, `output` the end of its output, and `starting_since`,
+    on the monotonic clock, is set while it starts."""
 
     file: SuiteFile
     server: Server | None
@@ -83,7 +86,9 @@ class ToolList(ListState[ToolRow]):
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
         super().__init__()
-        self._sources = [source for file in files for source in _sources_of(file, remembered.get(file.path, {}))]
+        self._sources: list[ServerTools] = []
+        for file in files:
+            self._sources += _sources_of(file, remembered.get(file.path, {}))
         self._findings: dict[Path, tuple[LintFinding, ...]] = {}
         self._about: dict[tuple[Path, ToolName | None], list[LintFinding]] = {}
         self._named = len(files) > 1
@@ -108,39 +113,32 @@ class ToolList(ListState[ToolRow]):
         at = next((at for at, source in enumerate(self._sources) if source.key == key), None)
         if at is None:
             return False
-        source = self._sources[at]
-        tools, listed_at = source.tools, source.listed_at
+        before = self._sources[at]
+        source = replace(before, state=status.state, reason=status.reason, output=status.output, starting_since=None)
         if status.state == "running":
-            tools, listed_at = status.tools, None
-        elif source.state == "running":
-            listed_at = now
+            source = replace(source, tools=status.tools, task_tools=status.task_tools, listed_at=None)
+        elif before.state == "running":
+            source = replace(source, listed_at=now)
+        if status.state == "starting":
+            source = replace(source, starting_since=time.monotonic() - status.starting_s)
         self._texts.clear()
-        self._sources[at] = replace(
-            source,
-            state=status.state,
-            reason=status.reason,
-            output=status.output,
-            tools=tools,
-            task_tools=status.task_tools if status.state == "running" else source.task_tools,
-            listed_at=listed_at,
-            starting_since=time.monotonic() - status.starting_s if status.state == "starting" else None,
-        )
+        self._sources[at] = source
         self._rebuild()
-        return tools != source.tools
+        return source.tools != before.tools
 
     def take_file(self, file: SuiteFile) -> None:
         """Take over a changed suite."""
-        self._sources = [
-            replace(source, file=file) if source.file.path == file.path else source for source in self._sources
-        ]
+        for at, source in enumerate(self._sources):
+            if source.file.path == file.path:
+                self._sources[at] = replace(source, file=file)
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
         """Return all known tools of a suite that are offered together.
 
         Those of single cases are excluded."""
-        sources = [source for source in self._sources if source.file.path == path and source.case is None]
-        return tuple(tool for source in sources for tool in source.tools)
+        sources = (source for source in self._sources if source.file.path == path and source.case is None)
+        return tuple(chain.from_iterable(source.tools for source in sources))
 
     def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
         """Set the lint findings of a suite."""
@@ -153,12 +151,14 @@ class ToolList(ListState[ToolRow]):
 
     def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
         """Return the findings about a tool or, for a suite or source, those about all tools of its suite together."""
-        name = ToolName(row.tool.name, row.tool.server, row.source.case) if row.tool is not None else None
+        name: ToolName | None = None
+        if row.tool is not None:
+            name = ToolName(row.tool.name, row.tool.server, row.source.case)
         return tuple(self._about.get((row.source.file.path, name), ()))
 
     @property
     def findings(self) -> list[LintFinding]:
-        return [finding for found in self._findings.values() for finding in found]
+        return list(chain.from_iterable(self._findings.values()))
 
     @property
     def finding_count(self) -> int:
@@ -175,9 +175,10 @@ class ToolList(ListState[ToolRow]):
         found: list[ToolRow] = []
         last: Path | None = None
         for source in self._sources:
-            tools = [
-                tool for tool in source.tools if self._fits((source.key, tool.name), partial(_text_of, source, tool))
-            ]
+            tools: list[ToolDefinition] = []
+            for tool in source.tools:
+                if self._fits((source.key, tool.name), partial(_text_of, source, tool)):
+                    tools.append(tool)
             if self._words and not tools:
                 continue
             if self._named and source.file.path != last:
@@ -190,8 +191,10 @@ class ToolList(ListState[ToolRow]):
 
 def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
     """Return the names of the cases that expect a tool, each with whether the tool is only forbidden there."""
+    if file.suite is None:
+        return ()
     found: list[tuple[str, bool]] = []
-    for case in file.suite.cases if file.suite is not None else ():
+    for case in file.suite.cases:
         places = [place[0] for place, call in case.written_calls() if call.tool == tool]
         if places:
             found.append((case.name, all(place == "disallowed" for place in places)))
@@ -201,7 +204,9 @@ def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
 def _sources_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[ServerTools]:
     if file.suite is None:
         return []
-    sources = [ServerTools(file, None, tuple(map(definition_of, file.suite.tools)))] if file.suite.tools else []
+    sources: list[ServerTools] = []
+    if file.suite.tools:
+        sources.append(ServerTools(file, None, tuple(map(definition_of, file.suite.tools))))
     for server in file.suite.servers:
         listing = remembered.get(server.name)
         if listing is None:
@@ -259,21 +264,23 @@ def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
         name = source.file.suite.name if source.file.suite is not None else source.file.path.name
         return cut_line((Span(one_line(name), "heading"),), width)
     if row.kind == "note":
-        text = "no tools" if source.server is None or source.state == "running" else "unknown until it runs"
-        return cut_line((Span(f"    {text}", "muted"),), width)
+        listed = source.server is None or source.state == "running"
+        return cut_line((Span("    no tools" if listed else "    unknown until it runs", "muted"),), width)
     if row.tool is None:
         return _source_line(source, width)
+    right = [Span(count_text(tokens_of([row.tool])), "muted")]
     findings = state.findings_on(row)
-    sign, role = finding_sign(findings)
-    mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
-    size: Line = (Span(count_text(tokens_of([row.tool])), "muted"),)
-    return spread((Span("    "), Span(one_line(row.tool.name), "tool")), (*(mark if findings else EMPTY), *size), width)
+    if findings:
+        sign, role = finding_sign(findings)
+        right.insert(0, Span(f"{sign} {len(findings)}  ", role))
+    return spread((Span("    "), Span(one_line(row.tool.name), "tool")), tuple(right), width)
 
 
 def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
     """Return the sign of the worst finding."""
-    bad = any(finding.severity == "error" for finding in findings)
-    return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
+    if any(finding.severity == "error" for finding in findings):
+        return GLYPHS.error, "error"
+    return GLYPHS.warned, "warned"
 
 
 def _source_line(source: ServerTools, width: int) -> Line:
@@ -281,8 +288,9 @@ def _source_line(source: ServerTools, width: int) -> Line:
         name: Line = (Span(f"{GLYPHS.dot} ", "muted"), Span(source_title(None, source.case), "strong"))
         return spread(name, _size(source), width)
     sign, role = _STATE_SIGNS[source.state]
-    said = last_said(source.output) if source.state == "down" else ""
-    state = f"{_state(source)}{f': {said}' if said else ''}"
+    state = _state(source)
+    if source.state == "down" and (said := last_said(source.output)):
+        state += f": {said}"
     name = (Span(f"{sign} ", role), Span(one_line(source.server.name), "strong"), Span(f"  {state}", role))
     return spread(name, _size(source), width)
 
@@ -364,8 +372,11 @@ def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int,
     tokens = f"about {count_text(tokens_of([tool]))} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
-    for text in description.split("\n") if description else ["It has no description."]:
-        lines += paragraph(text, width, "text" if description else "warned")
+    if not description:
+        lines += paragraph("It has no description.", width, "warned")
+    else:
+        for text in description.split("\n"):
+            lines += paragraph(text, width, "text")
     lines += paragraph(f" {GLYPHS.dot} ".join(filter(None, (marks_text(tool), tokens))), width, "muted")
     if row.source.listed_at is not None:
         lines += paragraph(listed_text(row.source.listed_at, now), width, "warned")
@@ -373,13 +384,14 @@ def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int,
     if findings:
         lines += [EMPTY, heading("Lint"), *_finding_lines(findings, width)]
     lines += [EMPTY, heading("Parameters"), *parameter_lines(tool.parameters, width)]
-    cases = expecting(row.source.file, tool.name)
     lines += [EMPTY, heading("Expected by")]
+    cases = expecting(row.source.file, tool.name)
+    if not cases:
+        lines.append((Span("   no case", "muted"),))
     for name, forbidden in cases:
-        lines.append(
-            cut_line((Span(f"   {one_line(name)}"), Span("  forbidden" if forbidden else "", "warned")), width)
-        )
-    return [*lines, *([] if cases else [(Span("   no case", "muted"),)])]
+        mark = "  forbidden" if forbidden else ""
+        lines.append(cut_line((Span(f"   {one_line(name)}"), Span(mark, "warned")), width))
+    return lines
 
 
 def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
@@ -391,22 +403,26 @@ def parameter_lines(schema: Schema, width: int) -> list[Line]:
     parameters = [parameter for parameter in parameters_of(schema) if not parameter.item]
     if not parameters:
         return [(Span("   none", "muted"),)]
-    return [line for parameter in parameters for line in _parameter(parameter, width)]
+    return list(chain.from_iterable(_parameter(parameter, width) for parameter in parameters))
 
 
 def _parameter(parameter: Parameter, width: int) -> list[Line]:
     indent = INDENT + 1 + 2 * parameter.depth
     room = max(width - indent - 2, 10)
-    message = one_line(type_text(parameter.schema)) or "of no type"
-    facts = [one_line(f"{key} {_json(parameter.schema[key])}") for key in _FACTS if key in parameter.schema]
-    about = f" {GLYPHS.dot} ".join((message, *(["required"] if parameter.required else []), *facts))
+    facts = [one_line(type_text(parameter.schema)) or "of no type"]
+    if parameter.required:
+        facts.append("required")
+    facts += [one_line(f"{key} {_json(parameter.schema[key])}") for key in _FACTS if key in parameter.schema]
+    about = f" {GLYPHS.dot} ".join(facts)
     name = one_line(parameter.name)
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
     lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]
     description = visible(parameter.description[:MAX_DESCRIPTION_CHARS].replace("\t", " ").strip())
-    rows = [row for text in description.split("\n") for row in wrap(text, room)] if description else []
-    return [*lines, *((Span(" " * (indent + 2)), Span(row, "muted")) for row in rows)]
+    if description:
+        for text in description.split("\n"):
+            lines += [(Span(" " * (indent + 2)), Span(row, "muted")) for row in wrap(text, room)]
+    return lines
 
 
 def _finding_lines(findings: Sequence[LintFinding], width: int) -> list[Line]:

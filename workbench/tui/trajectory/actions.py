@@ -9,8 +9,10 @@ def why_no_other_run(now: MainSituation) -> str | None:
     """Return why the case has no second run to show."""
     if not now.runs:
         return why_no_run(now)
+    if now.runs > 1:
+        return None
     more = unless_read_only(f"; {key_for('models')} chooses more models")
-    return None if now.runs > 1 else f"this case has only one run to show{more}"
+    return f"this case has only one run to show{more}"
 
 
 def _open(now: MainSituation) -> str | None:

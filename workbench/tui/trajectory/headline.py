@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
-    """Return the name of a run: the model, the repeat if there are several, whether it is a fork, and the time if
-    nothing else tells it from `others`."""
+    """Return the name of a run: the model, the repeat if there are several, and whether it is a fork.
+
+    The time is added if nothing else tells it from `others`."""
     alike = [other for other in others if other is not run and other.model == run.model]
-    numbered = run.repeat or any(other.repeat != run.repeat for other in alike)
-    name = f"{model_label(run.model)}{f' #{run.repeat + 1}' if numbered else ''}"
+    name = model_label(run.model)
+    if run.repeat or any(other.repeat != run.repeat for other in alike):
+        name += f" #{run.repeat + 1}"
     if run.is_fork:
         name += f"  {GLYPHS.fork} fork"
     if run.started_at and any((other.repeat, other.is_fork) == (run.repeat, run.is_fork) for other in alike):
@@ -34,7 +36,9 @@ def began(run: RunRecord) -> str:
     """Return when a run began, in local time.
 
     Empty if it has not begun."""
-    return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}" if run.started_at else ""
+    if not run.started_at:
+        return ""
+    return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def verdict(run: RunRecord) -> Line:
@@ -51,7 +55,9 @@ def facts(run: RunRecord) -> list[str]:
     figures = run.figures
     if figures is None or not figures.asked:
         return []
-    parts = [took] if (took := limited_time(figures)) else []
+    parts: list[str] = []
+    if took := limited_time(figures):
+        parts.append(took)
     if figures.input_tokens is not None and figures.output_tokens is not None:
         parts.append(short_tokens_text(figures.input_tokens, figures.output_tokens))
     if figures.cost_usd:
@@ -85,4 +91,6 @@ def unfinished(run: RunRecord) -> Note:
     """Return the state of a run that is not over."""
     if run.asks:
         return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
-    return Note(GLYPHS.held, "held", "warned") if run.held else Note(GLYPHS.running, run.standing, "running")
+    if run.held:
+        return Note(GLYPHS.held, "held", "warned")
+    return Note(GLYPHS.running, run.standing, "running")

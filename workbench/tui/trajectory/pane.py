@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from workbench.numerals import score_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Message, Role, Span, cells, cut_line, cut_middle
+from workbench.show.spans import Line, Message, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label, one_line
 from workbench.tui.holds.actions import OF_TYPED_TEXT
 from workbench.tui.kit.actions import key_for, unless_read_only
@@ -72,8 +72,8 @@ class RunPane(SearchedRun):
     ) -> None:
         """Show one of the runs of a case, or a message if there is none.
 
-        `held` are all held runs, of any case, `starting` is what starts, and `in_use` are the models that the user
-        chose."""
+        `held` are all held runs, of any case, `starting` are the servers that start, and `in_use` the models that the
+        user chose."""
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -82,7 +82,10 @@ class RunPane(SearchedRun):
         run = self._run = runs[chosen] if runs else None
         self.query_one("#choice", RunChoice).show(runs, chosen)
         self.query_one("#branch", BranchLine).show(run, in_use)
-        self.run_list.show(run.view if run else None, waiting_message(run, held, starting) if run else message)
+        if run is None:
+            self.run_list.show(None, message)
+        else:
+            self.run_list.show(run.view, waiting_message(run, held, starting))
         self.show_found()
 
     @property
@@ -91,19 +94,25 @@ class RunPane(SearchedRun):
         run, place = self._run, self.run_list.place
         if place is not None and place.call_id is not None:
             return place.call_id
-        return run.paused.call_id if run is not None and run.paused is not None else None
+        if run is None or run.paused is None:
+            return None
+        return run.paused.call_id
 
     @property
     def target(self) -> Widget:
         """The widget that gets the focus of the pane."""
-        return self.editor.editor if self.editor is not None and self.editor.is_mounted else self.run_list
+        if self.editor is not None and self.editor.is_mounted:
+            return self.editor.editor
+        return self.run_list
 
     # Typing for a held run
 
     @property
     def typing(self) -> HeldKind | None:
         """The kind of text being typed, while the editor has the focus."""
-        return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
+        if self.editor is None or not self.editor.is_mounted:
+            return None
+        return self.editor.typing
 
     def takes(self, action_id: str) -> bool:
         """Return whether an action applies to the text being typed here, instead of the suite."""
@@ -117,7 +126,9 @@ class RunPane(SearchedRun):
 
         self.end_typing()
         kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))
-        self.editor = HeldEditor(self._stage, held if kept.why_gone is None else kept, text, is_error)
+        if kept.why_gone is not None:
+            held = kept
+        self.editor = HeldEditor(self._stage, held, text, is_error)
         self.mount(self.editor)
 
     def has_unsent(self, run: RunRecord) -> bool:
@@ -176,9 +187,10 @@ class RunPane(SearchedRun):
             return
         gone, is_changed = editor.held.why_gone, editor.is_changed
         self.end_typing(dropped=gone is not None)
-        if is_changed:
-            why = f"{gone}, so it was not sent" if gone else "Not sent, but kept: the same key shows it again"
-            self._stage.announce(why[:1].upper() + why[1:])
+        if is_changed and gone:
+            self._stage.announce(f"{gone[:1].upper()}{gone[1:]}, so it was not sent")
+        elif is_changed:
+            self._stage.announce("Not sent, but kept: the same key shows it again")
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
@@ -215,7 +227,8 @@ class RunChoice(Bar):
         if not self.display:
             return
         self._tabs = [_run_label(run, runs, index == chosen) for index, run in enumerate(runs)]
-        self._lead = (Span(f" {model_label(runs[0].model)} " if _of_one_model(runs) else " ", "muted"),)
+        lead = f" {model_label(runs[0].model)} " if _of_one_model(runs) else " "
+        self._lead = (Span(lead, "muted"),)
         self._chosen = chosen
         self.say(lambda width: tabs_line(self._lead, self._tabs, self._chosen, width)[0])
 
@@ -227,16 +240,18 @@ class RunChoice(Bar):
 
 
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """Return as many tabs as fit, around the selected one, with the number of hidden ones on either side, and the end
-    of each with its index. The number on a side leads to the next tab there. `lead` comes first."""
-    widths = [cells(tab) for tab in tabs]
+    """Return `lead` and as many tabs as fit around the selected one, and the end of each with its index.
+
+    The number of hidden tabs on a side stands there, and leads to the next tab of that side."""
+    widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
     first, last = 0, len(tabs) - 1
     if sum(widths) > width - cells(lead):
         room = width - cells(lead) - 2 * _MORE_CELLS
         tabs = [_cut_tab(tab, room) for tab in tabs]
-        widths = [cells(tab) for tab in tabs]
+        widths = list(map(cells, tabs))
+        # Grow from the selected tab, to the right as long as there is room, then to the left.
         first = last = chosen
         while True:
             used = sum(widths[first : last + 1])
@@ -260,32 +275,36 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
 
 def _cut_tab(tab: Line, room: int) -> Line:
     """Cut the name of a run that does not fit even alone in its middle."""
+    if cells(tab) <= room:
+        return tab
     name, *verdict = tab
     left = room - cells(tuple(verdict)) - 2
-    return (
-        tab if cells(tab) <= room else (Span(f" {cut_middle(name.text.strip(), max(left, 1))} ", name.role), *verdict)
-    )
+    return (Span(f" {cut_middle(name.text.strip(), max(left, 1))} ", name.role), *verdict)
 
 
 class BranchLine(Bar):
-    """The description of a fork below the tabs, and of a run on a model that is no longer in use; hidden for other
-    runs."""
+    """The description of a fork below the tabs, and of a run on a model that is no longer in use.
+
+    Hidden for other runs."""
 
     GROUND: ClassVar[Ground] = "background"
 
     def show(self, run: RunRecord | None, in_use: Sequence[str] = ()) -> None:
         """Describe a run if it is a fork, or on none of the models that the user chose, if any."""
-        is_other = run is not None and bool(in_use) and not run.recorded and run.model not in in_use
-        self.display = run is not None and (run.is_fork or is_other)
-        if run is not None and is_other and not run.is_fork:
-            models = ", ".join(model_label(model) for model in in_use)
+        self.display = False
+        if run is None:
+            return
+        if run.is_fork:
+            description = Span(f" {GLYPHS.fork} {one_line(branch_text(run))}", "muted")
+        elif in_use and run.model not in in_use and not run.recorded:
+            models = ", ".join(map(model_label, in_use))
             again = unless_read_only(f"; {key_for('run.case')} runs it on {models}")
-            told = f"ran on {model_label(run.model)}{again}"
-            other = one_line(keymap_of(self).in_words(told))
-            self.say(lambda width: cut_line((Span(f" {GLYPHS.warned} {other}", "warned"),), width))
-        elif run is not None and run.is_fork:
-            text = one_line(branch_text(run))
-            self.say(lambda width: cut_line((Span(f" {GLYPHS.fork} {text}", "muted"),), width))
+            text = keymap_of(self).in_words(f"ran on {model_label(run.model)}{again}")
+            description = Span(f" {GLYPHS.warned} {one_line(text)}", "warned")
+        else:
+            return
+        self.display = True
+        self.say(lambda width: cut_line((description,), width))
 
 
 def _of_one_model(runs: Sequence[RunRecord]) -> bool:
@@ -293,24 +312,35 @@ def _of_one_model(runs: Sequence[RunRecord]) -> bool:
 
 
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
-    name = f"{GLYPHS.fork} {run_name(run, runs)}" if run.is_fork else run_name(run, runs)
-    sign, role = run.result.status.mark if run.result is not None else unfinished(run)[::2]
-    value = score_text(run.result.score, "") if run.result is not None else ""
-    shown: Role = "badge" if chosen else "muted"
-    return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)
+    name = run_name(run, runs)
+    if run.is_fork:
+        name = f"{GLYPHS.fork} {name}"
+    tab = Span(f" {name} ", "badge" if chosen else "muted")
+    if run.result is None:
+        sign, _, role = unfinished(run)
+        return tab, Span(f" {sign}  ", role)
+    sign, role = run.result.status.mark
+    return tab, Span(f" {sign} {score_text(run.result.score, '')}".rstrip() + "  ", role)
 
 
 def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """Return what a run is called among those of its case: `fork 1`, `#2`, a model."""
-    return f"fork {branch_number(run, runs)}" if run.is_fork else _name(run, runs)
+    """Return the name of a run among those of its case: `fork 1`, `#2`, a model.
 
-
-def _name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
+    Only the parts that tell the runs apart are named."""
+    if run.is_fork:
+        return f"fork {branch_number(run, runs)}"
+    parts: list[str] = []
     one_model = _of_one_model(runs)
-    mixed = len({other.recorded for other in runs if not other.is_fork}) > 1
-    made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
-    alike = [other for other in runs if other.kind == run.kind]  # the first was stopped, so this one still counts
-    before = "before" if run is not alike[0] else ""
-    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made, before) if part)
-    return name or "run"
+    if not one_model:
+        parts.append(model_label(run.model))
+    if any(other.repeat for other in runs):
+        parts.append(f"#{run.repeat + 1}")
+    if len({other.recorded for other in runs if not other.is_fork}) > 1:
+        if run.recorded:
+            parts.append("recorded")
+        elif one_model:
+            parts.append("new")
+    # A second run of the same kind is there if the newer one was stopped, so that the older one still counts.
+    if run is not next(other for other in runs if other.kind == run.kind):
+        parts.append("before")
+    return " ".join(parts) or "run"

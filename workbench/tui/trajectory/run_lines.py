@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 from workbench.show.lazy_lines import LaidOut
@@ -49,7 +48,9 @@ class RunLines(LaidOut):
     def line(self, index: int) -> Line:
         """Return one line with matches marked, empty beyond the end."""
         line, item = super().line(index), self.item_at(index)
-        pieces = self._pieces(item, index - self.start_of(item)) if line and item is not None else []
+        if not line or item is None:
+            return line
+        pieces = self._pieces(item, index - self.start_of(item))
         return marked(line, pieces) if pieces else line
 
     @property
@@ -62,10 +63,13 @@ class RunLines(LaidOut):
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
                 self._know(self.view.held)
-                marked = takewhile(
-                    lambda line: line[:1] and line[0].role == "badge", reversed(self._lines(self.view.held))
-                )
-                return self.start_of(self.view.held + 1) - len(list(marked))
+                # A result is held in its last lines, which are badges.
+                start = self.start_of(self.view.held + 1)
+                for line in reversed(self._lines(self.view.held)):
+                    if not line or line[0].role != "badge":
+                        break
+                    start -= 1
+                return start
             case _:
                 return None
 
@@ -83,7 +87,9 @@ class RunLines(LaidOut):
     def place_of(self, index: int) -> Place | None:
         """Return a stable reference to a line."""
         item = self.item_at(index)
-        return Place(self._items[item], index - self._heights.start_of(item), item) if item is not None else None
+        if item is None:
+            return None
+        return Place(self._items[item], index - self._heights.start_of(item), item)
 
     def index_of(self, place: Place | None, otherwise: int) -> int:
         """Return the present index of a place, or `otherwise` if it is gone.
@@ -93,8 +99,10 @@ class RunLines(LaidOut):
             return otherwise
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
             return self._index_in(place.number, place.line)
-        item = next((at for at, other in enumerate(self._items) if other is place.item), None)
-        return self._index_in(item, place.line) if item is not None else min(otherwise, self.count)
+        for item, other in enumerate(self._items):
+            if other is place.item:
+                return self._index_in(item, place.line)
+        return min(otherwise, self.count)
 
     def sync(self) -> bool:
         """Take over changes of the run.
@@ -167,7 +175,9 @@ class RunLines(LaidOut):
         if len(self._matches_in(item)) < self._times[item] and id(self._items[item]) not in self._expanded:
             self.toggle(item)
         found = self._matches_in(item)
-        return self.start_of(item) + (found[min(wanted, len(found) - 1)].line if found else 0)
+        if not found:
+            return self.start_of(item)
+        return self.start_of(item) + found[min(wanted, len(found) - 1)].line
 
     def _count_matches(self, *, longer: bool = False) -> None:
         """Count again.
@@ -177,10 +187,10 @@ class RunLines(LaidOut):
         if pattern is None:
             self._times = [0] * len(self._items)
             return
-        self._times = [
-            self._times_in(item, pattern) if not longer or before[index] else 0
-            for index, item in enumerate(self._items)
-        ]
+        self._times = []
+        for index, item in enumerate(self._items):
+            may_match = not longer or before[index] > 0
+            self._times.append(self._times_in(item, pattern) if may_match else 0)
 
     def _times_in(self, item: Item, pattern: re.Pattern[str]) -> int:
         """Return the number of matches in an item when expanded."""
@@ -196,14 +206,16 @@ class RunLines(LaidOut):
     def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
         """Return the parts of an item's line to mark."""
         found = self._matches_in(item)
-        current = self._current[1] if self._current is not None and self._current[0] == item else -1
+        current = -1
+        if self._current is not None and self._current[0] == item:
+            current = min(self._current[1], len(found) - 1)
         # A match spans a few lines, so those that reach this line begin shortly before it.
         first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
         pieces: list[tuple[int, int, Role]] = []
         for number in range(first, len(found)):
             if found[number].line > line:
                 break
-            role: Role = "badge" if number == min(current, len(found) - 1) else "match"
+            role: Role = "badge" if number == current else "match"
             pieces += [(start, end, role) for at, start, end in found[number].pieces if at == line]
         return pieces
 

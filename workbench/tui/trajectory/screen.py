@@ -140,17 +140,15 @@ class TrajectoryScreen(SideScreen[None]):
     @property
     def situation(self) -> TrajectoryNow:
         record, result = self.record, self.record.result
-        graded = result is not None and bool(result.grades)
-        recording = record.recorded and is_recording(record.path)
-        return TrajectoryNow(
-            shown="a recording" if recording else "a run" if result is None else "a finished run",
-            why_not_graded="this run is not finished yet"
-            if result is None
-            else None
-            if graded
-            else why_not_graded(result),
-            has_text=self.run.run_list.item is not None,
-        )
+        shown: Shown = "a run"
+        why: str | None = "this run is not finished yet"
+        if result is not None:
+            shown, why = "a finished run", None
+            if not result.grades:
+                why = why_not_graded(result)
+        if record.recorded and is_recording(record.path):
+            shown = "a recording"
+        return TrajectoryNow(shown=shown, why_not_graded=why, has_text=self.run.run_list.item is not None)
 
     @action("=", "Grades: the run as each grader scores it", label="grades", needs=_grades)
     def do_grades(self) -> None:

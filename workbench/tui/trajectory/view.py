@@ -72,8 +72,14 @@ class RunList(LineView):
     @property
     def item(self) -> Item | None:
         """The item under the cursor."""
-        place = self.lines.place_of(self.cursor) if self.lines is not None else None
+        place = self._place_of(self.cursor)
         return place.item if place is not None else None
+
+    def _place_of(self, index: int) -> Place | None:
+        """Return a stable reference to a line, `None` without a run."""
+        if self.lines is None:
+            return None
+        return self.lines.place_of(index)
 
     @property
     def at_cursor(self) -> tuple[Item | None, RunPlace | None, Line]:
@@ -83,16 +89,20 @@ class RunList(LineView):
     @property
     def item_and_before(self) -> tuple[Item | None, Item | None]:
         """The item under the cursor and the one before it."""
-        place = self.lines.place_of(self.cursor) if self.lines is not None else None
+        place = self._place_of(self.cursor)
         if place is None or self.lines is None:
             return None, None
-        return place.item, self.lines.view.items[place.number - 1] if place.number else None
+        if place.number == 0:
+            return place.item, None
+        return place.item, self.lines.view.items[place.number - 1]
 
     @property
     def place(self) -> RunPlace | None:
         """The place in the run under the cursor, `None` if there is none, and at the end of the run."""
-        at = self.lines.place_of(self.cursor) if self.lines is not None else None
-        return self.lines.view.place(at.number) if at is not None and self.lines is not None else None
+        at = self._place_of(self.cursor)
+        if at is None or self.lines is None:
+            return None
+        return self.lines.view.place(at.number)
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
         """Show a run, or a message if there is none or it is empty.
@@ -146,7 +156,7 @@ class RunList(LineView):
         self.repaint()
 
     def pass_time(self, now: datetime) -> None:
-        """Show for how long the model is waited for now."""
+        """Update the time that the model has taken so far."""
         if self.lines is not None:
             self.lines.view.pass_time(now)
             self.flush()
@@ -155,12 +165,15 @@ class RunList(LineView):
         """Expand or fold the item under the cursor.
 
         The cursor stays on it."""
-        if self.lines is None or (index := self.lines.item_at(self.cursor)) is None:
+        if self.lines is None:
+            return
+        index = self.lines.item_at(self.cursor)
+        if index is None:
             return
         offset = self.cursor - self.top
         self.lines.toggle(index)
-        start = self.lines.start_of(index)
-        self._put_cursor(min(self.cursor, max(start, self.lines.start_of(index + 1) - 1)), offset)
+        last = self.lines.start_of(index + 1) - 1
+        self._put_cursor(min(self.cursor, max(self.lines.start_of(index), last)), offset)
 
     def go_to_held(self) -> bool:
         """Go to where the run is held and follow it from there.
@@ -182,8 +195,10 @@ class RunList(LineView):
         """Go to the heading of a step, counted from 1, or follow the step if it is active.
 
         Returns whether it has begun."""
-        line = self.lines.step_start(step) if self.lines is not None else None
-        if line is None or self.lines is None:
+        if self.lines is None:
+            return False
+        line = self.lines.step_start(step)
+        if line is None:
             return False
         if self.lines.view.graded or self.lines.step_start(step + 1) is not None:
             self._put_cursor(line, 1)
@@ -219,32 +234,37 @@ class RunList(LineView):
     @property
     def found(self) -> tuple[int | None, int]:
         """The index of the current match, and the number of matches."""
-        return (self.lines.match, self.lines.matches) if self.lines is not None else (None, 0)
+        if self.lines is None:
+            return None, 0
+        return self.lines.match, self.lines.matches
 
     # Lines
 
     def line_count(self) -> int:
-        return (self.lines.count if self.lines is not None else 0) or len(self._message_lines())
+        if self.lines is not None and self.lines.count:
+            return self.lines.count
+        return len(self._message_lines())
 
     def line_at(self, index: int) -> Line:
         if self.lines is not None and self.lines.count:
             line = self.lines.line(index)
-            return with_breakpoint(line) if self.breakpoints and self._is_head_of_broken(index, line) else line
+            return with_breakpoint(line) if self._has_breakpoint(index, line) else line
         rows = self._message_lines()
         return rows[index] if index < len(rows) else EMPTY
 
-    def _is_head_of_broken(self, index: int, line: Line) -> bool:
+    def _has_breakpoint(self, index: int, line: Line) -> bool:
         """Return whether a line names the tool of a call with a breakpoint."""
-        place = self.lines.place_of(index) if self.lines is not None else None
-        item = place.item if place is not None else None
-        is_head = len(line) > 1 and line[1].text.startswith(GLYPHS.call)
-        return is_head and isinstance(item, CallItem) and item.tool in self.breakpoints
+        if not self.breakpoints or len(line) < 2 or not line[1].text.startswith(GLYPHS.call):
+            return False
+        place = self._place_of(index)
+        return place is not None and isinstance(place.item, CallItem) and place.item.tool in self.breakpoints
 
     def move_cursor(self, index: int) -> None:
         if self.lines is not None:
-            end = index >= self.lines.count - 1
+            to_end = index >= self.lines.count - 1
             index = self.lines.settle(min(max(index, 0), self.lines.count - 1), self._reach)
-            index = self.lines.count - 1 if end else index
+            if to_end:  # laying out may have added lines
+                index = self.lines.count - 1
         super().move_cursor(index)
 
     def repaint(self) -> None:
@@ -293,7 +313,10 @@ class RunList(LineView):
 
     def _follow(self) -> None:
         """Put the cursor where the run is held, or on its last line."""
-        held, self._held = self.lines.held if self.lines is not None else None, self._held_item
+        self._held = self._held_item
+        held: int | None = None
+        if self.lines is not None:
+            held = self.lines.held
         if held is None:
             self.move_cursor(self.line_count())
         elif self.top <= held < self.top + self.size.height - _AROUND_HELD:
@@ -306,8 +329,9 @@ class RunList(LineView):
 
     @property
     def _held_item(self) -> Item | None:
-        view = self.lines.view if self.lines is not None else None
-        return view.items[view.held] if view is not None and view.held is not None else None
+        if self.lines is None or self.lines.view.held is None:
+            return None
+        return self.lines.view.items[self.lines.view.held]
 
     def _put_cursor(self, line: int, offset: int) -> None:
         """Put the cursor on a line, about `offset` rows below the top, and stop following."""
