@@ -65,9 +65,11 @@ class ToolResult:
 
     @property
     def line(self) -> str:
-        """Returns the result in one readable line of bounded length."""
-        text = " ".join(_told(self.data).split())
-        return text if len(text) <= _MAX_TOLD_CHARS else text[: _MAX_TOLD_CHARS - 1] + "…"
+        """The result in one readable line of bounded length."""
+        text = " ".join(_readable(self.data).split())
+        if len(text) <= _MAX_TOLD_CHARS:
+            return text
+        return text[: _MAX_TOLD_CHARS - 1] + "…"
 
 
 def _finite(data: JsonValue) -> JsonValue:
@@ -83,7 +85,9 @@ def _number_in(data: JsonValue, depth: int) -> int | float | None:
         return data
     if isinstance(data, str):
         found = _NUMBER.findall(data[:_MAX_TOLD_CHARS])
-        return (float(found[-1]) if "." in found[-1] else int(found[-1])) if found else None
+        if not found:
+            return None
+        return float(found[-1]) if "." in found[-1] else int(found[-1])
     if isinstance(data, list):
         return _number_in(data[0], depth - 1) if len(data) == 1 else None
     for key in _TELLING_KEYS:
@@ -100,11 +104,15 @@ def _under(data: JsonValue, words: list[str], depth: int) -> JsonValue:
         for key, value in data.items():
             if split_name(key) == words and value is not None:
                 return value
-    inner = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []
+        inner = list(data.values())
+    elif isinstance(data, list):
+        inner = data
+    else:
+        return None
     return next((found for one in inner if (found := _under(one, words, depth - 1)) is not None), None)
 
 
-def _told(data: JsonValue) -> str:
+def _readable(data: JsonValue) -> str:
     if isinstance(data, str):
         return data
     if isinstance(data, dict) and all(not isinstance(value, dict | list) for value in data.values()):
@@ -148,15 +156,17 @@ def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
         return None
     value: JsonValue = one.value
     if parameter.role == "number":
-        whole = isinstance(value, float) and value.is_integer() and "number" not in parameter.types
-        value = int(value) if whole and isinstance(value, float) else value
+        if isinstance(value, float) and value.is_integer() and "number" not in parameter.types:
+            value = int(value)
     elif parameter.role == "moment":
         value = _moment(parameter, one)
     elif parameter.role == "zone":
         value = zone_of(str(value))
     else:
         value = str(value)
-    return value if value is not None and parameter.fits(value) else None
+    if value is None or not parameter.fits(value):
+        return None
+    return value
 
 
 def zone_of(text: str) -> str | None:
@@ -194,7 +204,9 @@ def _wanted_moment(parameter: Parameter) -> str:
     has_date, has_time = "yyyy" in described, "hh" in described
     if "date-time" in described or "datetime" in described or (has_date and has_time):
         return "date-time"
-    return "date" if has_date else "time" if has_time else "any"
+    if has_date:
+        return "date"
+    return "time" if has_time else "any"
 
 
 def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> list[tuple[Evidence, JsonValue]]:
@@ -203,9 +215,11 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     `known` are stems of the tool itself: for an optional parameter they prove nothing, and neither do small words or
     the clause's first verb."""
     examples = parameter.schema.get("examples")
-    values = parameter.choices or (tuple(examples) if isinstance(examples, list) else ())
+    values = parameter.choices
+    if not values and isinstance(examples, list):
+        values = tuple(examples)
     outside = [(one.start, one.end) for one in clause.evidence if one.kind not in ("name", "number")]
-    words = [word for word in clause.words if not any(start <= word.start < end for start, end in outside)]
+    words = [word for word in clause.words if not _within(word, outside)]
     stems = [word.stem for word in words]
     hits: list[tuple[int, Evidence, JsonValue]] = []
     for value in values[:_MAX_CHOICES]:
@@ -217,7 +231,9 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
             hits.append((1, Evidence("name", value, 0, 0), value))
             continue
         own = [stem(word) for word in split_name(value)]
-        for place in range(len(stems) - len(own) + 1 if own else 0):
+        if not own:
+            continue
+        for place in range(len(stems) - len(own) + 1):
             plain = place == 0 or all(word in STOPWORDS or word in known for word in own)
             if stems[place : place + len(own)] == own and (parameter.required or not plain):
                 span = words[place].start, words[place + len(own) - 1].end
@@ -232,11 +248,15 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
 
 
 def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
-    """Return the number that the parameter's description assigns to a word of the clause, as in "0 (off) to 100
-    (full)"."""
+    """Return the number that the parameter's description assigns to a word of the clause.
+
+    "0 (off) to 100 (full)" assigns 0 to "off"."""
     meanings = {word: float(number) for number, word in _DIGIT_MEANING.findall(parameter.description)}
-    spelled = [meanings[word.text.lower()] for word in clause.words if word.text.lower() in meanings]
-    return None if not spelled else int(spelled[0]) if spelled[0].is_integer() else spelled[0]
+    for word in clause.words:
+        number = meanings.get(word.text.lower())
+        if number is not None:
+            return int(number) if number.is_integer() else number
+    return None
 
 
 def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
@@ -263,8 +283,9 @@ _MAX_PHRASE_WORDS = 4
 
 
 def search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the words of a search: without the request's verb, without small words, and without words (`known`, as
-    stems) of the tool itself, unless nothing else is left."""
+    """Return the words of a search: without the request's verb and small words.
+
+    Words of the tool itself (`known`, as stems) are left out too, unless nothing else is left."""
     words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
@@ -273,9 +294,10 @@ def search_words(clause: Clause, used: Collection[Span], known: Collection[str])
 
 
 def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the content of a message or a title, as written: the text behind "that", "saying", "called" or a colon;
-    else the action ("remind me to …") or the topic ("about …"); else the clause without its verb and its tool's
-    words."""
+    """Return the content of a message or a title, as written.
+
+    It is the text behind "that", "saying", "called" or a colon; else the action ("remind me to …") or the topic
+    ("about …"); else the clause without its verb and its tool's words."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -300,8 +322,9 @@ def _without_lead(piece: str) -> str:
 
 
 def phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> list[list[Evidence]]:
-    """Return groups of words behind a preposition, as names written in lower case would be ("in tokyo and paris" is one
-    group)."""
+    """Return groups of words behind a preposition, which may be names in lower case.
+
+    "in tokyo and paris" is one group."""
     groups: list[list[Evidence]] = []
     words = list(_unused(clause, used))
     position = 0
@@ -346,7 +369,7 @@ def _known(one: Evidence, clause: Clause, known: Collection[str]) -> bool:
 
 
 def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
-    return (word for word in clause.words if not any(start <= word.start < end for start, end in used))
+    return (word for word in clause.words if not _within(word, used))
 
 
 def _to_do(text: str) -> re.Match[str] | None:
@@ -367,7 +390,9 @@ def _without_beginning(clause: Clause, text: str, known: Collection[str]) -> str
 def _with_article(text: str, start: int) -> str:
     """Return the rest from a place on, with the article right before it."""
     before = text[:start].rsplit(maxsplit=1)
-    return f"{before[-1]} {text[start:]}" if before and before[-1].lower() in _ARTICLES else text[start:]
+    if before and before[-1].lower() in _ARTICLES:
+        return f"{before[-1]} {text[start:]}"
+    return text[start:]
 
 
 def _says_nothing(text: str) -> bool:
@@ -406,8 +431,10 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Arguments for a tool, the required parameters without evidence, and alternative values of one parameter, listed
-    together with the chosen one ("Seattle and Portland"). `loose_ends` counts the evidence against the tool: things in
+    """Arguments for a tool, as far as a clause gives them.
+
+    `missing` are required parameters without evidence; `instead` are alternative values of one parameter, listed
+    together with the chosen one ("Seattle and Portland"). `loose_ends` counts the evidence against the tool: values in
     the text that no parameter took, and parameters whose value was guessed."""
 
     arguments: dict[str, JsonValue]
@@ -502,13 +529,10 @@ class _Filling:
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
         """Return parameters without a value, by role and by whether they are required."""
-        return [
-            one
-            for one in self.parameters
-            if one.name not in self.values
-            and (not roles or one.role in roles)
-            and (required is None or one.required == required)
-        ]
+        unfilled = [one for one in self.parameters if one.name not in self.values]
+        if required is not None:
+            unfilled = [one for one in unfilled if one.required == required]
+        return [one for one in unfilled if not roles or one.role in roles]
 
     def _is_tool_word(self, one: Evidence) -> bool:
         """Return whether a capitalised word only names what the tool does, such as "DM", and so is not a name."""
@@ -527,14 +551,16 @@ class _Filling:
         value = value_for(reader, one)
         if value is None:
             return False
-        group = next((group for group in self.groups if one in group), [])
-        others: list[tuple[Evidence, JsonValue]] = [
-            (other, found)
-            for other in group
-            if other != one and (other in self.free or parameter.role != "list")
-            if (found := value_for(reader, other)) is not None
-        ]
-        self._claim(one.start if start is None else min(start, one.start), one.end)
+        others: list[tuple[Evidence, JsonValue]] = []
+        for other in next((group for group in self.groups if one in group), []):
+            if other == one or (parameter.role == "list" and other not in self.free):
+                continue
+            found = value_for(reader, other)
+            if found is not None:
+                others.append((other, found))
+        if start is None or start > one.start:
+            start = one.start
+        self._claim(start, one.end)
         self.free = [other for other in self.free if other != one]
         if parameter.role == "list":
             for other, _ in others:
@@ -577,8 +603,9 @@ class _Filling:
                 self.values[parameter.name] = not any(word in _NEGATION for word in stems[max(0, place - 2) : place])
 
     def _introduced(self) -> None:
-        """Take values right behind a word of the parameter's name ("subject 'X'"), and numbers right before one ("5
-        days")."""
+        """Take values right behind a word of the parameter's name, and numbers right before one.
+
+        Examples are "subject 'X'" and "5 days"."""
         pairs: list[tuple[int, int, Parameter, Evidence, Word]] = []
         for number, parameter in enumerate(self._open()):
             for word in self._introducers(parameter):
@@ -696,10 +723,13 @@ class _Filling:
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
-            for kind in ACCEPTED[parameter.role]:
-                one = next((one for one in left if one.kind == kind and value_for(parameter, one) is not None), None)
-                if one is not None:
-                    self.values[parameter.name] = value_for(parameter, one)
+            # Stable: of one kind, the evidence that was recalled first stays first.
+            kinds = ACCEPTED[parameter.role]
+            candidates = [one for one in left if one.kind in kinds]
+            for one in sorted(candidates, key=lambda one: kinds.index(one.kind)):
+                value = value_for(parameter, one)
+                if value is not None:
+                    self.values[parameter.name] = value
                     left.remove(one)
                     break
 
@@ -755,7 +785,7 @@ class _Filling:
                 self.free = inner.free
 
     def _without_evidence(self) -> None:
-        """A required choice gets its first listed value, as the usual one; a required flag gets false."""
+        """Give a required choice its first listed value, as the usual one, and a required flag false."""
         for parameter in self._open(required=True):
             if "default" in parameter.schema:
                 continue

@@ -1,4 +1,4 @@
-"""Read English without understanding it: clauses, recognisable values, stems and words without meaning."""
+"""English read without understanding it: clauses, recognisable values, stems and words without meaning."""
 
 from __future__ import annotations
 
@@ -157,7 +157,9 @@ def stem(word: str) -> str:
     if len(word) > 4 and word.endswith(("ies", "ied")):
         return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-2] if word.endswith(("sses", "xes", "ches", "shes")) else word[:-1]
+        word = word.removesuffix("s")
+        if word.endswith(("sse", "xe", "che", "she")):
+            word = word.removesuffix("e")
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
         if root != word and len(root) >= 3 and any(letter in "aeiouy" for letter in root):
@@ -289,11 +291,12 @@ class ToolIndex:
         matched: list[dict[str, float]] = [{} for _ in self.tools]
         for asked in stems:
             best: dict[int, float] = {}
-            having = [n for n, names in enumerate(self._parameters) if asked in names] if asked in named else []
-            if having:
+            if asked in named:
+                having = [n for n, names in enumerate(self._parameters) if asked in names]
                 for number in having:
                     totals[number] += _NAMED * self._rarity_of(len(having))
-                continue
+                if having:
+                    continue
             for word, likeness in self._alike(asked).items():
                 weight = likeness * _importance(word)
                 for number, place_worth in self._worth[word].items():
@@ -302,20 +305,19 @@ class ToolIndex:
                         matched[number][word] = max(matched[number].get(word, 0.0), likeness)
             for number, gain in best.items():
                 totals[number] += gain
-        ranked = [
-            RankedTool(tool, self._score(number, totals[number], matched[number], question))
-            for number, tool in enumerate(self.tools)
-        ]
+        ranked = []
+        for number, tool in enumerate(self.tools):
+            ranked.append(RankedTool(tool, self._score(number, totals[number], matched[number], question)))
         return sorted(ranked, key=lambda one: -one.score)
 
     def _rarity_of(self, having: int) -> float:
-        """Return near 0 for a word that every one of many tools has, 1 for a word of one tool alone (inverse document
-        frequency, scaled)."""
+        """Return the inverse document frequency of a word that `having` tools have, scaled.
+
+        It is 1 for a word of one tool alone, near 0 for one that each of many tools has."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Return the words of the tools that are the given one, a synonym or a similar spelling, with their
-        likeness."""
+        """Return words of the tools with their likeness to a word: the same, synonyms and similar spellings."""
         alike = {word: _RELATED_WORTH for word in RELATED.get(asked, ()) if word in self._worth}
         if asked in self._worth:
             alike[asked] = 1.0
@@ -327,9 +329,11 @@ class ToolIndex:
 
     def _score(self, number: int, total: float, matched: Mapping[str, float], question: bool) -> float:
         name = self._names[number]
+        # A tool whose whole name is asked for counts twice as much as one whose name is not mentioned.
         whole = sum(self._rarity[word] * _importance(word) for word in name)
         known = sum(self._rarity[word] * _importance(word) * likeness for word, likeness in matched.items())
-        raw = total * (0.5 + 0.5 * (known / whole if whole else 0.0))
+        coverage = known / whole if whole else 0.0
+        raw = total * (0.5 + 0.5 * coverage)
         if question and changes_something(self.tools[number]):
             raw *= _UNASKED_CHANGE
         return raw / (raw + _HALF_WAY)
@@ -372,7 +376,11 @@ def _parameter_stems(tool: ToolDefinition) -> frozenset[str]:
 
 
 def _choices(schema: Mapping[str, JsonValue]) -> str:
-    values = [value for key in ("enum", "examples") if isinstance(listed := schema.get(key), list) for value in listed]
+    values: list[JsonValue] = []
+    for key in ("enum", "examples"):
+        listed = schema.get(key)
+        if isinstance(listed, list):
+            values += listed
     return " ".join(" ".join(split_name(value)) for value in values[:_MAX_PARAMETERS] if isinstance(value, str))
 
 
@@ -515,21 +523,26 @@ def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expressio
     found = []
     for left, right in pairwise(numbers):
         between = _ARITHMETIC.fullmatch(text, left.end, right.start)
-        operation = operation_of(between["sign"].split()[0]) if between else None
+        if between is None:
+            continue
+        operation = operation_of(between["sign"].split()[0])
         if operation:
             found.append(Expression(operation, text[left.start : right.end], left.start, right.end))
     return tuple(found)
 
 
 def joined_groups(text: str, evidence: Iterable[Evidence]) -> list[list[Evidence]]:
-    """Evidence of one kind strung together by commas and conjunctions: `Seattle, Portland and Boise` is one group."""
+    """Group evidence of one kind strung together by commas and conjunctions.
+
+    `Seattle, Portland and Boise` is one group."""
     groups: list[list[Evidence]] = []
+    last: Evidence | None = None
     for one in evidence:
-        last = groups[-1][-1] if groups else None
         if last is not None and last.kind == one.kind and _JOINED.fullmatch(text, last.end, one.start):
             groups[-1].append(one)
         else:
             groups.append([one])
+        last = one
     return groups
 
 
@@ -584,7 +597,7 @@ def _names(text: str) -> Iterable[Evidence]:
 
 
 def _capital_runs(text: str, start: int, end: int) -> Iterable[Evidence]:
-    """Run of capitalised words between two punctuation marks; small words such as `of` may link them."""
+    """Yield names: runs of capitalised words between two punctuation marks, linked by small words such as `of`."""
     run: list[re.Match[str]] = []
     waiting: list[re.Match[str]] = []
     for word in _NOT_BLANK.finditer(text, start, end):
@@ -681,9 +694,10 @@ class Clause:
     def operations(self) -> tuple[str, ...]:
         """The requested arithmetic, in signs or words between numbers."""
         numbers = sum(one.kind == "number" for one in self.evidence) + bool(self.result_mention)
-        enough = numbers >= 2 or (numbers == 1 and (self.after or self.refers_back))
-        in_words = [operation_of(word.text) for word in self.words] if enough else []
-        found = [*(expression.operation for expression in self.expressions), *in_words]
+        found: list[str | None] = [expression.operation for expression in self.expressions]
+        # "add the files" is no arithmetic: words count only beside two numbers, or one and an earlier result.
+        if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
+            found += [operation_of(word.text) for word in self.words]
         return tuple(dict.fromkeys(operation for operation in found if operation))
 
     @property

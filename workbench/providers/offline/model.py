@@ -128,11 +128,15 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     The last user message is the request, unless it only asks to continue. A call is never repeated for the same
     request, except one that failed when asked to continue; so a conversation always ends."""
     said = [n for n, message in enumerate(messages) if message.role == "user"]
-    asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=said[-1] if said else None)
-    if asked is None or not index.tools:
-        return Decision("No tools on offer." if asked is not None else "No request.", answer=NO_TOOLS)
+    if not said:
+        return Decision("No request.", answer=NO_TOOLS)
+    if not index.tools:
+        return Decision("No tools on offer.", answer=NO_TOOLS)
+    newest = said[-1]
+    asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=newest)
     earlier, request = messages[:asked], messages[asked].content
-    made = [*(one for one in _calls_in(messages[asked : said[-1]]) if not one.failed), *_calls_in(messages[said[-1] :])]
+    made = [one for one in _calls_in(messages[asked:newest]) if not one.failed]
+    made += _calls_in(messages[newest:])
     clauses = clauses_of(request, index)
     tasks, missing = _tasks(clauses, index, earlier, request)
     reasoning = _ranking(clauses, index)
@@ -142,13 +146,18 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     if made:
         return Decision("Nothing is left to call.", answer=_answer(made))
     if missing is not None:
-        tool, names_missing = missing
-        lacking = [one for one in parameters_of(dict(tool.parameters)) if one.name in names_missing]
-        names = ", ".join(one.name for one in lacking)
-        quoted = [one.name for one in lacking if "quoted" in ACCEPTED.get(one.role, ())]
-        hint = f" Put the value of {quoted[0]} in quotes: 'like this'." if quoted else ""
-        return Decision(reasoning, answer=f"{tool.name} fits, but the request does not say: {names}.{hint}")
+        return Decision(reasoning, answer=_request_for(*missing))
     return Decision(reasoning, answer=NOTHING_FITS)
+
+
+def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
+    """Return the answer that asks the user for missing arguments of a tool."""
+    lacking = [one for one in parameters_of(dict(tool.parameters)) if one.name in missing]
+    text = f"{tool.name} fits, but the request does not say: {', '.join(one.name for one in lacking)}."
+    for one in lacking:
+        if "quoted" in ACCEPTED.get(one.role, ()):
+            return f"{text} Put the value of {one.name} in quotes: 'like this'."
+    return text
 
 
 def _goes_on(message: str, index: ToolIndex) -> bool:
@@ -176,7 +185,9 @@ def _tasks(
     missing: tuple[ToolDefinition, tuple[str, ...]] | None = None
     said: list[Evidence] = []
     for clause in clauses:
-        memory = [*reversed(said), *recalled] if clause.refers_back else []
+        memory: list[Evidence] = []
+        if clause.refers_back:
+            memory = [*reversed(said), *recalled]
         said += clause.evidence
         candidates = _candidates(clause, index) or _as_before(request, earlier, index)
         filled = [(tool, fill(tool, clause, memory)) for tool in candidates]
@@ -195,7 +206,7 @@ def _tasks(
         else:
             turn = 0
             if before is not None and (clause.after or clause.joined):
-                turn = before.turn + (1 if clause.after else 0)
+                turn = before.turn + clause.after
             tasks.append(_Task(clause, tool, chosen, turn))
     return tasks, missing
 
@@ -203,12 +214,15 @@ def _tasks(
 def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
     """Return arguments from the result of the last call before the request, where all can be found there."""
     made = _calls_in(earlier)
-    result = made[-1].result if made and not made[-1].failed else None
-    mention = clause.result_mention
+    if not made or made[-1].failed:
+        return None
+    result, mention = made[-1].result, clause.result_mention
     if result is None or (mention is not None and _OF_WHAT.match(clause.text, mention.end())):
         return None
     filled = fill(tool, clause, (), result)
-    return None if filled.missing else filled
+    if filled.missing:
+        return None
+    return filled
 
 
 def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
@@ -218,16 +232,18 @@ def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
 
 
 def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> list[ToolDefinition]:
-    """For "and in Paris?", returns the tool that was called last."""
-    if not _SAME_AGAIN.match(request):
-        return []
+    """Return the tool that was called last, for a request such as "and in Paris?"."""
     called = [call.tool for message in earlier for call in message.tool_calls]
-    return [tool for tool in index.tools if called and tool.name == called[-1]]
+    if not called or not _SAME_AGAIN.match(request):
+        return []
+    return [tool for tool in index.tools if tool.name == called[-1]]
 
 
 def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
-    """Return the evidence of earlier messages, the latest first; capitalised first words of sentences, which may not be
-    names, last. Results of tools are left out, because they hold much that was not asked for."""
+    """Return the evidence of earlier messages, the latest first.
+
+    Capitalised first words of sentences come last, because they may not be names. Results of tools are left out,
+    because they hold much that was not asked for."""
     spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
     found = [one for message in reversed(spoken) for one in reversed(find_evidence(message.content))]
     return sorted(found, key=lambda one: one.weak)
@@ -241,13 +257,14 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
     given: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
-        planned = [
-            (number, PlannedCall(task.tool.name, arguments))
-            for number, task in enumerate(tasks)
-            if task.turn == turn
-            for arguments in _arguments_now(task, given)
-        ]
-        given |= {number: one.result for number, call in planned for one in made if one.is_call(call)}
+        planned: list[tuple[int, PlannedCall]] = []
+        for number, task in enumerate(tasks):
+            if task.turn == turn:
+                planned += [(number, PlannedCall(task.tool.name, each)) for each in _arguments_now(task, given)]
+        for number, call in planned:
+            for one in made:
+                if one.is_call(call):
+                    given[number] = one.result
         left = [one for one in left if not any(one.is_call(call) for _, call in planned)]
         due: list[PlannedCall] = []
         for number, call in planned:
@@ -272,34 +289,42 @@ def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[
     if result is None or result.is_error:
         return []
     filled = fill(task.tool, task.clause, (), result)
-    return [] if filled.missing else filled.calls()
+    if filled.missing:
+        return []
+    return filled.calls()
 
 
 def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
     lines = []
     for clause in clauses:
         best = [one for one in clause.rank(index)[:_SHOWN_IN_RANKING] if one.score > 0]
-        scores = (
-            ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best) or "no tool shares a word with it"
-        )
-        shown = " ".join(clause.text.split())
-        shown = shown if len(shown) <= _MAX_SHOWN_CLAUSE_CHARS else shown[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
-        lines.append(f"“{shown}”: {scores}" if len(clauses) > 1 else scores)
-    return "Ranked by words: " + "; ".join(lines) + "." if lines else "Nothing is asked for."
+        scores = ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best)
+        line = scores or "no tool shares a word with it"
+        if len(clauses) > 1:
+            line = f"“{_cut(' '.join(clause.text.split()))}”: {line}"
+        lines.append(line)
+    if not lines:
+        return "Nothing is asked for."
+    return f"Ranked by words: {'; '.join(lines)}."
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MAX_SHOWN_CLAUSE_CHARS:
+        return text
+    return text[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
 
 
 def _answer(made: Sequence[_Made]) -> str:
-    return "\n".join(_told(one) for one in made)
+    return "\n".join(_outcome(one) for one in made)
 
 
-def _told(made: _Made) -> str:
+def _outcome(made: _Made) -> str:
     if made.result is None:
         return f"{made.call.tool} gave no result."
     if made.result.is_error:
         return f"{made.call.tool} failed: {made.result.line}"
     given = ", ".join(str(value) for value in made.call.arguments.values() if isinstance(value, str | int | float))
-    given = given if len(given) <= _MAX_SHOWN_CLAUSE_CHARS else given[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
-    return f"{made.call.tool}({given}): {made.result.line}"
+    return f"{made.call.tool}({_cut(given)}): {made.result.line}"
 
 
 _WORD_WITH_BLANKS = late_pattern(r"\s*\S+\s*|\s+")
@@ -355,10 +380,10 @@ def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
         yield CallFinished(call_id, call.arguments)
 
 
-# Offline models with one planted weakness each, on which to see and test what finds weaknesses, without a key.
+# Offline models with one planted weakness each: subjects for fault injection and audits that need no key.
 
 _ORDER = late_pattern(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
-"""What a result says that wants something done."""
+"""Words of a tool's result that give an order."""
 
 
 class PlantedModel(OfflineModel):
@@ -372,7 +397,7 @@ class PlantedModel(OfflineModel):
         self._decided = _DECIDED[weakness]
 
     def decide(self, request: ModelRequest) -> Decision:
-        """Decide as the weakness has it."""
+        """Return the decision of a model with this weakness."""
         return self._decided(request)
 
 
@@ -388,11 +413,13 @@ def _careless(request: ModelRequest) -> Decision:
 def _without_lists(schema: JsonValue) -> JsonValue:
     if isinstance(schema, dict):
         return {key: _without_lists(value) for key, value in schema.items() if key != "enum"}
-    return [_without_lists(value) for value in schema] if isinstance(schema, list) else schema
+    if isinstance(schema, list):
+        return [_without_lists(value) for value in schema]
+    return schema
 
 
 def _gullible(request: ModelRequest) -> Decision:
-    """Do what a result tells it to do, once."""
+    """Follow each order in a tool's result, once."""
     index = ToolIndex(request.tools)
     made = [(call.tool, dict(call.arguments)) for message in request.messages for call in message.tool_calls]
     for message in request.messages:
@@ -407,14 +434,10 @@ def _gullible(request: ModelRequest) -> Decision:
 def _stubborn(request: ModelRequest) -> Decision:
     """Make a call that failed again, and again."""
     failed = [message.call_id for message in _last_results(request.messages) if message.is_error]
-    calls = tuple(
-        PlannedCall(call.tool, dict(call.arguments))
-        for message in request.messages
-        for call in message.tool_calls
-        if call.id in failed
-    )
+    made = (call for message in request.messages for call in message.tool_calls)
+    calls = [PlannedCall(call.tool, dict(call.arguments)) for call in made if call.id in failed]
     if calls:
-        return Decision("It failed. Once more.", calls)
+        return Decision("It failed. Once more.", tuple(calls))
     return decide(request.messages, ToolIndex(request.tools))
 
 
@@ -430,7 +453,7 @@ def _last_results(messages: Sequence[Message]) -> list[Message]:
 def _hasty(request: ModelRequest) -> Decision:
     """See no further than the first word of a description."""
     asked = [message.content for message in request.messages if message.role == "user"]
-    words = set(stems_of(asked[-1])) if asked else set[str]()
+    words = set(stems_of("".join(asked[-1:])))
     fitting = [tool for tool in request.tools if words.intersection(_first_word(tool))]
     return decide(request.messages, ToolIndex(tuple(fitting[:1]) or request.tools))
 

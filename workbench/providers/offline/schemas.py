@@ -41,7 +41,7 @@ Role = Literal[
     "opaque",
     "other",
 ]
-"""What a parameter asks for, as far as its type, name, format and description tell."""
+"""The kind of value that a parameter asks for, by its type, name, format and description."""
 
 _MAX_PARAMETERS = 100
 _MAX_UNIONS = 10
@@ -95,7 +95,9 @@ class Parameter:
     def description(self) -> str:
         """The schema's description, in lower case."""
         text = self.schema.get("description")
-        return text[:1000].lower() if isinstance(text, str) else ""
+        if not isinstance(text, str):
+            return ""
+        return text[:1000].lower()
 
     @property
     def of_path(self) -> bool:
@@ -103,7 +105,7 @@ class Parameter:
         return not _OF_PATHS.isdisjoint([*split_name(self.name), *split_name(self.description)])
 
     def fits(self, value: JsonValue) -> bool:
-        """Return whether a value has the type and keep the simple bounds of the schema."""
+        """Return whether a value has the type and keeps the simple bounds of the schema."""
         if self.choices and not any(_same(value, choice) for choice in self.choices):
             return False
         kind = type_of(value)
@@ -124,7 +126,8 @@ def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Paramet
     """Return the parameters of an object's schema, in its order; none when it has no readable properties."""
     if not isinstance(schema, dict):
         return []
-    root = schema if root is None else root
+    if root is None:
+        root = schema
     branch = _branch_of(schema, root)
     required = required_names(branch)
     properties = islice(properties_of(branch).items(), _MAX_PARAMETERS)
@@ -176,9 +179,12 @@ def _role(parameter: Parameter) -> Role:
     described = split_name(parameter.description)
     if words == ("to",) and {"address", "mail", "email", "recipient"} & set(described):
         return "email"
-    for word in (*reversed(words), *(("id",) if parameter.name.endswith(("Id", "ID")) else ())):
+    # The last word of a name tells most: `file_owner` is a person, `owner_file` a path.
+    for word in reversed(words):
         if word in _ROLE_BY_STEM:
             return _ROLE_BY_STEM[word]
+    if parameter.name.endswith(("Id", "ID")):
+        return "id"
     if {"iso", "yyyy", "rfc3339"} & set(described):
         return "moment"
     return "prose" if described[:2] == ["free", "text"] else "other"
@@ -189,7 +195,9 @@ def _role_of_type(types: frozenset[str]) -> Role:
         return "number"
     if "boolean" in types:
         return "flag"
-    return "list" if "array" in types else "object" if "object" in types else "other"
+    if "array" in types:
+        return "list"
+    return "object" if "object" in types else "other"
 
 
 def _same(value: JsonValue, other: JsonValue) -> bool:

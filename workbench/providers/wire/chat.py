@@ -18,11 +18,13 @@ from workbench.providers.wire.tool_calls import (
     ToolNames,
     arguments_text,
     body_text,
+    named,
     object_schema,
+    params_for,
     sent_params,
     whole_seed,
 )
-from workbench.providers.wire.wire import SseEvent, UsageCount
+from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, dicts_in, state_of
 from workbench.trajectory.events import (
     JsonValue,
     Message,
@@ -123,9 +125,8 @@ class ChatReader:
             self._prompt_ms = _number_in(timings, "prompt_ms")
         if progress := chunk.get("prompt_progress"):
             yield from self._progress(progress)
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and not choice.get("index"):
+        for choice in dicts_in(chunk.get("choices")):
+            if not choice.get("index"):
                 yield from self._choice(choice)
                 return
 
@@ -141,7 +142,7 @@ class ChatReader:
             raise self._errors.reported(choice)
         if reason := choice.get("finish_reason"):
             self._reason = str(reason)
-        delta = choice["delta"] if "delta" in choice else choice.get("message")
+        delta = choice.get("delta", choice.get("message"))
         if not isinstance(delta, dict):
             return
         yield from self._reasons(delta)
@@ -154,11 +155,9 @@ class ChatReader:
         if (refusal := delta.get("refusal")) and isinstance(refusal, str):
             self._refused = True
             yield from self._say(refusal)
-        entries = delta.get("tool_calls")
         self._before_chunk = len(self._calls.calls)
-        for position, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict):
-                yield from self._call_fragment(entry, position)
+        for position, entry in enumerate(dicts_in(delta.get("tool_calls"))):
+            yield from self._call_fragment(entry, position)
 
     def _say(self, piece: str) -> Iterator[ModelEvent]:
         if text := self._pieces.next(piece):
@@ -174,10 +173,8 @@ class ChatReader:
                 if text and text not in said:
                     said.add(text)
                     yield ReasoningDelta(self._round, text)
-        details = delta.get("reasoning_details")
-        for detail in details if isinstance(details, list) else ():
-            if not isinstance(detail, dict):
-                continue
+        # OpenRouter sends the same text twice: plain and, with what it wants back, in details.
+        for detail in dicts_in(delta.get("reasoning_details")):
             text = next((detail[key] for key in _TEXTS_OF_DETAILS if isinstance(detail.get(key), str)), "")
             if text and not said:
                 yield ReasoningDelta(self._round, text)
@@ -185,23 +182,20 @@ class ChatReader:
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
         """Read content that is a list of parts, as Mistral sends it when a model reasons."""
-        for part in parts:
-            if not isinstance(part, dict):
-                continue
+        for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
                 yield from self._say(text)
-            thinking = part.get("thinking")
-            for thought in thinking if isinstance(thinking, list) else ():
-                if isinstance(thought, dict) and isinstance(text := thought.get("text"), str) and text:
+            for thought in dicts_in(part.get("thinking")):
+                if isinstance(text := thought.get("text"), str) and text:
                     yield ReasoningDelta(self._round, text)
 
     def _call_fragment(self, entry: dict[str, Any], position: int) -> Iterator[ModelEvent]:
-        function = entry.get("function")
-        function = function if isinstance(function, dict) else {}
+        function = as_dict(entry.get("function"))
         name, arguments = function.get("name"), function.get("arguments")
         index, given_id = entry.get("index"), entry.get("id")
-        given_id = given_id if isinstance(given_id, str) and given_id else None
-        call = self._open_call(index, given_id, position if name else 0)
+        if not isinstance(given_id, str) or not given_id:
+            given_id = None
+        call = self._open_call(index, given_id, follows=bool(name) and position > 0)
         may_repeat = call in self._calls.calls[: self._before_chunk]
         if call is None or _begins_another(call, given_id, name, arguments, may_repeat=may_repeat):
             call = self._calls.begin(given_id)
@@ -212,18 +206,21 @@ class ChatReader:
         yield from self._calls.name(call, name)
         yield from self._calls.add(call, arguments)
 
-    def _open_call(self, index: object, given_id: str | None, position: int) -> OpenCall | None:
-        """Return the call that a fragment may continue: that of its index, else of its id, else the latest, unless it
-        follows another one in its chunk."""
+    def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
+        """Return the call that a fragment may continue: that of its index, else of its id, else the latest.
+
+        A fragment with neither that follows another one in its chunk, and has a name, begins a call."""
         if isinstance(index, int):
             return self._by_index.get(index)
         calls = reversed(self._calls.calls)
         if given_id is not None:
             return next((call for call in calls if call.given_id == given_id), None)
-        return next(calls, None) if position == 0 else None
+        if follows:
+            return None
+        return next(calls, None)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
-        """Details come in fragments, but go back whole: texts of one type and index are joined."""
+        """Keep a detail, which comes in fragments but goes back whole: join texts of one type and index."""
         last = self._details[-1] if self._details else {}
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
         same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
@@ -232,22 +229,31 @@ class ChatReader:
             self._details.append(dict(detail))
             return
         text = "".join(piece for piece in (last.get(text_key), detail.get(text_key)) if isinstance(piece, str))
-        last.update({key: value for key, value in detail.items() if value is not None}, **{text_key: text})
+        for key, value in detail.items():
+            if value is not None:
+                last[key] = value
+        last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        """OpenRouter expects its details back, DeepSeek the reasoning before a call, and Gemini the signature at each
-        call. A text with thoughts goes back as it was written. Reasoning goes back under the name under which it came,
-        and only with calls, because without them some endpoints refuse it."""
-        fields: dict[str, Any] = {"reasoning_details": self._details} if self._details else {}
-        if self._text.deviations:
+        """Return what the endpoint wants back with this answer.
+
+        OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call."""
+        fields: dict[str, Any] = {}
+        if self._details:
+            fields["reasoning_details"] = self._details
+        if self._text.deviations:  # a text with thoughts goes back as it was written
             fields["content"] = "".join(self._written)
+        # Reasoning goes back under the name under which it came, and only with calls: without them some endpoints
+        # refuse it.
         if self._calls.calls:
             if "reasoning_content" in self._reasoning:
                 fields["reasoning_content"] = "".join(self._reasoning["reasoning_content"])
             elif "reasoning" in self._reasoning and not self._details:
                 fields["reasoning"] = "".join(self._reasoning["reasoning"])
-        signed: dict[str, Any] = {"calls": self._signed} if self._signed else {}
-        return {"wire": WIRE, "fields": fields, **signed} if fields or signed else None
+        state: dict[str, Any] = {"wire": WIRE, "fields": fields}
+        if self._signed:
+            return state | {"calls": self._signed}
+        return state if fields else None
 
     def _stop_reason(self) -> StopReason:
         if self._refused or self._reason in _REFUSED:
@@ -257,18 +263,20 @@ class ChatReader:
         return "tool calls" if self._calls.calls else "answered"
 
 
-def _number_in(told: object, name: str) -> float | None:
-    """Return a number that llama.cpp's server tells, `None` where it is no finite one of at least 0."""
-    value = told.get(name) if isinstance(told, dict) else None
+def _number_in(statistics: object, name: str) -> float | None:
+    """Return a number of llama.cpp's statistics, `None` unless it is finite and at least 0."""
+    value = as_dict(statistics).get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
     return float(value)
 
 
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
-    """Return whether a fragment for the index or the id of a call begins a new one: with a different id or name, or
-    with the name repeated and arguments when those of the call are complete. The same ones for its id are a
-    repetition if one may come (`may_repeat`: the call began in an earlier chunk)."""
+    """Return whether a fragment for the index or the id of `call` begins a new call.
+
+    Some servers give every call the index 0. A new call then shows by a different id or name, or by the name repeated
+    with arguments once those of `call` are complete. Others send a whole call once more at the end: the same arguments
+    for the same id are that repetition, if the call began in an earlier chunk (`may_repeat`)."""
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
     if not name or not call.started:
@@ -305,12 +313,14 @@ class ChatWire:
 
         Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
-        system = [{"role": "system", "content": request.system}] if request.system else []
+        messages = [_message(message, offer.names) for message in request.messages]
+        if request.system:
+            messages.insert(0, {"role": "system", "content": request.system})
         fields = {
             **self._more,
-            **{name: value for name, value in self._params.items() if request.tools or name not in _ABOUT_TOOLS},
+            **params_for(request, self._params, _ABOUT_TOOLS),
             "model": self._model,
-            "messages": [*system, *(_message(message, offer.names) for message in request.messages)],
+            "messages": messages,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -322,7 +332,7 @@ class ChatWire:
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def expect_llama_cpp(self) -> None:
-        """Have the progress with the prompt be part of the stream."""
+        """Request the progress with the prompt as part of the stream."""
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
@@ -331,8 +341,7 @@ class ChatWire:
 
 
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
-    return {"type": "function", "function": {"name": name, **described, "parameters": object_schema(tool.parameters)}}
+    return {"type": "function", "function": {**named(tool, name), "parameters": object_schema(tool.parameters)}}
 
 
 def _message(message: Message, names: ToolNames) -> dict[str, Any]:
@@ -340,11 +349,7 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": message.call_id or "", "content": message.content}
     if message.role == "user" or not (message.tool_calls or message.provider_state):
         return {"role": message.role, "content": message.content}
-    state: Any = (
-        message.provider_state
-        if isinstance(message.provider_state, dict) and message.provider_state.get("wire") == WIRE
-        else {}
-    )
+    state = state_of(message, WIRE)
     signed = state.get("calls", {})
     calls = [
         {
@@ -355,10 +360,9 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         }
         for call in message.tool_calls
     ]
-    content = message.content or (None if calls else "")
-    return {
-        "role": "assistant",
-        "content": content,
-        **({"tool_calls": calls} if calls else {}),
-        **state.get("fields", {}),
-    }
+    answer: dict[str, Any] = {"role": "assistant", "content": message.content}
+    if calls:
+        # Beside calls, the API itself writes `null` in place of an empty text.
+        answer |= {"content": message.content or None, "tool_calls": calls}
+    answer |= state.get("fields", {})
+    return answer

@@ -1,4 +1,4 @@
-"""Reads the errors of endpoints, in the many shapes they have, and makes the errors for broken streams."""
+"""Errors that endpoints report, read from their many shapes, and errors for broken streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_ANSWER_PARTS
 from workbench.providers.model import ModelError, TooMuchError
-from workbench.providers.wire.wire import SseEvent
+from workbench.providers.wire.wire import SseEvent, as_dict
 from workbench.trajectory.events import JsonValue
 
 MAX_QUOTE_CHARS = 300
@@ -48,12 +48,15 @@ def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
     # Redacted before it is cut, so that no half of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
-    return clean if len(clean) <= longest else clean[: longest - 1] + "…"
+    if len(clean) <= longest:
+        return clean
+    return clean[: longest - 1] + "…"
 
 
 def error_text(document: object) -> str | None:
-    """Return the endpoint's own words in an error document (parsed JSON, or the text of a body), uncut; `None` when it
-    holds none."""
+    """Return the endpoint's own words in an error document, uncut; `None` if it holds none.
+
+    `document` is parsed JSON or the text of a body."""
     if isinstance(document, str):
         return _words_of_text(document)
     if isinstance(document, list):
@@ -67,7 +70,8 @@ def error_text(document: object) -> str | None:
         return words
     for key in _WORDS_IN:
         if document.get(key) and (words := error_text(document[key])):
-            return f"{words} ({_place(document['loc'])})" if document.get("loc") else words
+            place = _place(document.get("loc"))
+            return f"{words} ({place})" if place else words
     return None
 
 
@@ -81,8 +85,9 @@ def reports_error(document: object) -> bool:
 
 
 def is_retryable_error(document: object) -> bool:
-    """Return whether an error document indicates that the same request may succeed later: overload, rate limits, faults
-    of the server, but not an exhausted quota."""
+    """Return whether the same request may succeed later.
+
+    That is so for overload, rate limits and faults of the server, but not for an exhausted quota."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -94,8 +99,8 @@ def _is_retryable_status(status: int) -> bool:
 
 
 def _names(document: object) -> set[str]:
-    if isinstance(document, list):
-        return _names(document[0]) if document else set()
+    if isinstance(document, list) and document:
+        return _names(document[0])
     if not isinstance(document, dict):
         return set()
     names = {str(document[key]).lower() for key in _NAMES_OF_ERRORS if document.get(key)}
@@ -106,10 +111,11 @@ def _words_of_error(error: dict[str, Any]) -> str | None:
     words = error_text({key: value for key, value in error.items() if key != "error"})
     if words is None:
         words = next((str(error[key]) for key in _NAMES_OF_ERRORS if error.get(key)), None)
-    metadata = error.get("metadata")
-    # A router's words, then the provider's.
-    raw = error_text(metadata.get("raw")) if isinstance(metadata, dict) else None
-    return f"{words}: {raw}" if words and raw and raw not in words else words or raw
+    # Routers such as OpenRouter put the provider's own words behind theirs, in `metadata.raw`.
+    raw = error_text(as_dict(error.get("metadata")).get("raw"))
+    if words and raw and raw not in words:
+        return f"{words}: {raw}"
+    return words or raw
 
 
 def _words_of_text(text: str) -> str | None:
@@ -120,13 +126,18 @@ def _words_of_text(text: str) -> str | None:
         except (ValueError, RecursionError):
             return text
     if _HTML.match(text):
+        # The title of a proxy's error page names the error.
         title = _TITLE.search(text)
-        text = html.unescape(title[1] if title and title[1].strip() else _TAG.sub(" ", text))
+        has_title = title is not None and title[1].strip()
+        text = html.unescape(title[1] if title and has_title else _TAG.sub(" ", text))
     return " ".join(text.split()) or None
 
 
 def _place(loc: object) -> str:
-    return ".".join(map(str, loc)) if isinstance(loc, list) else str(loc)
+    """Return the field that FastAPI's validation complains about: `["body", "tools", 0]` as `body.tools.0`."""
+    if isinstance(loc, list):
+        return ".".join(map(str, loc))
+    return str(loc or "")
 
 
 class NotJsonError(ModelError):
@@ -135,7 +146,7 @@ class NotJsonError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """Makes the errors for one model's answers.
+    """Errors in one model's answers, worded with its name.
 
     `api` is the expected API, `base_url` its address."""
 
@@ -160,7 +171,9 @@ class AnswerErrors:
             raise self.not_json(data) from None
         if event.event == "error" or reports_error(document):
             raise self.reported(document)
-        return document if isinstance(document, dict) else None
+        if isinstance(document, dict):
+            return document
+        return None
 
     def must_fit(self, parts: Sized) -> None:
         """Raise TooMuchError when an answer has as many parts as one may have, and another one comes."""
@@ -181,9 +194,11 @@ class AnswerErrors:
 
     def reported(self, error: object) -> ModelError:
         """Return the error that the endpoint reports."""
-        words = error_text(error)
-        said = quoted(words, self.secrets) if words else f"an error without a message: {self._shown(error)}"
-        return ModelError(f"the endpoint of {self.model} reports: {said}", retryable=is_retryable_error(error))
+        if words := error_text(error):
+            report = quoted(words, self.secrets)
+        else:
+            report = f"an error without a message: {self._shown(error)}"
+        return ModelError(f"the endpoint of {self.model} reports: {report}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> NotJsonError:
         """Return the error for something in the stream that is not JSON."""
@@ -200,8 +215,9 @@ class AnswerErrors:
         return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
     def broke_off(self, missing: str) -> ModelError:
-        """Return the error for a stream that ended before its answer did; `missing` is the mark that would have ended
-        it."""
+        """Return the error for a stream that ended before its answer did.
+
+        `missing` names the marks that would have ended the answer."""
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:

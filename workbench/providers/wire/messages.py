@@ -21,7 +21,9 @@ from workbench.providers.wire.tool_calls import (
     accepted_names,
     arguments_to_send,
     body_text,
+    named,
     object_schema,
+    params_for,
     sent_params,
 )
 from workbench.providers.wire.wire import (
@@ -30,6 +32,7 @@ from workbench.providers.wire.wire import (
     SseEvent,
     TextPart,
     UsageCount,
+    as_dict,
     parts_of,
     provider_state,
     text_part,
@@ -104,18 +107,19 @@ class MessagesReader:
             return
         kind = document.get("type") or event.event
         index = document.get("index")
-        index = index if isinstance(index, int) else None
+        if not isinstance(index, int):
+            index = None
         if kind == "content_block_delta":
-            yield from self._delta(index, _dict(document.get("delta")))
+            yield from self._delta(index, as_dict(document.get("delta")))
         elif kind == "content_block_start":
-            yield from self._start(index, _dict(document.get("content_block")))
+            yield from self._start(index, as_dict(document.get("content_block")))
         elif kind == "content_block_stop":
             yield from self._stop(index)
         elif kind == "message_start":
             self._began = True
-            self._end(_dict(document.get("message")))
+            self._end(as_dict(document.get("message")))
         elif kind == "message_delta":
-            self._end({**_dict(document.get("delta")), "usage": document.get("usage")})
+            self._end({**as_dict(document.get("delta")), "usage": document.get("usage")})
         elif kind == "message_stop":
             self.ended = True
 
@@ -128,7 +132,7 @@ class MessagesReader:
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
             raise self._errors.no_answer(document)
         for index, block in enumerate(content):
-            yield from self._start(index, _dict(block))
+            yield from self._start(index, as_dict(block))
             yield from self._stop(index)
         self._end(document)
         self._began = self.ended = True
@@ -141,8 +145,9 @@ class MessagesReader:
             raise self._errors.nothing()
         if self._reason is None and not self.ended:
             raise self._errors.broke_off("neither stop_reason nor message_stop")
-        for block in [block for block in self._blocks if block.kind == "text"][-1:]:
-            yield from self._answers(block, self._text.flush())
+        texts = [block for block in self._blocks if block.kind == "text"]
+        if texts:
+            yield from self._answers(texts[-1], self._text.flush())
         yield from self._calls.finish_all()
         parts = [part for block in self._blocks if (part := block.part()) is not None]
         state = self._errors.storable_state(provider_state(WIRE, parts))
@@ -169,12 +174,11 @@ class MessagesReader:
         block = self._by_index.get(index)
         kind = delta.get("type")
         if block is None:
+            # Some gateways send no beginning of a block; only text and thoughts can do without it.
             if kind not in ("text_delta", "thinking_delta"):
                 return
             self._errors.must_fit(self._blocks)
-            block = self._by_index[index] = _Block(
-                str(kind).removesuffix("_delta")
-            )  # a block whose beginning was not sent
+            block = self._by_index[index] = _Block(str(kind).removesuffix("_delta"))
             self._blocks.append(block)
             self._began = True
         if kind == "text_delta":
@@ -206,11 +210,14 @@ class MessagesReader:
 
     def _stop(self, index: int | None) -> Iterator[ModelEvent]:
         block = self._by_index.get(index)
-        if block is not None and block.call is not None:
+        if block is None:
+            return
+        if block.call is not None:
+            # Gateways may send the whole input with the beginning of the block, and no delta.
             if not block.call.pieces and block.rest["input"]:
-                yield from self._calls.add(block.call, block.rest["input"])  # whole from the start, as gateways send it
+                yield from self._calls.add(block.call, block.rest["input"])
             yield from self._calls.finish(block.call)
-        elif block is not None and block.kind == "text":
+        elif block.kind == "text":
             yield from self._answers(block, self._text.flush())
 
     def _end(self, document: dict[str, Any]) -> None:
@@ -224,10 +231,6 @@ class MessagesReader:
         if self._reason in _TRUNCATED:
             return "truncated"
         return "tool calls" if self._calls.calls else "answered"
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 # Anthropic's Messages API: the requests.
@@ -266,7 +269,7 @@ _LACKING = {
     "verbosity": "",
     "web_search_options": "",
 }
-"""Parameters of the other two APIs that this one refuses, and what it has instead."""
+"""Parameters of the other two APIs that this one refuses, with their replacements."""
 
 
 class MessagesWire:
@@ -275,6 +278,7 @@ class MessagesWire:
     seed: int | None = None
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
+        # Anthropic documents its base URL without `/v1`, gateways often with it.
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         self._model = spec.model
         self._thoughts_apart = spec.thoughts == "reasoning"
@@ -288,13 +292,10 @@ class MessagesWire:
 
         Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
-        fields = {
-            **{name: value for name, value in self._params.items() if request.tools or name != "tool_choice"},
-            "model": self._model,
-            **({"system": request.system} if request.system and request.system.strip() else {}),
-            "messages": _messages(request.messages, offer.names),
-            "stream": True,
-        }
+        fields = params_for(request, self._params, ("tool_choice",)) | {"model": self._model}
+        if request.system and request.system.strip():
+            fields["system"] = request.system
+        fields |= {"messages": _messages(request.messages, offer.names), "stream": True}
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> MessagesReader:
@@ -311,14 +312,14 @@ class MessagesWire:
 
 
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
-    return {"name": name, **described, "input_schema": object_schema(tool.parameters)}
+    return {**named(tool, name), "input_schema": object_schema(tool.parameters)}
 
 
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
-    """Return the conversation with alternating roles: consecutive messages of one role become one message, with the
-    user's text behind results. The API refuses blank texts, failures without a text, and ids with other characters
-    than those of tool names."""
+    """Return the conversation with alternating roles, as the API requires.
+
+    Consecutive messages of one role become one message, with the user's text behind results. The API also refuses
+    blank texts, failures without a text, and ids with other characters than those of tool names."""
     ids = accepted_names(call_id for message in messages for call_id in _call_ids(message))
     turns: list[dict[str, Any]] = []
     for message in messages:
@@ -339,10 +340,14 @@ def _call_ids(message: Message) -> Iterator[str]:
 
 def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
-        text = message.content if message.content.strip() else NO_TEXT if message.is_error else None
-        content = {"content": text} if text is not None else {}
-        failed = {"is_error": True} if message.is_error else {}
-        yield {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed"), **content, **failed}
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
+        if message.content.strip():
+            result["content"] = message.content
+        elif message.is_error:
+            result["content"] = NO_TEXT
+        if message.is_error:
+            result["is_error"] = True
+        yield result
         return
     for part in parts_of(message, WIRE):
         match part:

@@ -1,4 +1,4 @@
-"""Reads a call's arguments where the endpoint deviates from its API, if what was meant is certain.
+"""Repairs of answers whose endpoint deviates from its API, where only one reading is possible.
 
 Arguments that are one JSON object are never changed.
 """
@@ -29,16 +29,16 @@ DETAILS: Mapping[str, str] = {
     ENDED: "the template's mark for the end of a call stands in the arguments",
     THOUGHTS: "the thoughts stand in the answer: the endpoint does not tell reasoning apart",
 }
-"""What each kind of deviation is."""
+"""Each kind of deviation, described for the user."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _LANGUAGE = re.compile(r"[ \t]*[\w+-]*")
 _END_OF_CALL = re.compile(r"(?<=\})(?:\s*(?:</?[\w:]+>|<[|｜][^<>|｜]*[|｜]>|\[/[A-Z_]+\]))+\Z")
-"""What a chat template writes behind an object."""
+"""Marks of chat templates behind an object: `</tool_call>`, `<|im_end|>`, `[/TOOL_CALLS]`."""
 _BLANK = re.compile(r"\s*")
 _MAX_LAYERS = 4
-"""Of texts around an object: a fence, a mark, and JSON that was encoded twice more."""
+"""Layers around an object: a fence, a mark, and JSON that was encoded twice more."""
 
 
 class Repaired(NamedTuple):
@@ -49,7 +49,9 @@ class Repaired(NamedTuple):
 
 
 def repaired(pieces: Sequence[str]) -> Repaired | None:
-    """Return the arguments in pieces of text that are no JSON object together, `None` where they are not certain."""
+    """Return the arguments in pieces of text that are no JSON object together, `None` if they are not certain."""
+    # The order matters: `{}{"a": 1}` is an empty object beside the arguments; pieces that each repeat the one before
+    # also make several objects when they are joined, but different ones.
     text = "".join(pieces)
     objects = _objects_in(text)
     if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):
@@ -65,8 +67,9 @@ def repaired(pieces: Sequence[str]) -> Repaired | None:
 
 
 def unwrapped(text: str) -> Repaired | None:
-    """Return the object in a text that stands in a code fence, in a JSON text, behind a byte order mark or before a
-    template's mark. The kind is that of the outermost one."""
+    """Return the object inside a code fence, a JSON text, a byte order mark or a template's mark.
+
+    The kind is that of the outermost layer."""
     kind = ""
     for _ in range(_MAX_LAYERS):
         bare = text.strip()
@@ -78,19 +81,21 @@ def unwrapped(text: str) -> Repaired | None:
             kind, text = kind or FENCED, inside
         else:
             value = _parsed(bare)
-            if isinstance(value, dict):
-                return Repaired(value, kind) if kind else None
+            if isinstance(value, dict) and kind:
+                return Repaired(value, kind)
             if not isinstance(value, str):
                 return None
             kind, text = kind or ENCODED, value
     value = json_object(text)
-    return Repaired(value, kind) if value is not None else None
+    return None if value is None else Repaired(value, kind)
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text is, `None` if it is none."""
+    """Return a text as a JSON object, `None` if it is none."""
     value = _parsed(text)
-    return value if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return value
+    return None
 
 
 def same_json(one: object, other: object) -> bool:
@@ -106,12 +111,15 @@ def _objects_in(text: str) -> list[dict[str, Any]]:
     try:
         while at < len(text):
             _, end = decoder.raw_decode(text, at)
-            objects.append(json_object(text[at:end]))
+            # Parsed again, because `parsed_json` refuses NaN and Infinity, which this decoder reads.
+            found = json_object(text[at:end])
+            if found is None:
+                return []
+            objects.append(found)
             at = _BLANK.match(text, end).end()  # type: ignore[union-attr]
     except (ValueError, RecursionError):
         return []
-    found = [each for each in objects if each is not None]
-    return found if len(found) == len(objects) else []
+    return objects
 
 
 def _inside_fence(text: str) -> str | None:
@@ -143,7 +151,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     "[THINK]": ("[/THINK]",),
     "◁think▷": ("◁/think▷",),
 }
-"""The marks with which models begin their thoughts, and the ones that end those."""
+"""The marks that begin a model's thoughts, each with those that end them."""
 
 _ALL_ENDS = tuple({end: None for ends in _ENDS.values() for end in ends})
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
@@ -172,8 +180,10 @@ class AnswerText:
 
     @property
     def deviations(self) -> tuple[Deviation, ...]:
-        """That thoughts stood in the answer, if they did."""
-        return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),) if self._found else ()
+        """The deviation of thoughts in the answer, if there were any."""
+        if not self._found:
+            return ()
+        return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 
     def next(self, piece: str) -> Iterator[TextEvent]:
         """Add a piece of the text."""
@@ -202,8 +212,10 @@ class AnswerText:
             self._found, self._thought = True, False
             self._read = self._within_thoughts
         elif text and (over or not any(mark.startswith(text) for mark in _ENDS)):
-            self._held = text if self._found else self._held
-            self._read = self._as_it_is if self._found else self._unmarked
+            if self._found:
+                self._held, self._read = text, self._as_it_is
+            else:
+                self._read = self._unmarked
         elif over and not self._found:
             yield from self._as_it_is(over)
 
@@ -212,10 +224,12 @@ class AnswerText:
         if end:
             thoughts, self._held = self._held[:at].rstrip(), self._held[at + len(end) :]
             self._read = self._at_beginning
+        elif over:
+            thoughts, self._held = self._held.rstrip(), ""
         else:
-            until = len(self._held) if over else _certain(self._held, self._ends)
-            thoughts = self._held[:until].rstrip()
-            self._held = "" if over else self._held[len(thoughts) :]
+            # Blanks are held back too: those before the end of the thoughts are dropped.
+            thoughts = self._held[: _certain(self._held, self._ends)].rstrip()
+            self._held = self._held[len(thoughts) :]
         if not self._thought:
             thoughts = thoughts.lstrip()
         if thoughts:
@@ -228,7 +242,7 @@ class AnswerText:
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
         elif not over and not self._held[at + len(end) :].strip(" \t"):
-            end = ""  # what follows decides
+            end = ""  # the next character decides whether the mark ends thoughts
         text, rest = self._held[:at], self._held[at:]
         self._said.append(text)
         self._held = rest
@@ -261,15 +275,15 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
-    """Return where the first of some marks stands, and which it is; an empty one where none does."""
-    if _FIRST.isdisjoint(text):
-        return len(text), ""  # most pieces of an answer
+    """Return the place of the first mark, and the mark; an empty one if there is none."""
+    if _FIRST.isdisjoint(text):  # so it is with most pieces of an answer
+        return len(text), ""
     places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
     return min(places, default=(len(text), ""))
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Return how much of a text cannot be the beginning of a mark."""
+    """Return the length of a text before a possible beginning of a mark at its end."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
@@ -278,8 +292,10 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
-    """Return whether a mark ends thoughts, rather than being mentioned in an answer: it stands at an end of a line, or
-    directly between two words, and neither in quotes nor in code, and nothing before it begins thoughts."""
+    """Return whether a mark ends thoughts, rather than being mentioned in an answer.
+
+    It ends them at an end of a line or directly between two words, neither in quotes nor in code, if nothing before it
+    begins thoughts."""
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False
     if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -20,7 +20,9 @@ from workbench.providers.wire.tool_calls import (
     ToolNames,
     arguments_text,
     body_text,
+    named,
     object_schema,
+    params_for,
     sent_params,
 )
 from workbench.providers.wire.wire import (
@@ -29,6 +31,8 @@ from workbench.providers.wire.wire import (
     SseEvent,
     TextPart,
     UsageCount,
+    as_dict,
+    dicts_in,
     parts_of,
     provider_state,
     text_part,
@@ -153,8 +157,9 @@ class ResponsesReader:
             raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
             raise self._errors.broke_off("neither response.completed nor response.incomplete")
-        for item in [item for item in self._items if item.kind == "message"][-1:]:
-            yield from self._answers(item, self._answer.flush())
+        messages = [item for item in self._items if item.kind == "message"]
+        if messages:
+            yield from self._answers(messages[-1], self._answer.flush())
         yield from self._calls.finish_all()
         state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
         deviations = (*self._answer.deviations, *self._calls.deviations)
@@ -184,7 +189,7 @@ class ResponsesReader:
             yield from self._calls.name(call, document.get("name"))
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
-        """Complete an item from its final form: emits what did not come piece by piece."""
+        """Complete an item from its final form: emit the parts that did not come piece by piece."""
         if item.done:
             return
         item.done = True
@@ -192,39 +197,40 @@ class ResponsesReader:
             yield from self._add(item, document)
             yield from self._calls.finish(self._call(item), document.get("arguments"))
         elif item.kind == "message":
-            phase = document.get("phase")
-            item.phase = phase if isinstance(phase, str) else None
+            if isinstance(phase := document.get("phase"), str):
+                item.phase = phase
             if not item.written:
-                for part in _dicts(document.get("content")):
+                for part in dicts_in(document.get("content")):
                     self._refused = self._refused or bool(part.get("refusal"))
                     yield from self._text(item, part.get("text") or part.get("refusal"))
             yield from self._answers(item, self._answer.flush())
         elif item.kind == "reasoning":
+            # A block without its content can go back only where the API stores the original.
             if document.get("encrypted_content") or document.get("content") or self._stored:
                 item.block = {name: value for name, value in document.items() if value is not None}
             if not item.reasoned:
-                for part in [*_dicts(document.get("summary")), *_dicts(document.get("content"))]:
+                for part in (*dicts_in(document.get("summary")), *dicts_in(document.get("content"))):
                     yield from self._reasoning(item, part.get("text"))
 
     def _end(self, response: object, status: str) -> Iterator[ModelEvent]:
-        response = response if isinstance(response, dict) else {}
+        response = as_dict(response)
         self._status = str(response.get("status") or status)
         if "failed" in (status, self._status):
             raise self._errors.reported(response)
         if self._status == "cancelled":
             raise self._errors.gave_up("the response was cancelled")
-        details = response.get("incomplete_details")
-        self._why_incomplete = details.get("reason") if isinstance(details, dict) else None
+        self._why_incomplete = as_dict(response.get("incomplete_details")).get("reason")
         self._usage.update(response.get("usage"))
-        for document in self._missed(_dicts(response.get("output"))):
+        for document in self._missed(dicts_in(response.get("output"))):
             self._errors.must_fit(self._items)
             item = _Item(str(document.get("type")))
             self._items.append(item)
             yield from self._complete(item, document)
 
-    def _missed(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the items of the final response that were missing in the stream: those of a kind that was missing, and
-        calls of an id that was missing."""
+    def _missed(self, output: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the items of the final response that the stream lacked.
+
+        Those are items of a kind that never came, and calls with an id that never came."""
         kinds = {item.kind for item in self._items}
         ids = {call.given_id for call in self._calls.calls}
         missed = []
@@ -261,7 +267,9 @@ class ResponsesReader:
             elif item.call is not None:
                 yield {"call": item.call.id}
             elif (part := text_part(item.pieces, item.written)) is not None:
-                yield part | ({"phase": item.phase} if item.phase else {})
+                if item.phase:
+                    part["phase"] = item.phase
+                yield part
 
     def _stop_reason(self) -> StopReason:
         if self._refused or self._why_incomplete == "content_filter":
@@ -269,10 +277,6 @@ class ResponsesReader:
         if self._status == "incomplete":
             return "truncated"
         return "tool calls" if self._calls.calls else "answered"
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # OpenAI's Responses API: the requests.
@@ -299,7 +303,7 @@ _LACKING = {
     "verbosity": "text = { verbosity = … }",
     "web_search_options": "",
 }
-"""Parameters of the other two APIs that this one refuses, and what it has instead."""
+"""Parameters of the other two APIs that this one refuses, with their replacements."""
 
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
@@ -325,13 +329,11 @@ class ResponsesWire:
 
         Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
-        fields = {
-            **{name: value for name, value in self._params.items() if request.tools or name not in _ABOUT_TOOLS},
-            "model": self._model,
-            **({"instructions": request.system} if request.system else {}),
-            "input": [item for message in request.messages for item in _items(message, offer.names)],
-            "stream": True,
-        }
+        fields = params_for(request, self._params, _ABOUT_TOOLS) | {"model": self._model}
+        if request.system:
+            fields["instructions"] = request.system
+        fields["input"] = [item for message in request.messages for item in _items(message, offer.names)]
+        fields["stream"] = True
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ResponsesReader:
@@ -350,20 +352,20 @@ class ResponsesWire:
 
 
 def _include(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the API now sends encrypted reasoning with every reasoning item, and refuses the older parameter for it
-    with models that do not reason. So it is requested only where the user sets `reasoning`, which such models refuse
-    too."""
+    """Return the `include` parameter, with encrypted reasoning where the user sets `reasoning`.
+
+    The API refuses this value for models that do not reason; those refuse `reasoning` too."""
     include = params.get("include")
-    asked = list(include) if isinstance(include, list) else []
-    if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in asked:
-        asked.append(_ENCRYPTED_REASONING)
-    return {"include": asked} if asked else {}
+    requested = list(include) if isinstance(include, list) else []
+    if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in requested:
+        requested.append(_ENCRYPTED_REASONING)
+    if not requested:
+        return {}
+    return {"include": requested}
 
 
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
-    schema = object_schema(tool.parameters)
-    return {"type": "function", "name": name, **described, "parameters": schema, "strict": False}
+    return {"type": "function", **named(tool, name), "parameters": object_schema(tool.parameters), "strict": False}
 
 
 def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
@@ -376,9 +378,10 @@ def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
             match part:
                 case Block(document):
                     yield document
+                case TextPart(text, None):
+                    yield {"type": "message", "role": "assistant", "content": text}
                 case TextPart(text, phase):
-                    phase_field = {"phase": phase} if phase else {}
-                    yield {"type": "message", "role": "assistant", "content": text, **phase_field}
+                    yield {"type": "message", "role": "assistant", "content": text, "phase": phase}
                 case call:
                     yield {
                         "type": "function_call",

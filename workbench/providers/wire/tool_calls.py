@@ -1,12 +1,10 @@
-"""The tools of a request in the form of an API, serialised once for many requests, and the calls of an answer,
-assembled from the fragments in which APIs send them.
-"""
+"""Tools in the form of an API, serialised once for many requests, and calls assembled from streamed fragments."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -37,6 +35,7 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
 
     Accepted names stay as they are."""
     wanted = list(dict.fromkeys(names))
+    # Accepted names first: `get time` must not take `get_time` from the tool that is called so.
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
     taken = set(given)
     for name in wanted:
@@ -47,7 +46,9 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
         while candidate in taken:
             number += 1
             ending = f"_{number}"
-            candidate = (base if longest is None else base[: longest - len(ending)]) + ending
+            candidate = base + ending
+            if longest is not None:
+                candidate = base[: longest - len(ending)] + ending
         taken.add(candidate)
         given[name] = candidate
     return given
@@ -68,8 +69,7 @@ class ToolNames:
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
-        """Return the API's name of a tool; a tool that is not offered (an invented one, an earlier one) gets an
-        accepted name too."""
+        """Return the API's name of a tool, which may be one that is not offered: invented, or offered earlier."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:
@@ -82,7 +82,7 @@ class ToolNames:
 
 
 REMEMBERED_OFFERS = 8
-"""How many sets of tools are cached as JSON: those of suites that run at the same time."""
+"""Sets of tools cached as JSON: about as many suites run at the same time."""
 
 _TOOL_NUMBER = re.compile(r"\btools(?:\.|\[|/|['\"], ?| -> )(\d+)\b")
 _NAMED = re.compile(r"\b(?:function|tool)s?(?: name)?:? ?['\"`]([^'\"`]+)['\"`]", re.IGNORECASE)
@@ -98,10 +98,13 @@ class Offer:
     def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape) -> None:
         self.tools = tools
         self.names = ToolNames(tool.name for tool in tools)
-        self.json = json_or_error([shape(tool, self.names.accepted(tool.name)) for tool in tools]) if tools else None
+        self.json: str | None = None
+        if tools:
+            self.json = json_or_error([shape(tool, self.names.accepted(tool.name)) for tool in tools])
 
     def tool_at(self, error_text: str) -> str | None:
         """Return the tool that an error complains about: by its number among the tools, or by its name in quotes."""
+        # The surest sign first: a name behind "tool" or "function", an index as in "tools[3]", any quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
                 return self.names.ours(name)
@@ -109,7 +112,9 @@ class Offer:
             if int(number) < len(self.tools):
                 return self.tools[int(number)].name
         quoted = {name for name in _QUOTED.findall(error_text) if self.names.offers(name)}
-        return self.names.ours(quoted.pop()) if len(quoted) == 1 else None
+        if len(quoted) != 1:
+            return None
+        return self.names.ours(quoted.pop())
 
 
 class Offers:
@@ -131,23 +136,37 @@ class Offers:
         return offer
 
 
+def named(tool: ToolDefinition, name: str) -> dict[str, Any]:
+    """Return the name of a tool and its description, if it has one, as fields of a request."""
+    if not tool.description:
+        return {"name": name}
+    return {"name": name, "description": tool.description}
+
+
 def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a tool's schema in a form that all APIs accept: for an object, with properties even when there are
-    none."""
-    full = {"type": "object", **{key: value for key, value in schema.items() if key != "type" or value is not None}}
-    return full if full["type"] != "object" or "properties" in full else {**full, "properties": {}}
+    """Return a tool's schema in a form that all APIs accept: an object always has `properties`."""
+    full: dict[str, JsonValue] = {"type": "object"}
+    full |= schema
+    if full["type"] is None:
+        full["type"] = "object"
+    if full["type"] == "object":
+        full.setdefault("properties", {})
+    return full
 
 
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
     """Return a call's arguments as they go back to the model.
 
-    Broken ones are put into an object as text, because servers parse what they receive."""
-    return dict(call.arguments) if call.problem is None else {"unparsed_arguments": call.raw or ""}
+    Broken ones are put into an object as text, because servers parse the arguments that they receive."""
+    if call.problem is None:
+        return dict(call.arguments)
+    return {"unparsed_arguments": call.raw or ""}
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as text, as they go back to the model: as the model wrote them, in a code fence for
-    example. What the endpoint repeated goes back once."""
+    """Return a call's arguments as the text that goes back to the model.
+
+    It is the model's own text, such as one in a code fence; text that the endpoint repeated goes back once."""
     if call.problem is None and call.raw and unwrapped(call.raw) is not None:
         return call.raw
     return json_or_error(arguments_to_send(call))
@@ -196,10 +215,17 @@ def sent_params(
     return sent, tuple(notices)
 
 
+def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
+    """Return the parameters of a request; without tools, those `about_tools` are left out because APIs refuse them."""
+    return {name: value for name, value in params.items() if request.tools or name not in about_tools}
+
+
 def whole_seed(params: Mapping[str, Any]) -> int | None:
     """Return the seed among the parameters that are sent, if it is a whole number."""
     seed = params.get("seed")
-    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        return None
+    return seed
 
 
 # Joins the surrogate pairs of characters that arrive in two pieces: servers may cut a text anywhere.
@@ -223,11 +249,12 @@ class TextPieces:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Return what is complete with this piece, which must not be empty."""
-        if not self._pending and not "\ud800" <= piece[-1] <= "\udbff":
+        """Return the text that is complete with this piece, which must not be empty."""
+        ends_within = "\ud800" <= piece[-1] <= "\udbff"
+        if not self._pending and not ends_within:
             return piece
         piece = self._pending + piece
-        self._pending = piece[-1] if "\ud800" <= piece[-1] <= "\udbff" else ""
+        self._pending = piece[-1] if ends_within else ""
         return joined_surrogates(piece.removesuffix(self._pending))
 
 
@@ -238,8 +265,10 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 
 @dataclass(slots=True, eq=False)
 class OpenCall:
-    """A call whose fragments are still arriving; `given_id` and `name` are the API's, `whole` holds arguments that came
-    as an object instead of a text. `repeats`: each fragment so far began with the one before."""
+    """A call whose fragments are still arriving.
+
+    `given_id` and `name` are the API's; `whole` holds arguments that came as an object instead of a text; `repeats`
+    says that each fragment so far began with the one before."""
 
     id: str
     given_id: str | None = None
@@ -256,31 +285,42 @@ class OpenCall:
         return self.whole is not None or (bool(self.pieces) and self._object() is not None)
 
     def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
-        """Return whether whole arguments for the id of this call, of which all came, are the same once more."""
+        """Return whether these are the arguments of this complete call, sent once more for the same id."""
         if given_id is None or given_id != self.given_id:
             return False
-        again = json_object(arguments) if isinstance(arguments, str) else arguments
-        return again is not None and same_json(again, self.whole if self.whole is not None else self._object())
+        if isinstance(arguments, str):
+            arguments = json_object(arguments)
+        own = self._object() if self.whole is None else self.whole
+        return arguments is not None and same_json(arguments, own)
 
     def add(self, piece: str) -> str:
-        """Add a fragment of the arguments' text, and return what is new in it: no JSON object begins with `{` twice, so
-        a second such fragment repeats the first one."""
+        """Add a fragment of the arguments' text, and return its new part.
+
+        Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
+        fragment that begins with the first one repeats it."""
         before = self.pieces[-1] if self.pieces else ""
         self.pieces.append(piece)
         self.repeats = self.repeats and piece.startswith(before or "{")
         return piece.removeprefix(before) if self.repeats else piece
 
     @property
-    def said(self) -> str:
-        """The text so far, without what fragments repeat."""
-        return self.pieces[-1] if self.repeats and self.pieces else "".join(self.pieces)
+    def text(self) -> str:
+        """The arguments as they came."""
+        return joined_surrogates("".join(self.pieces))
+
+    @property
+    def text_once(self) -> str:
+        """The text so far, without the parts that fragments repeat."""
+        if self.repeats and self.pieces:
+            return self.pieces[-1]
+        return "".join(self.pieces)
 
     def _object(self) -> Mapping[str, Any] | None:
         read, problem = read_arguments("".join(self.pieces))
         if problem is None:
             return read
         found = repaired(self.pieces)
-        return found.arguments if found is not None else None
+        return None if found is None else found.arguments
 
 
 class CallAssembly:
@@ -294,7 +334,7 @@ class CallAssembly:
         self._names = names
         self._taken = {call.id for message in request.messages for call in message.tool_calls}
         self.deviations: list[Deviation] = []
-        """Those that were repaired in the calls that are finished."""
+        """Deviations from the API that were repaired in finished calls."""
         self._number = request.calls_before
         self._characters = 0
 
@@ -303,16 +343,19 @@ class CallAssembly:
 
         No event is emitted before its name is known."""
         self._number += 1
-        given = given_id if isinstance(given_id, str) and given_id else None
-        call_id = given or f"call-{self._number}"
+        given = given_id if isinstance(given_id, str) else ""
+        own = f"call-{self._number}"
+        call_id = given or own
+        if call_id in self._taken:
+            call_id = own
         extra = 1
         while call_id in self._taken:
-            call_id = f"call-{self._number}" if extra == 1 else f"call-{self._number}-{extra}"
             extra += 1
+            call_id = f"{own}-{extra}"
         self._taken.add(call_id)
         if len(self.calls) == MAX_ANSWER_CALLS:
             raise TooMuchError(MAX_ANSWER_CALLS.reached())
-        call = OpenCall(call_id, given)
+        call = OpenCall(call_id, given or None)
         self.calls.append(call)
         return call
 
@@ -327,12 +370,12 @@ class CallAssembly:
                 yield from self.start(call)
 
     def start(self, call: OpenCall) -> Iterator[CallEvent]:
-        """Start the call: its name is complete, whatever it is."""
+        """Start the call: no more of its name will come."""
         if not call.started:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.ours(call.name))
             if call.pieces:
-                yield CallArgumentsDelta(call.id, call.said)
+                yield CallArgumentsDelta(call.id, call.text_once)
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
         """Add a fragment of the arguments' JSON text, or arguments that come as an object at once."""
@@ -360,14 +403,20 @@ class CallAssembly:
         yield from self.start(call)
         if not call.pieces and call.whole is None:
             yield from self.add(call, arguments)
-        given = arguments or (call.whole if call.whole is not None else joined_surrogates("".join(call.pieces)))
+        given = arguments or (call.text if call.whole is None else call.whole)
         call.finished = True
         read, problem = read_arguments(given)
-        found = _repair(call, given) if problem is not None else _repaired_by_end(call, arguments, read)
-        raw = None if problem is None else given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        raw = None
+        if problem is None:
+            found = _repaired_by_end(call, arguments, read)
+        else:
+            found = _repair(call, given)
+            raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if found is not None:
             read, problem = found.arguments, None
-            raw = _kept(raw, call)
+            # Fragments that each repeat the text add up to more than an answer can hold; the last one has all of it.
+            if raw is not None and len(raw) > MAX_ANSWER_CHARS:
+                raw = call.text_once
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
         yield CallFinished(call.id, read, raw, problem)
 
@@ -377,32 +426,27 @@ class CallAssembly:
             yield from self.finish(call)
 
 
-def _kept(raw: str | None, call: OpenCall) -> str | None:
-    """Return the raw text of repaired arguments.
-
-    Pieces that were each repeated may add up to more than an answer can hold: then the last one, which has them all."""
-    return call.said if raw is not None and len(raw) > MAX_ANSWER_CHARS else raw
-
-
 def _repair(call: OpenCall, given: object) -> Repaired | None:
     """Return the arguments that were meant by `given`, which is no JSON object."""
     if not isinstance(given, str):
         return None
-    if call.whole is None and given == joined_surrogates("".join(call.pieces)):
+    if call.whole is None and given == call.text:
         return repaired([joined_surrogates(piece) for piece in call.pieces])
     return repaired([given])
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
-    """Return what pieces mean that only the whole arguments at the end set right."""
+    """Return the repair of broken fragments whose arguments came right, and whole, at the end of the call."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repaired(call.pieces)
-    return found if found is not None and same_json(found.arguments, read) else None
+    if found is None or not same_json(found.arguments, read):
+        return None
+    return found
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments and, when they are no JSON object, why not; nothing and `null` count as no arguments."""
+    """Return the arguments and, if they are no JSON object, the reason; an empty text and `null` are no arguments."""
     value = given
     if isinstance(given, str):
         if not given.strip():

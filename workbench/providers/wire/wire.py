@@ -1,6 +1,4 @@
-"""The interface of wire formats: bodies of requests, and readers of answers.
-
-Connections are handled elsewhere."""
+"""The interface of wire formats: request bodies and answer readers, without connections."""
 
 from __future__ import annotations
 
@@ -72,7 +70,7 @@ class Wire(Protocol):
         ...
 
     def expect_llama_cpp(self) -> None:
-        """Ask llama.cpp's server, from now on, for what only it can tell: its progress with the prompt."""
+        """Ask llama.cpp's server for its progress with the prompt in every later request."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
@@ -86,20 +84,30 @@ _MAX_NUMBER = MAX_TOKENS // 3
 """Three of them are added up."""
 
 
-class UsageCount:
-    """Collects an endpoint's statements on usage.
+def as_dict(value: object) -> dict[str, Any]:
+    """Return a value of an answer if it is an object, else an empty one: endpoints deviate from their API."""
+    return value if isinstance(value, dict) else {}
 
-    For a field that comes several times the last value counts."""
+
+def dicts_in(value: object) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list in an answer; none if it is not a list."""
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
+
+
+class UsageCount:
+    """Token counts of one answer, as the endpoint reports them.
+
+    The last value of a repeated field counts."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
 
     def update(self, usage: object) -> None:
         """Take the usage from a chunk, if it has any."""
-        if isinstance(usage, dict):
-            for name, value in usage.items():
-                if value is not None:
-                    self._fields[name] = value
+        for name, value in as_dict(usage).items():
+            if value is not None:
+                self._fields[name] = value
 
     def chat(self) -> Usage | None:
         """Return the usage with the keys of Chat Completions; DeepSeek counts cached tokens separately."""
@@ -114,21 +122,25 @@ class UsageCount:
         return self._usage(self._number("input_tokens"), self._number("output_tokens"), cached, reasoning)
 
     def messages(self) -> Usage | None:
-        """Return the usage with the keys of Messages, whose input tokens exclude those written to and read from the
-        cache."""
+        """Return the usage with the keys of Messages."""
+        # Its input tokens exclude those written to and read from the cache; `Usage` includes both.
         cached = self._number("cache_read_input_tokens")
         total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
         reasoning = self._number("output_tokens_details", "thinking_tokens")
         return self._usage(total, self._number("output_tokens"), cached, reasoning)
 
     def _usage(self, given: int, made: int, cached: int, reasoning: int) -> Usage | None:
-        return Usage(given, made, cached, reasoning) if self._fields else None
+        if not self._fields:
+            return None
+        return Usage(given, made, cached, reasoning)
 
     def _number(self, *path: str) -> int:
         value: Any = self._fields
         for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        return int(value) if isinstance(value, int | float) and 0 <= value <= _MAX_NUMBER else 0
+            value = as_dict(value).get(name)
+        if isinstance(value, int | float) and 0 <= value <= _MAX_NUMBER:
+            return int(value)
+        return 0
 
 
 # The provider state of an answer: what a provider expects back verbatim, in its place among the answer's text and
@@ -161,6 +173,12 @@ def provider_state(wire: str, parts: list[Part]) -> JsonValue:
     return None
 
 
+def state_of(message: Message, wire: str) -> dict[str, Any]:
+    """Return the provider state of a message, empty if it has none or another wire made it."""
+    state = as_dict(message.provider_state)
+    return state if state.get("wire") == wire else {}
+
+
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a stretch of text, `None` for an empty one.
 
@@ -168,15 +186,16 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
-    return {"text": text} if text == whole else {"text": text, "written": whole}
+    if text == whole:
+        return {"text": text}
+    return {"text": text, "written": whole}
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
     """Yield an assistant's message in its original order.
 
     Calls are those of the message: where the state no longer fits them or the text, its blocks come first."""
-    state = message.provider_state
-    parts: Any = state.get("parts") if isinstance(state, dict) and state.get("wire") == wire else None
+    parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
     if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
         blocks = [part for part in parts or () if "block" in part]
