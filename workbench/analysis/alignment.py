@@ -1,4 +1,4 @@
-"""Aligns two trajectories: which round, call, text and result of one corresponds to which of the other."""
+"""Aligns two trajectories: finds the first difference, and the counterpart of each round, call, text and result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
-# Finds where two trajectories begin to differ: the first place at which one run continues differently, by itself or
-# because a person changed something.
+# The first difference: where one run begins to continue differently, by itself or because a person changed something.
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
 """What differs: a message to the model, a call, one of its arguments, the model's text, the result of a call, or
@@ -24,10 +23,10 @@ _MAX_QUOTE_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first difference between two runs, and a sentence for a person about it.
+    """The first difference between two runs, with a sentence that describes it.
 
     `round` counts from 1; `call` is a call's place in its round, from 0, and `argument` the name of one of its
-    arguments. `by_hand` is a difference that a person made."""
+    arguments. `by_hand` marks a difference that a person made."""
 
     round: int
     what: What
@@ -38,13 +37,13 @@ class Difference:
 
 
 def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
-    """Return how the second run first differs from the first one; `None` where both are equal to the end.
+    """Return the first difference of `fork` from `origin`; `None` if both are equal to the end.
 
     The place is the same in either order of the runs.
 
-    Within a round, messages to the model are compared before its calls, these before its text, and that before the
-    results. Ids, times, tokens and the source of a result do not count, nor does the system prompt. A person's change
-    is the difference only where there is no other one; else the sentence ends with it.
+    Within a round, messages to the model are compared first, then its calls, its text, and the results. Ids, times,
+    tokens, the source of a result and the system prompt are ignored. A person's change is reported as the difference
+    only if there is no other; otherwise it ends the sentence about the other.
     """
     changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
@@ -55,9 +54,9 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
             return _after(changed, found)
         if old is not None and new is not None:
             changed = changed or _call_by_hand(old, new)
-    if _divergence_end(origin) != _divergence_end(fork):
+    if _end(origin) != _end(fork):
         number = max(len(fork.rounds), 1)
-        ends = f"round {number}: {_divergence_end(fork)}, while the other run {_divergence_end(origin)}"
+        ends = f"round {number}: {_end(fork)}, while the other run {_end(origin)}"
         return _after(changed, Difference(number, "end", ends))
     if changed is None:
         return None
@@ -66,26 +65,26 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls are of one tool with the same arguments, both as the model wrote them and as they were
-    answered."""
-    alike = one.tool == other.tool and _in_call(one.call, other.call) is None
-    if one.edited is None and other.edited is None:
-        return alike
-    return alike and _in_call(one.sent, other.sent) is None
+    """Return whether two calls have the same tool and arguments, both as the model wrote them and as they were sent."""
+    if one.tool != other.tool or _in_call(one.call, other.call) is not None:
+        return False
+    is_edited = one.edited is not None or other.edited is not None
+    return not is_edited or _in_call(one.sent, other.sent) is None
 
 
 def identity_of_call(call: CallRecord) -> Hashable:
-    """Return a key that is equal for two calls exactly when they are the same, to compare many with many."""
-    written = _flat(call.call.arguments)
-    sent = written if call.edited is None else _flat(call.edited)
-    broken = call.call.problem is not None
-    return call.tool, written, sent, (call.call.raw if broken else None, broken, broken and call.edited is None)
+    """Return a key that two calls share exactly if `same_call` holds, to compare many with many."""
+    written = sent = _flat(call.call.arguments)
+    if call.edited is not None:
+        sent = _flat(call.edited)
+    if call.call.problem is None:
+        return call.tool, written, sent
+    return call.tool, written, sent, call.call.raw, call.edited is None
 
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
-    """Return a JSON value as a flat row, equal for values that are `json_equal`.
-
-    Works without recursion, at any depth."""
+    """Return a JSON value as a flat row, equal for values that are `json_equal`."""
+    # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
     while pending:
@@ -97,8 +96,11 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
         elif isinstance(one, list):
             row.append(("list", len(one)))
             pending.extend(one)
+        elif isinstance(one, bool):
+            # Python's True equals 1, JSON's true does not.
+            row.append(("boolean", one))
         else:
-            row.append(("boolean", one) if isinstance(one, bool) else one)
+            row.append(one)
     return tuple(row)
 
 
@@ -108,16 +110,20 @@ def same_answer(one: CallRecord, other: CallRecord) -> bool:
 
 
 def identity_of_answer(call: CallRecord) -> Hashable:
-    """Return a key that is equal for two calls exactly when their results are the same."""
+    """Return a key that two calls share exactly if their results are the same."""
     return _answer(call.result)
 
 
 def _after(changed: Difference | None, found: Difference) -> Difference:
-    return found if changed is None else replace(found, sentence=f"{found.sentence}, after {changed.sentence}")
+    if changed is None:
+        return found
+    return replace(found, sentence=f"{found.sentence}, after {changed.sentence}")
 
 
-def _divergence_end(run: Trajectory) -> str:
-    return f"ends ({run.finish.reason})" if run.finish is not None else "is not over"
+def _end(run: Trajectory) -> str:
+    if run.finish is None:
+        return "is not over"
+    return f"ends ({run.finish.reason})"
 
 
 def _in_round(
@@ -125,17 +131,15 @@ def _in_round(
 ) -> Difference | None:
     """Return the first difference that no person made; a missing round is one."""
     at = f"round {number}"
-    if new is None or old is None:
-        ends = f"{_divergence_end(fork)}, while the other run continues"
-        goes_on = f"continues, while the other run {_divergence_end(origin)}"
-        return Difference(number, "end", f"{at}: {ends if new is None else goes_on}")
-    told, is_told = _divergence_asked(old), _divergence_asked(new)
-    if told != is_told:
-        text = _instead(f"receives {_quoted(is_told, told)}", is_told, told, "receives nothing")
+    if new is None:
+        return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
+    if old is None:
+        return Difference(number, "end", f"{at}: continues, while the other run {_end(origin)}")
+    if (text := _instead("receives", " ".join(_asked(new)), " ".join(_asked(old)))) is not None:
         return Difference(number, "message", f"{at}: {text}")
-    several = max(len(old.calls), len(new.calls)) > 1
+    has_many_calls = max(len(old.calls), len(new.calls)) > 1
     for place, (before, now) in enumerate(zip_longest(old.calls, new.calls)):
-        where = f"{at}, call {place + 1}" if several else at
+        where = f"{at}, call {place + 1}" if has_many_calls else at
         if before is None or now is None or before.tool != now.tool:
             text = _other_tool(old, before, new, now)
             return Difference(number, "tool", f"{where}: {text}", place)
@@ -143,15 +147,14 @@ def _in_round(
         if found is not None:
             argument, text = found
             return Difference(number, "argument", f"{where}: calls {now.tool} {text}", place, argument)
-    if old.text != new.text:
-        text = _instead(f"says {_quoted(new.text, old.text)}", new.text, old.text, "says nothing")
+    if (text := _instead("says", new.text, old.text)) is not None:
         return Difference(number, "text", f"{at}: {text}")
-    for place, (answered, call) in enumerate(zip(old.calls, new.calls, strict=True)):
-        before_result, result = _answer(answered.result), _answer(call.result)
-        if before_result != result and not _changed(answered, call):
-            is_answered = f"answered {_answered(result, before_result)}" if result is not None else "not answered"
-            text = f"{call.tool} is {is_answered} instead of {_answered(before_result, result)}"
-            where = f"{at}, call {place + 1}" if several else at
+    for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
+        was, result = _answer(before.result), _answer(now.result)
+        if was != result and not _changed(before, now):
+            where = f"{at}, call {place + 1}" if has_many_calls else at
+            is_answered = "not answered" if result is None else f"answered {_answered(result, was)}"
+            text = f"{now.tool} is {is_answered} instead of {_answered(was, result)}"
             return Difference(number, "result", f"{where}: {text}", place)
     return None
 
@@ -164,9 +167,7 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
-    """Return what a person did differently with the same calls.
-
-    Among several changes to one call the first one is named."""
+    """Return the first change that a person made to the same calls."""
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
@@ -185,46 +186,42 @@ def _changed(one: CallRecord, other: CallRecord) -> bool:
 
 
 def _hand_at_result(call: CallRecord) -> str:
-    """Return what a person did with a call's result; empty if nothing."""
+    """Describe a person's change to a call's result; empty if there is none."""
     if call.unedited is not None:
         return f"the result of {call.tool} was changed"
-    source = call.result.source if call.result is not None else None
+    if call.result is None:
+        return ""
     text = {"skipped": f"{call.tool} was skipped", "edited": f"{call.tool} was answered by hand"}
-    return text.get(source or "", "")
+    return text.get(call.result.source, "")
 
 
 def _by_hand(
     number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
     """Return the difference made by a person; `here` is whether it was in the second run."""
-    return Difference(number, what, text if here else f"{text} in the other run", call, argument, by_hand=True)
-
-
-def _divergence_asked(of: Round) -> str:
-    """Return what the case says to the model before the request."""
-    return (of.step.user or "") if of.step is not None else ""
+    if not here:
+        text += " in the other run"
+    return Difference(number, what, text, call, argument, by_hand=True)
 
 
 def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallRecord | None) -> str:
     if now is None:
         assert before is not None
-        answers = not new.calls and new.text
-        return (
-            f"answers in words instead of calling {_divergence_call(before)}"
-            if answers
-            else f"does not call {_divergence_call(before)}"
-        )
-    if before is None:
-        answered = not old.calls and old.stop_reason is not None
-        return f"calls {_divergence_call(now)} {'instead of answering' if answered else 'as well'}"
-    return f"calls {_divergence_call(now)} instead of {before.tool}"
+        if not new.calls and new.text:
+            return f"answers in words instead of calling {_call_text(before)}"
+        return f"does not call {_call_text(before)}"
+    if before is not None:
+        return f"calls {_call_text(now)} instead of {before.tool}"
+    if not old.calls and old.stop_reason is not None:
+        return f"calls {_call_text(now)} instead of answering"
+    return f"calls {_call_text(now)} as well"
 
 
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
-    """Return the first argument that differs, and a description of both."""
-    names = sorted(name for name in {*old.arguments, *new.arguments} if not _same(old.arguments, new.arguments, name))
-    if names:
-        name = names[0]
+    """Return the first argument that differs, by its name, and a description of both."""
+    for name in sorted({*old.arguments, *new.arguments}):
+        if _same(old.arguments, new.arguments, name):
+            continue
         if name not in new.arguments:
             return name, f"without {name}, not with {_value(old.arguments[name])}"
         value = _value(new.arguments[name])
@@ -247,17 +244,20 @@ def _raw(call: ToolCall) -> str:
 
 
 def _answer(result: ResultReceived | None) -> tuple[str, bool] | None:
-    return (result.content, result.is_error) if result is not None else None
+    if result is None:
+        return None
+    return result.content, result.is_error
 
 
 def _answered(result: tuple[str, bool] | None, other: tuple[str, bool] | None) -> str:
     if result is None:
         return "nothing"
-    differing_from = other[0] if other is not None else ""
-    return ("by the error " if result[1] else "") + _quoted(result[0], differing_from)
+    content, is_error = result
+    quoted = _quoted(content, other[0] if other is not None else "")
+    return f"by the error {quoted}" if is_error else quoted
 
 
-def _divergence_call(record: CallRecord) -> str:
+def _call_text(record: CallRecord) -> str:
     given = ", ".join(f"{name}={_value(value)}" for name, value in record.arguments.items())
     return f"{record.tool}({_cut(given)})"
 
@@ -269,22 +269,32 @@ def _value(value: JsonValue) -> str:
         return "a value too deep to show"
 
 
-def _instead(text: str, new: str, old: str, nothing: str) -> str:
-    if not new:
-        return f"{nothing} instead of {_quoted(old, new)}"
-    return f"{text} instead of {_quoted(old, new)}" if old else f"{text} instead of nothing"
+def _instead(verb: str, new: str, old: str) -> str | None:
+    """Describe two texts that differ: `says "Yes" instead of nothing`; `None` if they are equal."""
+    if new == old:
+        return None
+    one, other = (_quoted(new, old) if new else "nothing"), (_quoted(old, new) if old else "nothing")
+    return f"{verb} {one} instead of {other}"
 
 
 def _quoted(text: str, other: str) -> str:
     """Return a text from shortly before the place where it begins to differ."""
     shorter = min(len(text), len(other))
     same = next((at for at in range(shorter) if text[at] != other[at]), shorter)
+    # Eight characters of context, from the start of a word.
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1
-    return json_text(("…" if begin else "") + _cut(text[begin:]))
+    if begin == 0:
+        return json_text(_cut(text))
+    return json_text("…" + _cut(text[begin:]))
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 1] + "…"
+    if len(text) <= _MAX_QUOTE_CHARS:
+        return text
+    return text[: _MAX_QUOTE_CHARS - 1] + "…"
+
+
+# The alignment: every part of both runs beside its counterpart.
 
 
 Kind = Literal["system", "said", "round", "text", "call", "result", "end"]
@@ -347,32 +357,31 @@ def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
     return (*rows, *_texts("end", (0, 0), [_end(left)], [_end(right)]))
 
 
-def _end(run: Trajectory) -> str:
-    return f"ends ({run.finish.reason})" if run.finish is not None else "is not over"
-
-
 def _first_prompt(run: Trajectory) -> list[str]:
-    return [run.start.system] if run.start is not None and run.start.system else []
+    if run.start is None or not run.start.system:
+        return []
+    return [run.start.system]
 
 
 def _first_texts(run: Trajectory) -> list[str]:
-    messages = run.start.messages if run.start is not None else ()
-    return [message.content for message in messages]
+    if run.start is None:
+        return []
+    return [message.content for message in run.start.messages]
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
     """Return texts paired in order."""
     for one, other in zip_longest(left, right):
-        parts = [
-            Part(kind, number, text) if text is not None else None
-            for number, text in zip(rounds, (one, other), strict=True)
-        ]
-        yield _row(parts[0], parts[1], same=one == other)
+        old = Part(kind, rounds[0], one) if one is not None else None
+        new = Part(kind, rounds[1], other) if other is not None else None
+        yield _row(old, new, same=one == other)
 
 
 def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
-    if left is None or right is None:
-        return Row(left, right, "left" if right is None else "right")
+    if right is None:
+        return Row(left, right, "left")
+    if left is None:
+        return Row(left, right, "right")
     return Row(left, right, "same" if same else "differs")
 
 
@@ -381,9 +390,10 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
     """Return the rows of two corresponding rounds, or of one that stands alone."""
-    heads = [Part("round", of.number, of=of) if of is not None else None for of in (left, right)]
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
+    old = Part("round", left.number, of=left) if left is not None else None
+    new = Part("round", right.number, of=right) if right is not None else None
     rows = [
         *_texts("system", numbers, _prompt(one), _prompt(other)),
         *_texts("said", numbers, _asked(one), _asked(other)),
@@ -392,18 +402,22 @@ def _round(left: Round | None, right: Round | None) -> list[Row]:
     ]
     for call, beside in _matched(one.calls, other.calls, _sketch_of_call, _likeness_of_calls):
         rows += _call(call, beside, numbers)
-    return [_row(heads[0], heads[1], same=all(row.how == "same" for row in rows)), *rows]
+    return [_row(old, new, same=all(row.how == "same" for row in rows)), *rows]
 
 
 _NO_ROUND = Round(0)
 
 
 def _prompt(of: Round) -> list[str]:
-    return [of.step.system] if of.step is not None and of.step.system else []
+    if of.step is None or not of.step.system:
+        return []
+    return [of.step.system]
 
 
 def _asked(of: Round) -> list[str]:
-    return [of.step.user] if of.step is not None and of.step.user else []
+    if of.step is None or not of.step.user:
+        return []
+    return [of.step.user]
 
 
 def _text(of: Round) -> list[str]:
@@ -411,15 +425,17 @@ def _text(of: Round) -> list[str]:
 
 
 def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[Row]:
-    sides = list(zip((left, right), rounds, strict=True))
-    calls = [Part("call", number, call=call) if call is not None else None for call, number in sides]
-    yield _row(calls[0], calls[1], same=left is not None and right is not None and same_call(left, right))
-    answers = [
-        Part("result", number, call=call) if call is not None and call.result is not None else None
-        for call, number in sides
-    ]
-    if any(answers):
-        yield _row(answers[0], answers[1], same=left is not None and right is not None and same_answer(left, right))
+    """Yield the row of a call, and that of its result where one side has a result."""
+    old, new = Part("call", rounds[0], call=left), Part("call", rounds[1], call=right)
+    if left is None or right is None:
+        yield _row(old if left else None, new if right else None, same=False)
+    else:
+        yield _row(old, new, same=same_call(left, right))
+    was = replace(old, kind="result") if left is not None and left.result is not None else None
+    now = replace(new, kind="result") if right is not None and right.result is not None else None
+    if was is not None or now is not None:
+        same = left is not None and right is not None and same_answer(left, right)
+        yield _row(was, now, same=same)
 
 
 def _alike(left: Round, right: Round) -> bool:
@@ -442,19 +458,20 @@ class _Sketch:
 
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
-    """Return how well two rounds correspond; 0 where nothing suggests that they do."""
+    """Return how well two rounds correspond; 0 if nothing suggests that they do."""
+    # Two rounds that answer the same step of a case belong together, whatever they call: 5 outweighs the tools.
+    likeness = 5 if left.step is not None and left.step == right.step else 0
     if left.tools and left.tools == right.tools:
-        likeness = 4 if left.identity == right.identity else 3
-    else:
-        related = left.tools == right.tools or not set(left.tools).isdisjoint(right.tools)
-        likeness = 2 if related else 0
-    return likeness + (5 if left.step is not None and left.step == right.step else 0)
+        return likeness + 3 + (left.identity == right.identity)
+    if left.tools == right.tools or not set(left.tools).isdisjoint(right.tools):
+        return likeness + 2
+    return likeness
 
 
 def _likeness_of_calls(left: _Sketch, right: _Sketch) -> int:
     if left.tools != right.tools:
         return 0
-    return 2 if left.identity == right.identity else 1
+    return 1 + (left.identity == right.identity)
 
 
 def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
@@ -462,17 +479,22 @@ def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
 
 
 def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
+    # `None` separates the texts: a prompt alone is not the same as a message alone.
     texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
-    identity = (texts, *((identity_of_call(call), identity_of_answer(call)) for call in of.calls))
-    number = known.setdefault(identity, len(known))
+    calls = tuple((identity_of_call(call), identity_of_answer(call)) for call in of.calls)
+    number = known.setdefault((texts, calls), len(known))
     tools = tuple(call.tool for call in of.calls)
     return _Sketch(number, tools, of.step.step if of.step is not None else None)
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:
+    # Equal ends are paired without the table of all pairs: most runs differ in a few rounds of many.
     shorter = min(len(left), len(right))
-    first = next((at for at in range(shorter) if not _alike(left[at], right[at])), shorter)
-    last = next((at for at in range(shorter - first) if not _alike(left[-1 - at], right[-1 - at])), shorter - first)
+    first = last = 0
+    while first < shorter and _alike(left[first], right[first]):
+        first += 1
+    while last < shorter - first and _alike(left[-1 - last], right[-1 - last]):
+        last += 1
     left_end, right_end = len(left) - last, len(right) - last
     yield from zip(left[:first], right[:first], strict=True)
     yield from _matched(left[first:left_end], right[first:right_end], _sketch_of_round, _likeness_of_rounds)
@@ -485,15 +507,20 @@ def _matched(
     sketch: Callable[[_Item, dict[Hashable, int]], _Sketch],
     likeness: Callable[[_Sketch, _Sketch], int],
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
-    """Return the pairs, in order, with the largest total likeness; one without a match is paired with what is left of
-    the other side in its place, or stands alone."""
+    """Yield the pairs, in order, with the largest total likeness.
+
+    An item without a match is paired with what is left of the other side in its place, or stands alone."""
     if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)
         return
     known: dict[Hashable, int] = {}
     others = [sketch(other, known) for other in right]
-    like = [[likeness(one, other) for other in others] for one in (sketch(each, known) for each in left)]
-    # The best total that can begin at a pair of places.
+    like = []
+    for each in left:
+        one = sketch(each, known)
+        like.append([likeness(one, other) for other in others])
+    # Needleman and Wunsch's alignment without a penalty for gaps: `best` holds the largest total likeness of what
+    # follows each pair of places, and is filled from the end so that the walk after it goes forward.
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for at in range(len(left) - 1, -1, -1):
         for to in range(len(right) - 1, -1, -1):

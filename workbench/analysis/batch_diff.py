@@ -14,8 +14,8 @@ planned with a model that the other batch lacks are left out: none of their case
   least 200 ms more. A case can be slower and have one other kind; of the others it has at most one;
 - `errored`: graded before, and in error now. That is a fault of the infrastructure, and no regression.
 
-A case that was not graded before cannot have changed, whatever its status is now, and neither can one that was stopped
-now, or that a decision made needless: it is `left_out`.
+A case that was not graded before cannot have changed, whatever its status is now. Neither can a case that was stopped
+now, or that an early decision made unnecessary. Such cases are `left_out`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading
 
-# Finds which graders decided in two batches that are compared.
+# The deciding graders: a change of grader explains changes of status that no model made.
 
 Deciders = tuple[GraderName, ...]
 """Graders in the order of their names: several where the runs of one case were graded at different times."""
@@ -71,16 +71,16 @@ class CasesByDeciders:
         self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
 
     def add(self, place: int, case: tuple[str, str], before: Cell, after: Cell) -> None:
-        """Add a case, by suite and id, with one model.
-
-        `place` tells where it comes in order."""
+        """Add a case, by suite and id, with one model; `place` is its position in the batch."""
         places = self._cases.setdefault((deciders_of(before.runs), deciders_of(after.runs)), {})
         places[case] = min(place, places.get(case, place))
 
     def found(self) -> tuple[DecidedBy, ...]:
-        """Return the groups and the cases of each, in their order."""
-        groups = sorted(self._cases.items(), key=lambda group: min(group[1].values()))
-        return tuple(DecidedBy(*deciders, tuple(sorted(places, key=places.__getitem__))) for deciders, places in groups)
+        """Return the groups and the cases of each, in the order of the batch."""
+        found: list[DecidedBy] = []
+        for deciders, places in sorted(self._cases.items(), key=lambda group: min(group[1].values())):
+            found.append(DecidedBy(*deciders, tuple(sorted(places, key=places.__getitem__))))
+        return tuple(found)
 
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]
@@ -91,7 +91,7 @@ KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "miss
 
 @dataclass(frozen=True, slots=True)
 class CaseSide:
-    """A case in one of two batches: what its `Cell` says, without the runs.
+    """A case in one of two batches: the figures of its `Cell` without the runs.
 
     `reasons` are those of its runs, each once."""
 
@@ -110,7 +110,7 @@ class CaseSide:
 
     @classmethod
     def of(cls, cell: Cell | None) -> CaseSide | None:
-        """Return what is kept of a cell."""
+        """Return the figures of a cell; `None` for a case that is not in the batch."""
         if cell is None:
             return None
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
@@ -194,14 +194,19 @@ def batch_diff(
 
     `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
     gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Cases
-    that are `lost`, by suite and id in the later batch, expect nothing any more: whatever they came to, they were not
-    graded. Of the runs, those of one model are in memory at a time.
+    that are `lost`, by suite and id in the later batch, expect nothing any more and count as not graded. The runs of
+    one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
-    across = (min(then), min(now)) if len(then) == len(now) == 1 and then != now else None
-    models = now if across is not None else then & now
-    renamed = dict([across]) if across is not None else {}
+    across: tuple[str, str] | None = None
+    renamed: dict[str, str] = {}
+    models = then & now
+    only_before, only_after = tuple(sorted(then - now)), tuple(sorted(now - then))
+    if len(then) == len(now) == 1 and then != now:
+        across = (min(then), min(now))
+        renamed, models = dict([across]), now
+        only_before = only_after = ()
 
     def in_later(key: CellKey) -> CellKey:
         suite, case_id, model = key
@@ -220,31 +225,33 @@ def batch_diff(
         new = placed_cells(after, later.get(model, ()))
         new |= {key: (place, _ungraded(cell)) for key, (place, cell) in new.items() if key[:2] in lost}
         for key in dict.fromkeys((*new, *old)):
-            # Those of the earlier batch alone come behind all others.
-            place = new[key][0] if key in new else len(after) + old[key][0]
-            one, other = (side[key][1] if key in side else None for side in (old, new))
-            found: tuple[CaseChange, ...]
+            old_place, one = old.get(key, (0, None))
+            # Cases of the earlier batch alone come behind all others.
+            place, other = new.get(key, (len(after) + old_place, None))
+            if (one is None or other is None) and key in planned:
+                left_out += 1
+                continue
+            kinds = tuple(_kinds(one, other))
+            for kind in kinds:
+                changes[kind].append((place, _change(kind, key, one, other)))
             if one is None or other is None:
-                found = () if key in planned else (_only_once(key, one, other),)
-                left_out += key in planned
-            else:
-                kinds = tuple(_kinds(one, other))
-                found = tuple(_change(kind, key, one, other) for kind in kinds)
-                if one.is_graded and other.is_graded:
-                    compared += 1
-                    cases.add(key[:2])
-                    decided.add(place, key[:2], one, other)
-                    rules.update(_rules_that_differ(one.runs[-1].grading, other.runs[-1].grading))
-                elif not kinds:
-                    left_out += 1
-            for change in found:
-                changes[change.kind].append((place, change))
+                continue
+            if one.is_graded and other.is_graded:
+                compared += 1
+                cases.add(key[:2])
+                decided.add(place, key[:2], one, other)
+                rules.update(_rules_that_differ(one.runs[-1].grading, other.runs[-1].grading))
+            elif not kinds:
+                left_out += 1
         if model in renamed.values() or (model in later and model in as_later):
             tests[model] = paired(_counted(old), _counted(new)).in_numbers
-        del old, new  # before those of the next model are made
-    only_before, only_after = ((), ()) if across is not None else (tuple(sorted(then - now)), tuple(sorted(now - then)))
+        # Freed before the next model's cells are made: a large batch has one model's runs in memory at a time.
+        del old, new
+    in_order: list[CaseChange] = []
+    for of_kind in changes.values():
+        in_order += (change for _, change in sorted(of_kind, key=itemgetter(0)))
     return BatchDiff(
-        tuple(change for of_kind in changes.values() for _, change in sorted(of_kind, key=itemgetter(0))),
+        tuple(in_order),
         compared,
         left_out,
         len(cases),
@@ -266,7 +273,7 @@ def _ungraded(cell: Cell) -> Cell:
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")
-"""Options of grading that decide nothing of a run, or of which other notes tell."""
+"""Options of grading that do not change a run's grade, or that other notes report."""
 
 
 def _rules_that_differ(before: Grading, after: Grading) -> Iterator[tuple[str, str, str]]:
@@ -293,14 +300,22 @@ def _models(runs: Iterable[str], unfinished: Iterable[CellKey]) -> frozenset[str
 
 
 def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
-    """Yield cells with the scores that count, as those of the later batch's suites."""
+    """Yield cells with the scores that count in gates, under the suites of the later batch."""
     for (suite, *_), (_, cell) in cells.items():
         if any(map(counts_zero, cell.runs)):
             cell = cell_of([replace(run, score=counted_score(run)) for run in cell.runs])
-        yield cell if cell.suite == suite else replace(cell, suite=suite)
+        if cell.suite != suite:
+            cell = replace(cell, suite=suite)
+        yield cell
 
 
-def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
+def _kinds(before: Cell | None, after: Cell | None) -> Iterable[ChangeKind]:
+    if before is None:
+        yield "new"
+        return
+    if after is None:
+        yield "gone"
+        return
     if not before.is_graded:
         return
     if after.status == Status.ERROR:
@@ -318,15 +333,13 @@ def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
 
 
 def _score_moved(before: Cell, after: Cell) -> bool:
-    pairs = (before.score, after.score), (before.counted_score, after.counted_score)
-    return any(then is not now if then is None or now is None else scores_differ(then, now) for then, now in pairs)
-
-
-def _only_once(key: CellKey, before: Cell | None, after: Cell | None) -> CaseChange:
-    there = before or after
-    assert there is not None
-    kind: ChangeKind = "gone" if after is None else "new"
-    return _change(kind, key, before, after)
+    for then, now in (before.score, after.score), (before.counted_score, after.counted_score):
+        if then is None or now is None:
+            if then is not now:
+                return True
+        elif scores_differ(then, now):
+            return True
+    return False
 
 
 def _change(kind: ChangeKind, key: CellKey, before: Cell | None, after: Cell | None) -> CaseChange:
@@ -337,31 +350,37 @@ def _change(kind: ChangeKind, key: CellKey, before: Cell | None, after: Cell | N
 
 
 def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None) -> str:
-    if before is None or after is None:
-        there = after if before is None else before
-        assert there is not None
-        return f"{came_to(there)}, only in the {'later' if before is None else 'earlier'} batch{_because(there)}"
+    if after is None:
+        assert before is not None
+        return f"{came_to(before)}, only in the earlier batch{_because(before)}"
+    if before is None:
+        return f"{came_to(after)}, only in the later batch{_because(after)}"
     if kind == "slower":
         assert before.latency_ms is not None and after.latency_ms is not None
         times = after.latency_ms / before.latency_ms
         return f"{duration_text(before.latency_ms)} → {duration_text(after.latency_ms)}, {times_text(times)} as long"
-    why = f", before{_because(before)}" if kind == "fixed" and before.reason else _because(after)
+    why = _because(after)
+    if kind == "fixed" and before.reason:
+        why = f", before{_because(before)}"
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:
         # They look the same, but only one of them failed for a reason besides the score.
-        then, now = (
-            f"{said}, counts {score_text(each.counted_score, 'nothing')}"
-            for said, each in ((then, before), (now, after))
-        )
+        then += f", counts {score_text(before.counted_score, 'nothing')}"
+        now += f", counts {score_text(after.counted_score, 'nothing')}"
     return f"{then} → {now}{why}"
 
 
 def came_to(cell: Cell | CaseSide) -> str:
     """Return status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
-    score = f" {score_text(cell.score)}" if cell.score is not None else ""
-    share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
-    return f"{cell.status}{score}{share}"
+    text = str(cell.status)
+    if cell.score is not None:
+        text += f" {score_text(cell.score)}"
+    if cell.graded > 1:
+        text += f" ({cell.good} of {cell.graded})"
+    return text
 
 
 def _because(cell: CaseSide) -> str:
-    return f": {cell.reason}" if cell.reason and cell.status != Status.PASSED else ""
+    if not cell.reason or cell.status == Status.PASSED:
+        return ""
+    return f": {cell.reason}"

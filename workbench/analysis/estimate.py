@@ -1,4 +1,4 @@
-"""How many tokens and how much money runs will probably take, from runs that were made before."""
+"""Estimates the tokens and the cost of planned runs from earlier ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.grading.status import Status
 class Estimate:
     """The expected use of `runs`.
 
-    `tokens` in and out together and `cost_usd` are those of the runs for which earlier ones tell; `without_tokens` and
+    `tokens`, in and out together, and `cost_usd` are sums over the runs that can be estimated; `without_tokens` and
     `without_cost` count the others."""
 
     runs: int
@@ -32,21 +32,25 @@ def estimate(
     *,
     is_free: Callable[[str], bool],
 ) -> Estimate:
-    """Return what the planned numbers of runs of some cells will probably take: for each cell the mean of its earlier
-    runs, otherwise that of all earlier runs of its model. Runs that ended in an error tell nothing. `is_free` says
-    whether a model costs nothing, runs or no runs."""
-    told = {key: [run for run in runs if run.status != Status.ERROR] for key, runs in before.items()}
+    """Estimate the use of so many planned runs of each cell.
+
+    A run is expected to take the mean of its cell's earlier runs, otherwise the mean of all earlier runs of its model.
+    Runs that ended in an error are ignored. `is_free` tells whether a model costs nothing, with or without runs."""
+    usable: dict[CellKey, list[RunSummary]] = {}
     of_models: dict[str, list[RunSummary]] = {}
-    for (_, _, model), runs in told.items():
-        of_models.setdefault(model, []).extend(runs)
-    means = {model: _means(runs) for model, runs in of_models.items()}
+    for key, runs in before.items():
+        usable[key] = [run for run in runs if run.status != Status.ERROR]
+        of_models.setdefault(key[2], []).extend(usable[key])
+    model_means = {model: _means(runs) for model, runs in of_models.items()}
     number, without_tokens, without_cost = 0, 0, 0
     tokens, cost_usd = 0.0, 0.0
     for key, times in planned:
-        each_tokens, each_cost = _means(told.get(key, ()))
-        model_tokens, model_cost = means.get(key[2], (None, None))
-        each_tokens = model_tokens if each_tokens is None else each_tokens
-        each_cost = model_cost if each_cost is None else each_cost
+        each_tokens, each_cost = _means(usable.get(key, ()))
+        model_tokens, model_cost = model_means.get(key[2], (None, None))
+        if each_tokens is None:
+            each_tokens = model_tokens
+        if each_cost is None:
+            each_cost = model_cost
         if each_cost is None and is_free(key[2]):
             each_cost = 0.0
         number += times
@@ -57,23 +61,29 @@ def estimate(
     return Estimate(number, round(tokens), cost_usd, without_tokens, without_cost)
 
 
-_CHARACTERS_A_TOKEN = 4
+# The usual rule of thumb for English text; no model's tokenizer is at hand.
+_CHARACTERS_PER_TOKEN = 4
 
 
 def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -> Estimate:
-    """Return what requests will probably take of which only the text is known: `sent` has the characters of each, and
-    each is answered with about so many tokens."""
-    tokens_in, tokens_out = sum(sent) / _CHARACTERS_A_TOKEN, len(sent) * answered
-    cost = (tokens_in * price.input + tokens_out * price.output) / 1_000_000 if price is not None else 0.0
-    return Estimate(len(sent), round(tokens_in + tokens_out), cost, 0, 0 if price is not None else len(sent))
+    """Estimate the use of requests from the lengths of their texts.
+
+    `sent` has the characters of each request, `answered` is the number of tokens expected in each response."""
+    tokens_in, tokens_out = sum(sent) / _CHARACTERS_PER_TOKEN, len(sent) * answered
+    tokens = round(tokens_in + tokens_out)
+    if price is None:
+        return Estimate(len(sent), tokens, 0.0, 0, len(sent))
+    cost = (tokens_in * price.input + tokens_out * price.output) / 1_000_000
+    return Estimate(len(sent), tokens, cost, 0, 0)
 
 
 def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:
     """Return the mean tokens and the mean cost of the runs that report them."""
-    tokens = [
-        (run.input_tokens or 0) + (run.output_tokens or 0)
-        for run in runs
-        if run.input_tokens is not None or run.output_tokens is not None
-    ]
-    costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+    tokens: list[int] = []
+    costs: list[float] = []
+    for run in runs:
+        if run.input_tokens is not None or run.output_tokens is not None:
+            tokens.append((run.input_tokens or 0) + (run.output_tokens or 0))
+        if run.cost_usd is not None:
+            costs.append(run.cost_usd)
     return mean(tokens) if tokens else None, mean(costs) if costs else None

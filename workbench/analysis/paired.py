@@ -50,27 +50,42 @@ Pair = tuple[Cell, Cell]
 """One case with A and with B."""
 
 MAX_MORE_CASES = 10_000
-"""More further cases than this are unrealistic: models that need more are as good as equal."""
+"""The most further cases that are worth planning: models that need more are as good as equal."""
 
-_ALWAYS_ASKED = 50
-"""Fewer discordant pairs are too few for an approximation."""
+_MIN_APPROXIMATED = 50
+"""The fewest discordant pairs for which the normal approximation may exclude a count."""
 
 
 Clusters = Sequence[Hashable] | None
-"""The cluster of each pair; `None` where each is one by itself."""
+"""The cluster of each pair; `None` if every pair is independent."""
 
 
 class Differences(NamedTuple):
-    """The value with B minus that with A, of each pair that has both, and the clusters of these pairs."""
+    """The value with B minus the value with A, for each pair that has both, and the clusters of these pairs."""
 
     values: Sequence[float]
     clusters: Clusters
 
+    @property
+    def units(self) -> int:
+        """The number of independent observations: of clusters, or of pairs without clusters."""
+        return len(self.values if self.clusters is None else set(self.clusters))
+
+    @property
+    def better(self) -> int:
+        """The pairs of statuses in which B alone is good."""
+        return self.values.count(1)
+
+    @property
+    def worse(self) -> int:
+        """The pairs of statuses in which A alone is good."""
+        return self.values.count(-1)
+
 
 class Statistics(NamedTuple):
-    """How differences are tested.
+    """A test of differences.
 
-    The interval and the smallest difference that is seen four times in five are those at a level."""
+    `interval` takes a level, and so does `detectable`, the smallest difference that is seen four times in five."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -81,25 +96,23 @@ def _shares_p(found: Differences) -> float:
     """Return the p of the exact McNemar test, or of its analogue for clusters."""
     if found.clusters is not None:
         return _means_p(found)
-    return mcnemar(found.values.count(1), found.values.count(-1))
+    return mcnemar(found.better, found.worse)
 
 
 def _shares_interval(found: Differences, level: float) -> Interval | None:
     if found.clusters is None:
         z = z_of(level)
-    elif (clusters := len(set(found.clusters))) > 1:
-        z = student(clusters - 1, level)
+    elif found.units > 1:
+        z = student(found.units - 1, level)
     else:
         return None
-    better, worse = found.values.count(1), found.values.count(-1)
-    return paired_shares_interval(better, worse, len(found.values), design_effect(*found), z)
+    return paired_shares_interval(found.better, found.worse, len(found.values), design_effect(*found), z)
 
 
 def _shares_detectable(found: Differences, level: float) -> float | None:
-    if len(found.values if found.clusters is None else set(found.clusters)) < MIN_CLUSTERS:
+    if found.units < MIN_CLUSTERS:
         return None
-    better, worse = found.values.count(1), found.values.count(-1)
-    return detectable_share(better, worse, len(found.values), level, design_effect(*found))
+    return detectable_share(found.better, found.worse, len(found.values), level, design_effect(*found))
 
 
 def _means_p(found: Differences) -> float:
@@ -111,8 +124,7 @@ def _means_interval(found: Differences, level: float) -> Interval | None:
 
 
 def _means_detectable(found: Differences, level: float) -> float | None:
-    count = len(found.values if found.clusters is None else set(found.clusters))
-    return detectable_mean(standard_error(*found), count, level)
+    return detectable_mean(standard_error(*found), found.units, level)
 
 
 _STATISTICS: Mapping[PairTest, Statistics] = {
@@ -125,7 +137,7 @@ _STATISTICS: Mapping[PairTest, Statistics] = {
 class Contrast:
     """B against A by one measure, as one of `comparisons` that are shown together.
 
-    `statistics` are `None` where runs may have stopped early: no test of a fixed number of cases holds for them."""
+    `statistics` are `None` if runs may have stopped early: a test of a fixed number of cases is not valid for them."""
 
     measure: Measure
     found: Differences
@@ -134,7 +146,7 @@ class Contrast:
 
     @property
     def count(self) -> int:
-        """How many pairs it rests on."""
+        """The number of pairs with a value from both."""
         return len(self.found.values)
 
     @property
@@ -149,13 +161,17 @@ class Contrast:
 
     @cached_property
     def p(self) -> float | None:
-        """The p of the test; `None` without pairs."""
-        return self.statistics.p(self.found) if self.statistics is not None and self.found.values else None
+        """The p of the test; `None` without pairs or without a test."""
+        if self.statistics is None or not self.found.values:
+            return None
+        return self.statistics.p(self.found)
 
     @property
     def adjusted(self) -> float | None:
-        """`p` adjusted for all comparisons."""
-        return bonferroni(self.p, self.comparisons) if self.p is not None else None
+        """`p` adjusted for all comparisons (Bonferroni)."""
+        if self.p is None:
+            return None
+        return bonferroni(self.p, self.comparisons)
 
     @property
     def is_real(self) -> bool:
@@ -164,39 +180,44 @@ class Contrast:
 
     @property
     def level(self) -> float:
-        """The level of each comparison, at which 5% hold for all of them (Bonferroni)."""
+        """The level of each comparison, for 5% over all of them (Bonferroni)."""
         return LEVEL / max(1, self.comparisons)
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of `difference` at 95% for all comparisons, which agrees with the test about 0; `None` without
-        pairs, or with a single cluster."""
+        """The interval of `difference` at 95% for all comparisons, which agrees with the test about 0.
+
+        `None` without pairs, or with a single cluster."""
         if self.difference is None or self.statistics is None:
             return None
         found = self.statistics.interval(self.found, self.level)
-        return None if found is None else agreeing(found, is_real=self.is_real, apart=self.difference)
+        if found is None:
+            return None
+        return agreeing(found, is_real=self.is_real, apart=self.difference)
 
     @property
     def detectable(self) -> float | None:
-        """About the smallest difference that as many cases show four times in five."""
-        return None if self.statistics is None else self.statistics.detectable(self.found, self.level)
+        """Approximately the smallest difference that as many cases show four times in five."""
+        if self.statistics is None:
+            return None
+        return self.statistics.detectable(self.found, self.level)
 
     @property
     def method(self) -> str:
         """The name of the test."""
         if self.measure.test != "McNemar":
             return f"{self.measure.test} test on {self.measure.title}s"
-        clusters = self.found.clusters
-        return "McNemar" if clusters is None else f"permutation by {counted(len(set(clusters)), 'cluster')}"
+        if self.found.clusters is None:
+            return "McNemar"
+        return f"permutation by {counted(self.found.units, 'cluster')}"
 
     @property
     def bounds(self) -> str:
-        """The interval in words, empty where there is none.
-
-        A bound of a real difference that looks like 0 is outside."""
+        """The interval in words, empty if there is none."""
         if (found := self.interval) is None:
             return ""
         low, high = map(self.measure.signed_text, found)
+        # The interval of a real difference excludes 0, even where a bound is rounded to it.
         if self.is_real and found.low >= 0 and not float(low):
             low = "above 0"
         if self.is_real and found.high <= 0 and not float(high):
@@ -210,7 +231,7 @@ class Contrast:
         return f"{self.measure.difference_text(self.difference or 0.0)}{self.bounds}"
 
     def result(self, *, decides: bool) -> str:
-        """Return the result of the test in words: what decides may call a difference real."""
+        """Return the result of the test in words; only a measure that decides calls its difference real."""
         if self.p is None or self.adjusted is None:
             return ""
         shown, adjusted = p_text(self.p, LEVEL), p_text(self.adjusted, LEVEL)
@@ -223,7 +244,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class PairNumbers:
-    """What the tests need of pairs: their differences, by the name of the measure.
+    """The inputs of the tests: the differences of pairs by the name of the measure.
 
     `other_scores` are as in `Paired`."""
 
@@ -235,31 +256,30 @@ class PairNumbers:
 
 @dataclass(frozen=True)
 class Paired:
-    """B against A on the cases that were graded with both, each of which counts once, by the joined result of its
-    repeats.
+    """B against A on the cases that were graded with both.
 
-    `pairs` has the discordant ones first, those with the largest difference in score before the others. `left_out`
-    counts the cases that ran with A or with B but were not graded with both: in error, skipped, stopped, or run with
-    one alone. Cases that ran with neither are not counted. `among` are all comparisons that are shown together, this
-    one included.
+    Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant ones, the largest
+    differences in score first. `left_out` counts the cases that ran with A or with B but were not graded with both: in
+    error, skipped, stopped, or run with one alone. Cases that ran with neither are not counted. `among` are all
+    comparisons that are shown together, this one included.
     """
 
     pairs: tuple[Pair, ...]
     left_out: int
     watched: PairWatched | None = None
-    """What was known of them while the batch went on that stopped early: then no other test holds."""
+    """The decision of a batch that stopped early: then no other test is valid."""
     among: Sequence[Paired] = field(default=(), repr=False, compare=False)
 
     numbers: PairNumbers | None = field(default=None, repr=False, compare=False)
-    """What the tests need of the pairs, where these are no longer there."""
+    """The inputs of the tests, if the pairs themselves were dropped."""
 
     @cached_property
     def _numbers(self) -> PairNumbers:
-        return self.numbers if self.numbers is not None else _numbers_of(self.pairs)
+        return self.numbers or _numbers_of(self.pairs)
 
     @property
     def in_numbers(self) -> Paired:
-        """The same without its pairs: some bytes for each of them."""
+        """The same without its pairs, in a few bytes for each of them."""
         return replace(self, pairs=(), numbers=self._numbers)
 
     @cached_property
@@ -281,24 +301,24 @@ class Paired:
         return self.watched is None and bool(self._numbers.differences[measure.name].values)
 
     @property
-    def _apart(self) -> Sequence[float]:
-        """Of each pair, whether it is good with B alone (1), with A alone (-1), or with both or neither (0)."""
-        return self._numbers.differences[PASS_RATE.name].values
+    def _statuses(self) -> Differences:
+        """For each pair 1 if it is good with B alone, -1 with A alone, 0 with both or neither."""
+        return self._numbers.differences[PASS_RATE.name]
 
     @property
     def count(self) -> int:
-        """How many pairs there are."""
-        return len(self._apart)
+        """The number of pairs."""
+        return len(self._statuses.values)
 
     @cached_property
     def better(self) -> int:
         """Cases that are good (passed or warned) with B alone."""
-        return self._apart.count(1)
+        return self._statuses.better
 
     @cached_property
     def worse(self) -> int:
         """Cases that are good with A alone."""
-        return self._apart.count(-1)
+        return self._statuses.worse
 
     @property
     def both_good(self) -> int:
@@ -315,14 +335,15 @@ class Paired:
 
     @property
     def primary(self) -> ComparedBy:
-        """The question that decides: pass and fail, unless all cases say that it is the score."""
+        """The question that decides: pass and fail, unless every case is compared by its score."""
         return self._numbers.primary
 
     @property
     def clusters(self) -> int | None:
-        """How many groups of cases that depend on each other there are; `None` where no case has a cluster."""
-        found = self._numbers.differences[PASS_RATE.name].clusters
-        return len(set(found)) if found is not None else None
+        """The number of clusters of dependent cases; `None` if no case has a cluster."""
+        if self._statuses.clusters is None:
+            return None
+        return self._statuses.units
 
     @property
     def is_worse(self) -> bool:
@@ -331,15 +352,14 @@ class Paired:
         return found.is_real and found.measure.is_worse(found.difference or 0.0)
 
     def shares_sentence(self) -> str | None:
-        """Return the result of the test on good runs in one plain sentence; `None` where there is none."""
+        """Return the result of the test on good runs in one plain sentence; `None` if there is none."""
         found = self.by(GOOD_RUNS)
         if found.p is None:
             return None
         return f"all {_cases(found.count)}: {found.measure.title} {found.size}, {found.result(decides=True)}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
-        """Return the result of the test on valid arguments in one plain sentence; `None` where the two do not
-        differ."""
+        """Return the result of the test on valid arguments in one plain sentence; `None` if the two do not differ."""
         found = self.by(VALID_ARGUMENTS)
         if found.difference is None or found.p is None or not found.differs:
             return None
@@ -349,49 +369,54 @@ class Paired:
 
     @cached_property
     def more_cases(self) -> int | None:
-        """About how many more cases would show a difference if the shares stayed as they are; 0 where there are enough.
+        """About how many more cases would show a difference if the shares stayed as they are; 0 if there are enough.
 
         With n pairs, it is the smallest m for which McNemar's test on `better` and `worse`, each times (n + m) / n and
-        rounded to whole cases, gives a p of at most 0.05, divided by the number of comparisons where there are several.
-        `None` where both are equal, where m is beyond `MAX_MORE_CASES`, or where cases depend on each other.
+        rounded to whole cases, gives a p of at most 0.05, divided by the number of comparisons if there are several.
+        `None` if both are equal, m is beyond `MAX_MORE_CASES`, or cases depend on each other.
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, of_status = self.count, self.by(PASS_RATE)
-        least = 0.97 * z_of(of_status.level) ** 2
+        # The exact test is slow for thousands of counts. Its normal approximation with continuity correction excludes
+        # most of them; 3% of slack keep it from excluding a count that the exact test accepts.
+        limit = 0.97 * z_of(of_status.level) ** 2
         for more in range(MAX_MORE_CASES + 1):
             better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
-            # The normal approximation saves most of the work by excluding values that are far from the limit.
-            near = better + worse < _ALWAYS_ASKED or (abs(better - worse) - 1) ** 2 >= least * (better + worse)
-            if near and _is_real(bonferroni(mcnemar(better, worse), of_status.comparisons)):
+            discordant = better + worse
+            if discordant >= _MIN_APPROXIMATED and (abs(better - worse) - 1) ** 2 < limit * discordant:
+                continue
+            if _is_real(bonferroni(mcnemar(better, worse), of_status.comparisons)):
                 return more
         return None
 
     @property
     def other_scores(self) -> int:
-        """Cases that are good with both, or with neither, and whose scores look different to a person."""
+        """Cases that are good with both, or with neither, and whose scores differ visibly."""
         return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """Return the results of both tests, that of the question that decides first; where there is nothing to compare,
-        one sentence."""
+        """Return the results of the tests, the deciding one first; one sentence if there is nothing to compare."""
         sentence = self.sentence(name_a, name_b)
         if not self.count:
             return (sentence,)
-        both = sentence, self.score_sentence(name_a, name_b)
-        results = reversed(both) if QUESTIONS[self.primary] is SCORE and self.watched is None else both
+        results = [sentence, self.score_sentence(name_a, name_b)]
+        if QUESTIONS[self.primary] is SCORE and self.watched is None:
+            results.reverse()
         return (*results, *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
     def sizes(self) -> Iterator[str]:
-        """Yield how large the differences are, in a sentence each."""
+        """Yield the size of each difference in a sentence."""
         for measure in QUESTIONS.values():
             found = self.by(measure)
             if found.interval is not None:
                 yield f"{measure.pooled[0].title} {found.size}"
 
     def sentence(self, name_a: str, name_b: str) -> str:
-        """What is known of pass and fail, in one plain sentence: the difference with its interval, the cases it rests
-        on, the result of the test, and how many cases the test does not use."""
+        """Return the result on pass and fail in one plain sentence.
+
+        It has the difference with its interval, the number of cases, the result of the test, and the number of cases
+        that the test does not use."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         found = self.by(PASS_RATE)
@@ -408,7 +433,7 @@ class Paired:
         return f"{name_b} {found.size}, {counts}, {found.result(decides=decides)}{needed}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
-        """What is known of scores, in one plain sentence."""
+        """Return the result on scores in one plain sentence."""
         if self.watched is not None:
             return self.watched.note
         found = self.by(SCORE)
@@ -426,12 +451,14 @@ class Paired:
         return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
 
     def _needed_status(self) -> str:
-        """Return how many more cases it would take, or what so many can show, where these are not enough to tell."""
+        """Describe how many more cases a verdict takes, or else the smallest difference that these cases can show."""
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
                 return f"; {count_text(MAX_MORE_CASES)} more cases like these would not be enough either"
-            return f"; needs about {'one more case' if more == 1 else f'{count_text(more)} more cases'} like these"
+            if more == 1:
+                return "; needs about one more case like these"
+            return f"; needs about {count_text(more)} more cases like these"
         seen, apart = self.by(PASS_RATE).detectable, self.by(PASS_RATE).difference
         if seen is None or seen <= abs(apart or 0.0):
             return ""
@@ -439,28 +466,40 @@ class Paired:
 
 
 def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
-    concordant = [(a, b) for a, b in pairs if a.is_good == b.is_good]
-    asked = {cell.runs[-1].grading.compare_by for _, cell in pairs}
-    return PairNumbers(
-        {measure.name: _differences(measure, pairs) for measure in PAIRED},
-        sum(a.is_good for a, _ in concordant),
-        sum(a.score is not None and b.score is not None and scores_differ(a.score, b.score) for a, b in concordant),
-        "score" if asked == {"score"} else "status",
-    )
+    both_good = other_scores = 0
+    for a, b in pairs:
+        if a.is_good == b.is_good:
+            both_good += a.is_good
+            other_scores += a.score is not None and b.score is not None and scores_differ(a.score, b.score)
+    questions = {cell.runs[-1].grading.compare_by for _, cell in pairs}
+    primary: ComparedBy = "score" if questions == {"score"} else "status"
+    differences = {measure.name: _differences(measure, pairs) for measure in PAIRED}
+    return PairNumbers(differences, both_good, other_scores, primary)
 
 
 def _differences(measure: Measure, pairs: Iterable[Pair]) -> Differences:
-    counting = [pair for pair in pairs if not (measure.only_deciding and pair[1].is_quarantined)]
-    found = [(pair, apart) for pair in counting if (apart := _difference(measure, pair)) is not None]
-    return Differences(array("d", (apart for _, apart in found)), _clusters([pair for pair, _ in found]))
+    values = array("d")
+    counted_pairs: list[Pair] = []
+    for pair in pairs:
+        if measure.only_deciding and pair[1].is_quarantined:
+            continue
+        if (apart := _difference(measure, pair)) is not None:
+            values.append(apart)
+            counted_pairs.append(pair)
+    return Differences(values, _clusters(counted_pairs))
 
 
 def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched | None = None) -> Paired:
     """Compare the cells of one model, A, with those of another, B, by suite and case.
 
-    `watched` is what is known of them in a batch that stopped early."""
-    of_a, of_b = ({(cell.suite, cell.case_id): cell for cell in cells} for cells in (first, second))
-    pairs = [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.is_graded and of_b[key].is_graded]
+    `watched` is the decision about them in a batch that stopped early."""
+    of_a = {(cell.suite, cell.case_id): cell for cell in first}
+    of_b = {(cell.suite, cell.case_id): cell for cell in second}
+    pairs: list[Pair] = []
+    for key, a in of_a.items():
+        b = of_b.get(key)
+        if b is not None and a.is_graded and b.is_graded:
+            pairs.append((a, b))
     pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
     return Paired(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
 
@@ -476,6 +515,7 @@ def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> d
 
 def together(comparisons: Iterable[Paired]) -> list[Paired]:
     """Return the same comparisons, each corrected for being one of several that are shown together."""
+    # Every comparison holds the list that it is itself in: each then counts which of the others are tested.
     among: list[Paired] = []
     among += (replace(comparison, among=among) for comparison in comparisons)
     return among
@@ -490,7 +530,7 @@ def _cases(count: int) -> str:
 
 
 def _difference(measure: Measure, pair: Pair) -> float | None:
-    """Return the value with B minus that with A; `None` where one of the two has none, or an infinite one."""
+    """Return the value with B minus that with A; `None` if one of the two has none, or an infinite one."""
     assert measure.of_case is not None
     of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
@@ -499,9 +539,11 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
 
 
 def _clusters(pairs: Iterable[Pair]) -> Clusters:
-    """Return the cluster of each pair, as the later of the two says, else the earlier; `None` where each is one."""
+    """Return the cluster of each pair, B's before A's; `None` if no pair has one."""
     found = [b.cluster if b.cluster[1] is not None else a.cluster for a, b in pairs]
-    return [*found] if any(written is not None for _, written, _ in found) else None
+    if all(written is None for _, written, _ in found):
+        return None
+    return [*found]
 
 
 def _rounded(some: int, of: int) -> int:

@@ -1,4 +1,4 @@
-"""What the arguments of a new expected call are at first, from the schema of its tool."""
+"""The arguments that a new expected call begins with, from the schema of its tool."""
 
 from __future__ import annotations
 
@@ -21,31 +21,35 @@ from workbench.trajectory.json_schema import (
 
 
 def first_value(name: str, schema: Schema | None) -> object:
-    """Return what a new argument is expected to be at first: the first suggestion that the schema accepts, otherwise a
-    number or true. What has none of these only has to be `present`, or null where nothing else is allowed."""
+    """Return the check that a new argument begins with.
+
+    It expects the first suggestion that the schema accepts, otherwise a number or true. An argument with none of these
+    only has to be `present`, or null if its schema allows nothing else."""
     types = types_of(schema)
     if types == {"null"}:
         return {"equals_null": True}
-    suggested = suggested_values(schema)
-    plain = () if suggested or types & {"string", "array", "object"} else _plain_values(schema or {}, types)
-    for value in (*suggested, *plain):
-        if _is_written(value) and (schema is None or refused_parts({"value": value}, _one_property(schema)) == ()):
+    values = [*suggested_values(schema)]
+    if not values and not types & {"string", "array", "object"}:
+        values += _plain_values(schema or {}, types)
+    for value in values:
+        if _can_be_written(value) and (schema is None or refused_parts({"value": value}, _one_property(schema)) == ()):
             return as_check(name, value)
     return {"present": True}
 
 
 def required_args(parameters: Schema) -> Table:
     """Return the arguments that a tool requires, in the order of its schema, each as `first_value`."""
-    names = required_names(parameters)
+    required = dict.fromkeys(required_names(parameters))
     known = properties_of(parameters)
-    ordered = sorted(dict.fromkeys(names), key=lambda name: list(known).index(name) if name in known else len(known))
     args: Table = {}
-    for name in ordered:
+    for name in (*filter(required.__contains__, known), *(name for name in required if name not in known)):
         schema = known.get(name)
         args[name] = first_value(name, with_definitions(schema, parameters) if isinstance(schema, Mapping) else None)
     # A part that refers to the whole (`#`) can only be checked in it.
     refused = refused_parts(values_of(args), parameters)
-    return {name: {"present": True} if refused is None or name in refused else args[name] for name in args}
+    for name in args if refused is None else args.keys() & refused:
+        args[name] = {"present": True}
+    return args
 
 
 def is_open(value: object) -> bool:
@@ -54,8 +58,9 @@ def is_open(value: object) -> bool:
 
 
 def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str, ...] | None:
-    """Return the arguments that a schema refuses, an empty name for all of them together; `None` if it cannot be
-    used."""
+    """Return the names of the arguments that a schema refuses, an empty name for all of them together.
+
+    `None` if the schema cannot be used."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -69,11 +74,12 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
 
 
 def as_check(name: str, value: object) -> object:
-    """Return a value as it is expected of an argument: `{ equals = … }` where it would be read as something else."""
-    like_check = isinstance(value, dict) and (
-        bool(check_names_in(value)) or (bool(value) and all(key in OPTION_NAMES for key in value))
-    )
-    return {"equals": value} if like_check or name in SWALLOWED else value
+    """Return the check that an argument equals a value: `{ equals = … }` where the value would be read as a check."""
+    if name in SWALLOWED:
+        return {"equals": value}
+    if isinstance(value, dict) and value and (check_names_in(value) or OPTION_NAMES.issuperset(value)):
+        return {"equals": value}
+    return value
 
 
 def values_of(args: Mapping[str, object]) -> dict[str, object]:
@@ -82,34 +88,41 @@ def values_of(args: Mapping[str, object]) -> dict[str, object]:
 
 
 def _value_of(check: object) -> object:
-    if isinstance(check, dict) and check.keys() == {"equals_null"}:
+    if not isinstance(check, dict):
+        return check
+    if check.keys() == {"equals_null"}:
         return None
-    return check["equals"] if isinstance(check, dict) and check.keys() == {"equals"} else check
+    return check["equals"] if check.keys() == {"equals"} else check
 
 
 def _one_property(schema: Schema) -> Schema:
+    # References into the definitions of the whole schema have to keep working from the new root.
     definitions = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
     return {"type": "object", "properties": {"value": dict(schema)}, **definitions}
 
 
 def _plain_values(schema: Schema, types: frozenset[str]) -> Iterator[object]:
+    """Yield numbers within and at the bounds of a schema, the plainest first, and true."""
     if types & {"integer", "number"}:
-        bounds = [keyword(schema, name) for name in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")]
-        low, above, high, below = (bound if is_number(bound) else None for bound in bounds)
-        step = keyword(schema, "multipleOf")
-        yield from (low,) if low is not None else ()
+        above, below = keyword(schema, "exclusiveMinimum"), keyword(schema, "exclusiveMaximum")
+        if is_number(low := keyword(schema, "minimum")):
+            yield low
         yield 0
-        yield from (above + 1,) if above is not None else ()
-        yield from (high,) if high is not None else ()
-        yield from (below - 1,) if below is not None else ()
-        yield from (step,) if is_number(step) else ()
-        if above is not None and below is not None:
+        if is_number(above):
+            yield above + 1
+        if is_number(high := keyword(schema, "maximum")):
+            yield high
+        if is_number(below):
+            yield below - 1
+        if is_number(step := keyword(schema, "multipleOf")):
+            yield step
+        if is_number(above) and is_number(below):
             yield (above + below) / 2
     if "boolean" in types:
         yield True
 
 
-def _is_written(value: object) -> bool:
+def _can_be_written(value: object) -> bool:
     try:
         one_line(value)
     except (ValueError, RecursionError):
