@@ -1,8 +1,8 @@
-"""Accepts what a model did as the expectation of a case, from a run and its pairing with the expected calls.
+"""Acceptance of a run's calls as the expectation of its case, given their pairing with the expected calls.
 
 A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group, because a model
-that requests them together says nothing about their order. If the run has exactly the expected calls, in an allowed
-order, only arguments change. Checks that hold are kept. The calls of a chain go into its steps.
+that requests them together leaves their order open. If the run has exactly the expected calls, in an allowed order,
+only arguments change. Checks that hold are kept. The calls of a chain go into its steps.
 """
 
 from __future__ import annotations
@@ -47,21 +47,26 @@ from workbench.suite.sameness import same
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
     """Accept all calls of a run, or the first call of each step.
 
-    `pairings` are those of the grader for this case. Raises AcceptError."""
+    `pairings` are those of the grader for this case. Raises AcceptError.
+    """
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
     check_calls(trajectory.calls)
     paired = _paired(case, pairings)
-    calls = tuple(
-        _taken(record, table, paired.get(index) if index in paired and paired[index].pairing.same_tool else None)
-        for index, record in enumerate(trajectory.calls)
-    )
+    taken: list[AcceptedCall] = []
+    for index, record in enumerate(trajectory.calls):
+        pair = paired.get(index)
+        if pair is not None and not pair.pairing.same_tool:
+            pair = None
+        taken.append(_taken(record, table, pair))
+    calls = tuple(taken)
     met = {call.place for call in calls}
     gone = tuple(call.tool_text for place, call in case.placed_expected_calls() if place not in met)
     if calls and "expect_no_calls" in table:
@@ -72,23 +77,27 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 def accept_call(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, by its index: in place of the expectation it was paired with, in its step, or as an additional
-    call. Raises AcceptError."""
+    """Accept one call, by its index.
+
+    It replaces the expectation that it was paired with or that of its step; otherwise it is added. Raises AcceptError.
+    """
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
     record = trajectory.calls[call]
     check_calls([record])
     paired = _paired(case, pairings)
-    if call in paired:
-        expected = value_at(table, paired[call].place)
-        gone = (
-            () if paired[call].pairing.same_tool or not isinstance(expected, dict) else (tool_text(expected["tool"]),)
-        )
-        return Proposal(case.name, (_taken(record, table, paired[call]),), whole=False, gone=gone)
-    key = "unordered" if case.unordered and not case.ordered else "ordered"
-    index = len(case.unordered) if key == "unordered" else _position_for(call, paired, len(case.ordered))
-    gone = (NO_CALLS,) if "expect_no_calls" in table else ()
-    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=(key, index), gone=gone)
+    gone: tuple[str, ...] = ()
+    if (pair := paired.get(call)) is not None:
+        expected = value_at(table, pair.place)
+        if not pair.pairing.same_tool and isinstance(expected, dict):
+            gone = (tool_text(expected["tool"]),)
+        return Proposal(case.name, (_taken(record, table, pair),), whole=False, gone=gone)
+    place: Place = ("ordered", _position_for(call, paired, len(case.ordered)))
+    if case.unordered and not case.ordered:
+        place = ("unordered", len(case.unordered))
+    if "expect_no_calls" in table:
+        gone = (NO_CALLS,)
+    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=place, gone=gone)
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
@@ -108,23 +117,27 @@ class _Pair:
 def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
     """Map each call to the expectation that it was paired with."""
     places = [place for place, _ in case.placed_expected_calls()]
-    return {
-        pairing.call: _Pair(places[pairing.expected_call], pairing)
-        for pairing in pairings
-        if pairing.call is not None and pairing.expected_call is not None and pairing.expected_call < len(places)
-    }
+    found: dict[int, _Pair] = {}
+    for pairing in pairings:
+        call, expected = pairing.call, pairing.expected_call
+        # The case may have fewer expected calls by now than when the run was graded.
+        if call is not None and expected is not None and expected < len(places):
+            found[call] = _Pair(places[expected], pairing)
+    return found
 
 
 def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall:
-    if pair is None or not pair.pairing.same_tool:
-        return as_expected(record, pair.place if pair is not None else None)
+    if pair is None:
+        return as_expected(record)
+    if not pair.pairing.same_tool:
+        return as_expected(record, pair.place)
     written = value_at(table, pair.place)
     assert isinstance(written, dict)
     return as_expected_again(record, pair.place, written, pair.pairing.arguments)
 
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
-    """Return whether a run has exactly the expected calls, in an allowed order."""
+    """Whether a run has exactly the expected calls, in an allowed order."""
     places = [call.place for call in calls]
     if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:
         return False
@@ -133,8 +146,10 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 
 
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
-    """Return where an unexpected call belongs in the sequence: after the expectation met before it, otherwise before
-    the one met after it, otherwise at the end."""
+    """Return the index of an unexpected call in the sequence.
+
+    It comes after the expectation that was met before it, otherwise before the one met after it, otherwise last.
+    """
     met = {index: pair.place[1] for index, pair in paired.items() if pair.place[0] == "ordered"}
     before = [int(position) for index, position in met.items() if index < call]
     after = [int(position) for index, position in met.items() if index > call]
@@ -143,15 +158,14 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     return min(after) if after else count
 
 
-# Accepts what several runs of a case have in common as its expectation: the loosest calls that all of them meet. A
-# run alone is accepted as `accepting.run` says. Of several, the calls are expected that every run makes, with
-# checks that hold for all values; their order only as far as it was always the same. What is proposed has been
-# graded: each of the runs passes with it.
+# Acceptance of several runs of a case: the loosest expectation that all of them meet. It holds the calls that every
+# run makes, with checks that hold for all values, and their order only as far as it was always the same. A proposal is
+# graded before it is shown, so that each of the runs passes with it.
 
 
 @dataclass(frozen=True)
 class RunToAccept:
-    """A run that is over, and how the grader paired its calls with the expected ones."""
+    """A finished run, and the grader's pairing of its calls with the expected ones."""
 
     trajectory: Trajectory
     pairings: Sequence[CallPairing] = ()
@@ -163,7 +177,8 @@ def proposal_for_all(
     """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader.
 
     `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets
-    all of them pass."""
+    all of them pass.
+    """
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = why_not_met(suite, proposal, table, runs)
@@ -177,9 +192,10 @@ def proposal_for_all(
 
 
 def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return why one of the runs would not pass with these expectations, `None` if all would.
+    """Return why one of the runs would not pass with these expectations; `None` if all would.
 
-    Judges and functions are not asked again: checks that need one are proposed only where they held."""
+    Judges and functions are not asked again: checks that need one are proposed only where they held.
+    """
     case = Case.model_validate(proposal.expectations_in(table))
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
@@ -189,77 +205,90 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
             return f"what it would expect cannot be graded: {error}"
         if not status.good:
             grade = grades[0]
-            why = next((f"{issue.kind}: {issue.why}" for issue in grade.issues if issue.decides), grade.reason)
+            deciding = [f"{issue.kind}: {issue.why}" for issue in grade.issues if issue.decides]
+            why = deciding[0] if deciding else grade.reason
             return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
     return None
 
 
 def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
-    """Accept what all runs have in common; of one run, all of it.
+    """Accept the calls that all runs have in common; of one run, all calls.
 
     With `lists_all`, arguments that are not always given are optional, and not left out. Raises AcceptError, also if
-    the runs do not call the same tools."""
+    the runs do not call the same tools.
+    """
     proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
         return proposals[0]
     if case.steps:
         return _of_chain(case, table, runs, proposals, lists_all=lists_all)
     _check_tools([_tools_of(proposal.calls) for proposal in proposals])
-    rows = sorted(_rows([proposal.calls for proposal in proposals]))
-    rows_of_calls = [[run.calls[at] for run, at in zip(proposals, row, strict=True)] for row in rows]
-    parts = [*_parts(rows_of_calls)]
+    proposed = [proposal.calls for proposal in proposals]
+    rows: list[list[AcceptedCall]] = []
+    for indices in sorted(_rows(proposed)):
+        rows.append([calls[at] for calls, at in zip(proposed, indices, strict=True)])
+    parts = [*_parts(rows)]
     enumerated = _enumerated(runs)
     calls = tuple(
         merged_call(row, table, part, enumerated(row[0].tool), lists_all=lists_all)
-        for row, part in zip(rows_of_calls, parts, strict=True)
+        for row, part in zip(rows, parts, strict=True)
     )
     places = {call.place for call in calls}
     in_place = bool(calls) and all(proposal.in_place for proposal in proposals) and None not in places
     gone = [call.tool_text for place, call in case.placed_expected_calls() if place not in places]
-    no_calls = [NO_CALLS] if calls and "expect_no_calls" in table else []
-    one_answer = all(len({call.answer for call in column}) == 1 for column in zip(*rows_of_calls, strict=True))
+    if calls and "expect_no_calls" in table:
+        gone.insert(0, NO_CALLS)
+    one_answer = all(len({call.answer for call in of_run}) == 1 for of_run in zip(*rows, strict=True))
     return Proposal(
         case.name,
         calls,
         whole=True,
         in_place=in_place,
         in_order=len(calls) < 2 or one_answer or len(set(parts)) > 1,
-        gone=(*no_calls, *gone),
+        gone=tuple(gone),
     )
 
 
 def _check_tools(tools: Sequence[frozenset[str]]) -> None:
-    if len(set(tools)) > 1:
-        counts = Counter(", ".join(sorted(map(tool_text, of_run))) or "nothing" for of_run in tools)
-        each = "; ".join(f"{counted(count, 'run')}: {text}" for text, count in counts.most_common())
-        raise AcceptError(f"the runs do not call the same tools ({each})")
+    if len(set(tools)) == 1:
+        return
+    counts = Counter(", ".join(sorted(map(tool_text, of_run))) or "nothing" for of_run in tools)
+    each = "; ".join(f"{counted(count, 'run')}: {text}" for text, count in counts.most_common())
+    raise AcceptError(f"the runs do not call the same tools ({each})")
 
 
 def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
-    """Yield which calls of the runs are the same one, by their indices: those that every run makes."""
+    """Yield the calls that every run makes: for each, its index in each of the runs.
+
+    Of a tool that runs call differently often, the run with the fewest calls decides which ones count.
+    """
     for tool in {call.tool for call in runs[0]}:
         of_runs = [[at for at, call in enumerate(calls) if call.tool == tool] for calls in runs]
         fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
+        first = [runs[fewest][at] for at in of_runs[fewest]]
         columns = []
-        for run, there in enumerate(of_runs):
-            first = [runs[fewest][at] for at in of_runs[fewest]]
-            columns.append([there[at] for at in _alike(first, [runs[run][at] for at in there])])
+        for calls, there in zip(runs, of_runs, strict=True):
+            others = [calls[at] for at in there]
+            columns.append([there[at] for at in _alike(first, others)])
         yield from zip(*columns, strict=True)
 
 
 def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
-    """Return for each call the most similar one of at least as many, each once: of the same expectation, then with the
-    most equal arguments, then at the nearest place."""
+    """Return for each call the index of the most similar of at least as many others, each used once.
+
+    Similar is, in this order: the same expectation, the most equal arguments, the nearest position. The three are one
+    number for the assignment problem, so each weighs more than all that come after it can add up to.
+    """
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)
     gains = []
     for at, call in enumerate(first):
-        given = {each.name: each.value for each in call.arguments if each.given}
+        given = _given(call)
         row = []
         for place, other in enumerate(others):
-            theirs = {each.name: each.value for each in other.arguments if each.given}
-            shared = [name for name in given if name in theirs]
+            theirs = _given(other)
+            shared = given.keys() & theirs.keys()
             equal = sum(json_equal(given[name], theirs[name]) for name in shared)
             same_place = call.place is not None and call.place == other.place
             row.append(unit * (unit * same_place * 1000 + 2 * equal + len(shared)) - abs(at - place))
@@ -267,9 +296,15 @@ def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> lis
     return [column for _, column in best_pairing(gains)]
 
 
+def _given(call: AcceptedCall) -> dict[str, JsonValue]:
+    return {each.name: each.value for each in call.arguments if each.given}
+
+
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
-    """Yield the part of the sequence, from 1, to which each row belongs: a part comes after another one if it did in
-    every run. Calls of one answer have no order."""
+    """Yield the part of the sequence, from 1, to which each row belongs.
+
+    A part comes after another one if it did in every run. Calls of one answer have no order.
+    """
     part = 1
     for at in range(len(rows)):
         if at:
@@ -289,21 +324,20 @@ def _tools_of(calls: Iterable[AcceptedCall]) -> frozenset[str]:
 def _of_chain(
     case: Case, table: Table, runs: Sequence[RunToAccept], proposals: Sequence[Proposal], *, lists_all: bool
 ) -> Proposal:
-    """Accept what the runs of a chain have in common.
-
-    Steps that no run reached stay as they are."""
-    by_place: list[dict[Place | None, AcceptedCall]] = [
-        {call.place: call for call in proposal.calls} for proposal in proposals
-    ]
+    """Accept the calls that the runs of a chain have in common. Steps that no run reached stay as they are."""
+    by_place: list[dict[Place | None, AcceptedCall]] = []
+    for proposal in proposals:
+        by_place.append({call.place: call for call in proposal.calls})
     reached = [rounds_of_steps(case, run.trajectory) for run in runs]
     calls, dropped, enumerated = [], [], _enumerated(runs)
     for number in range(len(case.steps)):
         place: Place = ("steps", number)
         if len({of_run[number] is None for of_run in reached}) > 1:
             raise AcceptError(f"only some of the runs reach step {number + 1}")
-        found = [of_run[place] for of_run in by_place if place in of_run]
+        called = [of_run.get(place) for of_run in by_place]
+        found = [call for call in called if call is not None]
         try:
-            _check_tools([frozenset({of_run[place].tool} if place in of_run else ()) for of_run in by_place])
+            _check_tools([_tools_of([] if call is None else [call]) for call in called])
         except AcceptError as error:
             raise AcceptError(f"step {number + 1}: {error}") from error
         if found:
@@ -314,10 +348,11 @@ def _of_chain(
 
 
 def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
-    """Return what tells of a tool, and then of an argument, whether the tool's schema lists its possible values."""
+    """Return a function that tells, by tool and then argument, whether the tool's schema lists its possible values."""
     start = runs[0].trajectory.start
-    tools = start.tools if start is not None else ()
-    schemas = {tool.name: tool.parameters.get("properties") for tool in tools}
+    schemas: dict[str, object] = {}
+    if start is not None:
+        schemas = {tool.name: tool.parameters.get("properties") for tool in start.tools}
 
     def of_tool(tool: str) -> Callable[[str], bool]:
         properties = schemas.get(tool)
@@ -332,15 +367,15 @@ def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], 
     return of_tool
 
 
-# Captures what runs of cases share as what the cases expect, for whole suites.
+# Acceptance for whole suites: the calls that runs of each case share.
 
 _ENDED = ("answered", "decided", "steps done", "step failed")
-"""Why a run ended that says what the model does: neither a limit nor a refusal cut it off."""
+"""Reasons of a run's end that show the model's behaviour: neither a limit nor a refusal cut it off."""
 
 
 @dataclass(frozen=True)
 class CaseToCapture:
-    """A case, the runs of it that count, and why others do not."""
+    """A case, its runs that count, and the reasons of those that do not."""
 
     case: Case
     runs: tuple[RunToAccept, ...]
@@ -348,29 +383,29 @@ class CaseToCapture:
 
 
 def why_left_out(result: RunResult) -> str | None:
-    """Return why a run says nothing about what the model does; `None` if it does."""
+    """Return why a run does not show the model's behaviour; `None` if it does."""
     finish = result.trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return result.error or result.status
-    return None if finish.reason in _ENDED else f"it ended because of: {finish.reason}"
+    if finish.reason in _ENDED:
+        return None
+    return f"it ended because of: {finish.reason}"
 
 
 def left_out(result: RunResult, why: str) -> str:
-    """Say which run is left out, and why."""
+    """Word the note on a run that is left out."""
     return f"run {result.repeat + 1} with {result.model}: {why}"
 
 
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
-    """Return where a case stands in its sound suite, and its table."""
+    """Return the index of a case in its valid suite, and its table."""
     assert file.suite is not None and file.parts is not None, "only sound suites are captured"
     index = next(at for at, other in enumerate(file.suite.cases) if other.id == case.id)
     return index, file.parts.cases[index]
 
 
 def captured_suite(file: SuiteFile, cases: Sequence[CaseToCapture], secrets: Secrets) -> CapturedSuite:
-    """Propose expectations for cases of a sound suite.
-
-    Everything else in its text stays as it is."""
+    """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
     document, captured = Document.of(file.text), []
     for each in cases:
         came_to = _captured(file, each, secrets)

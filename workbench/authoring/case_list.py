@@ -40,28 +40,30 @@ class CaseNow(NamedTuple):
 
 
 def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
-    """Return the current state of a case in a suite that can run, `None` if the case has errors.
+    """Return the current state of a case in a suite that can run; `None` if the case has errors.
 
-    Cases with errors are left out of the suite."""
+    Other cases with errors are left out of the suite.
+    """
     file = suite.file
-    if file.suite is None:
-        cut = suite.runnable((outline.key,)) if outline.index not in suite.broken_cases else None
-        return CaseNow(cut, cut.suite, cut.suite.cases[0]) if cut is not None and cut.suite is not None else None
-    return CaseNow(file, file.suite, file.suite.cases[outline.index])
+    if file.suite is not None:
+        return CaseNow(file, file.suite, file.suite.cases[outline.index])
+    if outline.index in suite.broken_cases:
+        return None
+    cut = suite.runnable((outline.key,))
+    if cut is None or cut.suite is None:
+        return None
+    return CaseNow(cut, cut.suite, cut.suite.cases[0])
 
 
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether a run is graded by the same expectations and options as the case has now, as the run's variant has
-    it."""
+    """Whether a run is graded by the expectations and options that the case has now, under the run's variant."""
     try:
         variant = variant_of(suite, run.model)
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant), varied_case(case, variant)
-    if run.case is not case and not (
-        all(same_value(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED)
-        and same_value(_steps_expected(run.case), _steps_expected(case))
-    ):
+    # The usual case first: a run of the very case, or of an equal one, is decided without resolving its settings.
+    if run.case is not case and not _expect_alike(run.case, case):
         return False
     own_same = run.case is case or (
         run.case.grading == case.grading and run.case.limits == case.limits and run.case.tags == case.tags
@@ -76,13 +78,19 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 
 def stops_alike(case: Case, result: RunResult) -> bool:
-    """Return whether a chain that stops at its first failed step would have ended where this run of it ended."""
+    """Whether a chain that stops at its first failed step would have ended where this run of it ended."""
     if not case.stop_on_failure:
         return True
     failed = next((step.step for step in result.steps if step.status == Status.FAILED), None)
     if failed is None:
         return result.trajectory.finish is None or result.trajectory.finish.reason != "step failed"
     return all(step.status is None for step in result.steps[failed:])
+
+
+def _expect_alike(case: Case, other: Case) -> bool:
+    if not all(same_value(getattr(case, name), getattr(other, name)) for name in _EXPECTED):
+        return False
+    return same_value(_steps_expected(case), _steps_expected(other))
 
 
 def _steps_expected(case: Case) -> list[object]:
@@ -94,8 +102,10 @@ _NUMBERED = re.compile(r"(.*\S)\s+\d+")
 
 @dataclass(frozen=True)
 class Restructured:
-    """The result of a change: the document, a description, and the key of the case for the cursor (`None`: the suite
-    itself). `gone` is the key of a deleted case, which an undo brings back."""
+    """The result of a change: the document, a description, and the key of the case for the cursor.
+
+    The key is `None` for the suite itself. `gone` is the key of a deleted case, which an undo brings back.
+    """
 
     document: Document
     summary: str
@@ -109,9 +119,7 @@ class Restructured:
 
 
 def index_of(suite: OpenSuite, key: str | None) -> int:
-    """Return the index of the case with this key, `HEAD` for `None`.
-
-    Raises SpliceError if there is no such case."""
+    """Return the index of the case with this key, `HEAD` for `None`. Raises SpliceError if there is no such case."""
     if key is None:
         return HEAD
     for outline in suite.cases:
@@ -122,13 +130,14 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 def index_behind(suite: OpenSuite, key: str | None) -> int:
     """Return the index after the case with this key, or at the end if there is none."""
-    return next((outline.index + 1 for outline in suite.cases if outline.key == key), len(suite.cases))
+    for outline in suite.cases:
+        if outline.key == key:
+            return outline.index + 1
+    return len(suite.cases)
 
 
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
-    """Add a case at this index.
-
-    If the id made from its name is taken, it gets a free one, written out."""
+    """Add a case at this index. If the id made from its name is taken, it gets a free one, written out."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
@@ -142,9 +151,7 @@ def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> 
 
 
 def with_copy(suite: OpenSuite, index: int) -> Restructured:
-    """Duplicate a case, with its comments, directly after the original.
-
-    The copy gets its own name and id."""
+    """Duplicate a case, with its comments, directly after the original. The copy gets its own name and id."""
     document = suite.document
     case = _sound(document, index)
     name = free_name(_name(suite, index), [outline.name for outline in document.cases])
@@ -157,39 +164,34 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
 
 
 def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
-    """Rename a case, or the suite if the index is `HEAD`.
-
-    A saved case keeps its id, which identifies its runs."""
+    """Rename a case, or the suite if the index is `HEAD`. A saved case keeps its id, which identifies its runs."""
     document = suite.document
     if index == HEAD:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
     case, outline = _sound(document, index), document.cases[index]
     renamed = {**case, "name": name}
-    if "id" not in case:
-        others = _ids(document) - {outline.id}
-        renamed = {"id": outline.id, **renamed} if suite.is_saved(outline.id) else _with_free_id(renamed, others)
+    if "id" not in case and suite.is_saved(outline.id):
+        renamed = {"id": outline.id, **renamed}
+    elif "id" not in case:
+        renamed = _with_free_id(renamed, _ids(document) - {outline.id})
     return _at(document.with_case(index, renamed), index, f"Renamed {outline.name} to {name}")
 
 
 def with_moved(suite: OpenSuite, index: int, to: int) -> Restructured:
     """Move a case within its suite."""
-    text = f"Moved {_name(suite, index)} {'up' if to < index else 'down'}"
-    return _at(suite.document.with_case_moved(index, to), to, text)
+    direction = "up" if to < index else "down"
+    return _at(suite.document.with_case_moved(index, to), to, f"Moved {_name(suite, index)} {direction}")
 
 
 def without(suite: OpenSuite, index: int) -> Restructured:
-    """Delete a case.
-
-    The cursor then goes to the next case, or to the last one."""
+    """Delete a case. The cursor then goes to the next case, or to the last one."""
     document = suite.document.without_case(index)
     after = document.cases[min(index, len(document.cases) - 1)].key if document.cases else None
     return Restructured(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
 
 
 def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
-    """Move a case, with its comments, to the end of a different suite.
-
-    Returns the change of each suite."""
+    """Move a case, with its comments, to the end of a different suite; return the change of each suite."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
     arrived = target.document.with_new_block(at, source.document.block(index))
@@ -223,8 +225,11 @@ def _tools_named(case: Table) -> Iterator[object]:
 
 def free_id(wanted: str, taken: Collection[str]) -> str:
     """Return the wanted id if it is free, otherwise with the first free number appended, starting at 2."""
-    numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
-    return next(found for found in (wanted, *numbered) if found not in taken)
+    found, number = wanted, 1
+    while found in taken:
+        number += 1
+        found = f"{wanted}-{number}"
+    return found
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
@@ -240,7 +245,8 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
     """Return the path if nothing exists there and it is not in `taken`, otherwise with a number appended to its stem.
 
-    Reads the file system."""
+    Reads the file system.
+    """
     others = set(taken)
     found, number = path, 1
     while found in others or found.exists() or found.is_symlink():
@@ -265,17 +271,16 @@ def _ids(document: Document) -> set[str]:
 
 def _with_free_id(case: Table, taken: Collection[str]) -> Table:
     """Return the case with an id that is not taken, whether written out or derived from its name."""
-    written, name = case.get("id"), case.get("name")
-    wanted = written if isinstance(written, str) else derived_id(name) if isinstance(name, str) else None
-    if wanted is None or wanted not in taken:
+    name, wanted = case.get("name"), case.get("id")
+    if not isinstance(wanted, str) and isinstance(name, str):
+        wanted = derived_id(name)
+    if not isinstance(wanted, str) or wanted not in taken:
         return case
-    return {"id": free_id(wanted, taken), **{key: value for key, value in case.items() if key != "id"}}
+    return {**case, "id": free_id(wanted, taken)} if "id" in case else {"id": free_id(wanted, taken), **case}
 
 
 def _sound(document: Document, index: int) -> Table:
-    """Return the table of a case.
-
-    Raises SpliceError while its text is not TOML, because that text would be lost."""
+    """Return the table of a case. Raises SpliceError while its text is not TOML, because that text would be lost."""
     if index in document.unparsed:
         raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)
@@ -288,13 +293,15 @@ def _name(suite: OpenSuite, index: int) -> str:
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
     """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix.
 
-    Returns the reason, without a full stop, if the path cannot be used. `why_not` checks everything else and may read
-    the disk."""
+    Returns the reason, without a full stop, if the path cannot be used. `why_not` makes all other checks and may read
+    the disk.
+    """
     try:
         path = folder / Path(text).expanduser()
         if path.name == "..":
             raise ValueError(path)
-        path = path if path.suffix else path.with_suffix(".toml")
+        if not path.suffix:
+            path = path.with_suffix(".toml")
         return why_not(path) or path
     except RuntimeError:  # from expanduser
         return f"there is no home folder for {Path(text).parts[0]}"

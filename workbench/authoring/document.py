@@ -18,13 +18,12 @@ from workbench.suite.suite_file import SuiteFile, parse_suite
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
-    """Return a document with unparsed texts as a suite file.
-
-    `sound` is the suite with their last valid versions."""
+    """Return a document with unparsed texts as a suite file. `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
     remaining = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.unparsed)]
     if remaining:
+        # Problems below an unparsed text move by the lines that it has grown since its last valid version.
         ends = {at: _end(parts, at) for at in document.unparsed}
         grown = {at: text.rstrip("\n").count("\n") - _lines(parts, at) for at, text in document.unparsed.items()}
         remaining = [_moved(problem, ends, grown) for problem in remaining]
@@ -34,17 +33,25 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
-    """Return why a text is unparsed, with the line in the file."""
-    text, first = document.unparsed[at], document.first_line(at) if at != HEAD else 1
-    where = written(("cases", at)) if at != HEAD else ""
+    """Return the reason that a text is unparsed, with the line in the file."""
+    text = document.unparsed[at]
+    first, where = 1, ""
+    if at != HEAD:
+        first, where = document.first_line(at), written(("cases", at))
     if Document.of(text).parts is None:
         problem = parse_suite(text, path).errors[0]
         return replace(problem, line=(problem.line or 1) + first - 1, where=where)
     try:
-        parts.with_head(text) if at == HEAD else parts.with_case_text(at, text)
+        _replaced(parts, at, text)
     except SpliceError as error:
         return Problem(path, first, where, str(error))
     raise AssertionError("an unparsed text is no block")
+    raise AssertionError("an unparsed text is no block")
+
+
+def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
+    """Return a text with another text of a case or of the head. Raises SpliceError."""
+    return parts.with_head(text) if at == HEAD else parts.with_case_text(at, text)
 
 
 def _is_of(problem: Problem, at: int) -> bool:
@@ -55,7 +62,8 @@ def _is_of(problem: Problem, at: int) -> bool:
 
 
 def _lines(parts: SuiteText, at: int) -> int:
-    return (parts.between[0].rstrip() if at == HEAD else parts.blocks[at]).count("\n")
+    text = parts.between[0].rstrip() if at == HEAD else parts.blocks[at]
+    return text.count("\n")
 
 
 def _end(parts: SuiteText, at: int) -> int:
@@ -67,11 +75,12 @@ def _end(parts: SuiteText, at: int) -> int:
 def _moved(problem: Problem, ends: dict[int, int], grown: dict[int, int]) -> Problem:
     if problem.line is None:
         return problem
-    return replace(problem, line=problem.line + sum(grown[at] for at, end in ends.items() if problem.line > end))
+    moved_by = sum(grown[at] for at, end in ends.items() if problem.line > end)
+    return replace(problem, line=problem.line + moved_by)
 
 
 HEAD = -1
-"""The index that stands for everything before the first case."""
+"""The index of everything before the first case."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
@@ -82,7 +91,8 @@ class CaseOutline:
     """A case as the tree shows it.
 
     `key` is its id, made unique among equal ids. `steps` holds the tool that each step of a chain expects, empty if
-    none."""
+    none.
+    """
 
     index: int
     key: str
@@ -122,10 +132,13 @@ class Document:
 
     @classmethod
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
-        """Return the document of a text that has already been parsed; `parts` is `None` if it is not TOML.
+        """Return the document of a parsed text; `parts` is `None` if it is not TOML.
 
-        `outlines` are those of its cases, if known."""
-        return cls(None, text) if parts is None else cls(parts, _known=(parts.cases, outlines))
+        `outlines` are those of its cases, if known.
+        """
+        if parts is None:
+            return cls(None, text)
+        return cls(parts, _known=(parts.cases, outlines))
 
     @property
     def is_sound(self) -> bool:
@@ -148,9 +161,7 @@ class Document:
 
     @cached_property
     def cases(self) -> tuple[CaseOutline, ...]:
-        """The cases in the order of the file.
-
-        A case whose text is not TOML keeps its last valid outline."""
+        """The cases in the order of the file. A case whose text is not TOML keeps its last valid outline."""
         outlines = self._outlines
         if len({outline.id for outline in outlines}) == len(outlines):
             return outlines
@@ -158,7 +169,9 @@ class Document:
         unique = []
         for outline in outlines:
             count = seen[outline.id] = seen.get(outline.id, 0) + 1
-            unique.append(outline if count == 1 else replace(outline, key=f"{outline.id}\0{count}"))
+            if count > 1:
+                outline = replace(outline, key=f"{outline.id}\0{count}")
+            unique.append(outline)
         return tuple(unique)
 
     @cached_property
@@ -169,11 +182,13 @@ class Document:
     @cached_property
     def _outlines(self) -> tuple[CaseOutline, ...]:
         """The outlines, before equal ids are made unique."""
+        # An edit changes one case: the outlines of all others are found again by the identity of their tables.
         tables, known = self._known
-        return tuple(
-            known[index] if index < len(known) and tables[index] is case else _outline(index, case)
-            for index, case in enumerate(self.parts.cases if self.parts is not None else ())
-        )
+        outlines: list[CaseOutline] = []
+        for index, case in enumerate(self.parts.cases if self.parts is not None else ()):
+            is_known = index < len(known) and tables[index] is case
+            outlines.append(known[index] if is_known else _outline(index, case))
+        return tuple(outlines)
 
     def forget(self) -> None:
         """Drop cached values that can be computed again, to save memory in the undo history."""
@@ -187,15 +202,14 @@ class Document:
     def table(self, index: int) -> Table:
         """Return the table of a case, or of everything except the cases for `HEAD`.
 
-        An unparsed text has its last valid table. Raises IndexError if there is no such case."""
+        An unparsed text has its last valid table. Raises IndexError if there is no such case.
+        """
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
         return self.parts.header if index == HEAD else self.parts.cases[index]
 
     def block(self, index: int) -> str:
-        r"""Return the text of a case or of the head, with `\n` as line ends.
-
-        Raises IndexError."""
+        r"""Return the text of a case or of the head, with `\n` as line ends. Raises IndexError."""
         if index in self.unparsed:
             return self.unparsed[index]
         if self.parts is None:
@@ -205,9 +219,7 @@ class Document:
         return self.parts.block(index)
 
     def first_line(self, index: int) -> int:
-        """Return the line of the file, from 1, where the block of a case begins.
-
-        Raises IndexError."""
+        """Return the line of the file, from 1, where the block of a case begins. Raises IndexError."""
         if self.parts is None or not 0 <= index < len(self.parts.blocks):
             raise IndexError(f"there is no block {index}")
         if any(at < index for at in self.unparsed):
@@ -224,12 +236,13 @@ class Document:
         """Replace the text of a case or of the head.
 
         It is stored unparsed if it is not TOML or not exactly one block. Raises IndexError if there is no such case,
-        and SpliceError if cases are not in blocks of their own: such a file is edited as a whole."""
+        and SpliceError if cases are not in blocks of their own: such a file is edited as a whole.
+        """
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
         unparsed = {at: other for at, other in self.unparsed.items() if at != index}
         try:
-            parts = self.parts.with_head(text) if index == HEAD else self.parts.with_case_text(index, text)
+            parts = _replaced(self.parts, index, text)
         except SpliceError:
             return self._of(self.parts, unparsed | {index: text})
         return self._of(parts, unparsed)
@@ -238,7 +251,8 @@ class Document:
         """Replace the table of a case.
 
         `expect_nothing_yet` is dropped once the case expects something, and returns with its last expectation removed.
-        Raises like `SuiteText.with_case`."""
+        Raises like `SuiteText.with_case`.
+        """
         if expects_something(case):
             case = {key: value for key, value in case.items() if key != "expect_nothing_yet"}
         elif expects_something(self.table(index)) and "expect_nothing_yet" not in case and "steps" not in case:
@@ -249,36 +263,33 @@ class Document:
         """Replace a value of the head.
 
         Raises like `SuiteText.with_header`, and while the text of the head is not TOML, because that text would be
-        lost."""
+        lost.
+        """
         if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})
 
     def with_new_case(self, index: int, case: Table) -> Document:
-        """Add a case.
-
-        Raises like `SuiteText.with_new_case`."""
+        """Add a case. Raises like `SuiteText.with_new_case`."""
         return self._inserted(index, self._sound_parts().with_new_case(index, case))
 
     def with_new_block(self, index: int, text: str) -> Document:
-        """Add a case as text.
-
-        Raises like `SuiteText.with_new_case_text`."""
+        """Add a case as text. Raises like `SuiteText.with_new_case_text`."""
         return self._inserted(index, self._sound_parts().with_new_case_text(index, text))
 
     def without_case(self, index: int) -> Document:
-        """Remove a case.
-
-        Raises IndexError."""
+        """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
-        document = self._with(parts, {at: None if at == index else at - (at > index) for at in self.unparsed})
-        # Without cases in blocks, the head may contain cases.
-        return document.with_block(HEAD, self.unparsed[HEAD]) if HEAD in self.unparsed and not parts.cases else document
+        places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
+        places[index] = None
+        document = self._with(parts, places)
+        if HEAD in self.unparsed and not parts.cases:
+            # Without cases in blocks, the head may contain cases.
+            return document.with_block(HEAD, self.unparsed[HEAD])
+        return document
 
     def with_case_moved(self, index: int, to: int) -> Document:
-        """Move a case.
-
-        Raises IndexError."""
+        """Move a case. Raises IndexError."""
         parts = self._sound_parts().with_case_moved(index, to)
         order = [at for at in range(len(parts.cases)) if at != index]
         order.insert(to, index)
@@ -308,13 +319,15 @@ class Document:
         return self._of(parts, unparsed)
 
     def _of(self, parts: SuiteText, unparsed: Mapping[int, str]) -> Document:
-        known = (self.parts.cases, self._outlines) if self.parts is not None else self._known
+        known = self._known
+        if self.parts is not None:
+            known = self.parts.cases, self._outlines
         return replace(self, parts=parts, unparsed=MappingProxyType(dict(unparsed)), _known=known)
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
         """Yield the pieces of the text: the head, then each block and the text after it."""
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
-        yield parts.between[0] if HEAD not in self.unparsed else self._head_written(parts, line_end)
+        yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):
             unparsed = self.unparsed.get(index)
             yield block if unparsed is None else unparsed.replace("\n", line_end)
@@ -328,9 +341,11 @@ class Document:
 
 
 def expects_something(case: Table) -> bool:
-    """Return whether the table of a case, valid or not, has an expectation."""
+    """Whether the table of a case, valid or not, has an expectation."""
+    if any(case.get(key) for key in EXPECTATIONS):
+        return True
     steps = case.get("steps")
-    return any(case.get(key) for key in EXPECTATIONS) or (isinstance(steps, list) and any(map(_tool, steps)))
+    return isinstance(steps, list) and any(map(_tool, steps))
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:
@@ -340,22 +355,22 @@ def outline_of(index: int, case: Case) -> CaseOutline:
 
 
 def _outline(index: int, case: Table) -> CaseOutline:
-    name = case.get("name")
-    name = name if isinstance(name, str) and name else f"case {index + 1}"
-    written = case.get("id")
-    case_id = written if isinstance(written, str) and written else derived_id(name)
-    tags, steps, skip = case.get("tags"), case.get("steps"), case.get("skip")
-    return CaseOutline(
-        index,
-        case_id,
-        case_id,
-        name,
-        tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
-        skip if isinstance(skip, str) else None,
-        tuple(_tool(step) for step in steps) if isinstance(steps, list) else (),
-    )
+    # The table may be invalid: a value of another type counts as missing.
+    name = _text(case.get("name")) or f"case {index + 1}"
+    case_id = _text(case.get("id")) or derived_id(name)
+    tags = tuple(tag for tag in _list(case.get("tags")) if isinstance(tag, str))
+    steps = tuple(map(_tool, _list(case.get("steps"))))
+    skip = case.get("skip")
+    return CaseOutline(index, case_id, case_id, name, tags, skip if isinstance(skip, str) else None, steps)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _tool(step: object) -> str:
-    tool = step.get("tool") if isinstance(step, dict) else None
-    return tool if isinstance(tool, str) else ""
+    return _text(step.get("tool")) if isinstance(step, dict) else ""

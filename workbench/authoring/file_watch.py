@@ -1,4 +1,4 @@
-"""Looks for changes of files and folders, at the cost of one `stat` for each."""
+"""Detection of changes of files and folders, at the cost of one `stat` for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stamp: TypeAlias = tuple[int, int, int]
 """The size, modification time (ns) and number of a file or folder, which show quickly that it changed."""
 
 _SURE_AFTER_NS = 3_000_000_000
-"""Some file systems store whole seconds, or even numbers of them: what changed so recently may change unseen."""
+"""Some file systems store whole seconds, or even numbers of them: so recent a change can hide a later one."""
 
 
 class _Folder(NamedTuple):
@@ -26,18 +26,19 @@ class _Folder(NamedTuple):
 class FolderWatch:
     """The TOML files below some folders, found as `suite.project.Search` does.
 
-    A folder is listed again only when its modification time changed."""
+    A folder is listed again only when its modification time changed.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Path, _Folder] = {}
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Look no further: the app ends."""
+        """Look no further, since the app ends."""
         self._is_stopped = True
 
     def look(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
-        """Return the TOML files that there are now."""
+        """Return the present TOML files."""
         found: dict[Path, _Folder] = {}
         for root in roots:
             self._list(root, found, is_root=True)

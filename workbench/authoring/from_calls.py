@@ -1,5 +1,4 @@
-"""Puts a call and its answer, made by hand or in a run, into a case: as a mock with that answer, or as an expected
-call.
+"""A call and its answer, made by hand or in a run, put into a case: as a mock with that answer, or as an expected call.
 
 In a chain either can go into one of the steps, which are counted from 1.
 """
@@ -11,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.authoring.accept import accept_call
-from workbench.authoring.form.typed import items_at, value_at, with_item, with_value
+from workbench.authoring.form.typed import holds_null, items_at, value_at, with_item, with_value
 from workbench.checks.check import OPTION_NAMES, check_names_in
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass, json_text
@@ -35,13 +34,15 @@ def case_with_mock(
 
     A mock for the same arguments is replaced. With `step`, the step itself answers its first call; errors still go to
     the case's mocks, since a step cannot express them. Raises ValueError if there is no such step, or if a mock would
-    fill in arguments in the answer."""
+    fill in arguments in the answer.
+    """
     result = None if answer.is_error else _result(answer.content, arguments)
     if step is not None:
         place, before = _step(case, step)
         if not answer.is_error:
             return with_value(case, place, before | {"mock_result": result})
-        case = with_value(case, place, {key: value for key, value in before.items() if key != "mock_result"})
+        before.pop("mock_result", None)
+        case = with_value(case, place, before)
     mock: Table = {"tool": tool}
     if arguments:
         mock["when"] = {name: _expected(value) for name, value in arguments.items()}
@@ -60,13 +61,16 @@ def case_with_mock(
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
     """Add an expected call at the end of those in order, or let `step` expect it in place of its present call.
 
-    Raises ValueError for a chain without a step, and for a case that expects no calls."""
+    Raises ValueError for a chain without a step, and for a case that expects no calls.
+    """
     call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
     if step is not None:
         place, before = _step(case, step)
         forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
-        remaining = {key: value for key, value in before.items() if key != "forbidden_args"}
-        return with_value(case, place, remaining | call | ({"forbidden_args": forbidden} if forbidden else {}))
+        before.pop("forbidden_args", None)
+        if forbidden:
+            call["forbidden_args"] = forbidden
+        return with_value(case, place, before | call)
     if "steps" in case:
         raise ValueError("the case is a chain, whose steps expect one call each: put the call into a step")
     if case.get("expect_no_calls"):
@@ -75,12 +79,15 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """Return the step, from 1, whose first call has that index in the trajectory.
+    """Return the step, from 1, whose first call has that index in the trajectory; `None` for other calls.
 
-    That call is graded and answered by the step's mock. Returns `None` for other calls."""
+    That call is graded and answered by the step's mock.
+    """
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
-    return asked.step.step if asked.step is not None and asked.calls[0] is wanted else None
+    if asked.step is None or asked.calls[0] is not wanted:
+        return None
+    return asked.step.step
 
 
 def _step(case: Table, step: int) -> tuple[Place, Table]:
@@ -88,7 +95,7 @@ def _step(case: Table, step: int) -> tuple[Place, Table]:
     before = value_at(case, place)
     if not isinstance(before, dict):
         raise ValueError(f"the case has no step {step}: it has changed since the run")
-    return place, before
+    return place, dict(before)
 
 
 def _is_of(mock: object, tool: str) -> bool:
@@ -96,27 +103,25 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return a value as the suite expects it.
-
-    A value that TOML cannot express only has to be present."""
+    """Return a value as the suite expects it. A value that TOML cannot express only has to be present."""
     if value is None:
         return {"equals_null": True}
-    if _has_null(value):
+    if holds_null(value):
         return {"present": True}
-    reads_as_check = isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value)))
-    return {"equals": value} if reads_as_check else value
+    # A table with the name of a check or with options alone would be read as a check.
+    if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
+        return {"equals": value}
+    return value
 
 
 def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the result of a mock that gives the model exactly this text.
-
-    Raises ValueError if there is none."""
+    """Return the result of a mock that gives the model exactly this text. Raises ValueError if there is none."""
     result = _shortest(content)
-    filled = (name for name in arguments if mock_answer(result, {name: arguments[name]}).content != content)
-    if (name := next(filled, None)) is not None:
-        raise ValueError(
-            f"a mock fills {{{name}}} in the answer with that argument: only a mock with `python` can return it"
-        )
+    for name, value in arguments.items():
+        if mock_answer(result, {name: value}).content != content:
+            raise ValueError(
+                f"a mock fills {{{name}}} in the answer with that argument: only a mock with `python` can return it"
+            )
     return result
 
 
@@ -126,17 +131,11 @@ def _shortest(content: str) -> JsonValue:
         return content
     try:
         value: JsonValue = json.loads(content)
-        if _has_null(value) or json_text(value) != content:
+        if holds_null(value) or json_text(value) != content:
             return content
     except (ValueError, RecursionError):
         return content
     return value
-
-
-def _has_null(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_null, value.values()))
-    return any(map(_has_null, value)) if isinstance(value, list) else value is None
 
 
 @dataclass(frozen=True)
@@ -148,9 +147,7 @@ class Addition:
 
 
 def index_of_call(trajectory: Trajectory, call_id: str) -> int:
-    """Return the index of a call in a run.
-
-    Raises ValueError if it is not, or no longer, part of the run."""
+    """Return the index of a call in a run. Raises ValueError if it is not, or no longer, part of the run."""
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
@@ -161,7 +158,8 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run.
 
     It matches the arguments as the model wrote them, which is what it will send again. For the first call in a step of
-    a chain, it belongs to the step. Raises ValueError."""
+    a chain, it belongs to the step. Raises ValueError.
+    """
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
     if answer is None:
@@ -180,22 +178,27 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
 def expectation_of_call(
     case: Case, settings: CaseSettings, table: Table, trajectory: Trajectory, index: int
 ) -> Addition | None:
-    """Expect a call as it was sent: in place of the expectation that it meets best, keeping checks that hold, otherwise
-    as an additional call; in a chain, in its step. Returns `None` if the case already expects exactly that. Raises
-    ValueError."""
+    """Expect a call as it was sent.
+
+    It goes in place of the expectation that it meets best, keeping checks that hold, otherwise it is added; in a chain,
+    it goes into its step. Returns `None` if the case already expects exactly that. Raises ValueError.
+    """
     record = trajectory.calls[index]
     if record.edited is None:
         _check(record)
     as_sent = _as_sent(trajectory)
-    pairings = [] if case.steps else [each for each in _pairings(case, settings, as_sent) if each.same_tool]
+    # Only a call of the same tool replaces an expectation; any other would remove one by the way.
+    pairings: list[CallPairing] = []
+    if not case.steps:
+        pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]
     proposal = accept_call(case, table, as_sent, pairings, index)
     changed, tool = proposal.applied(table), record.tool
+    if same(changed, table):
+        return None
     if case.steps:
-        text = f"Step {step_of(trajectory, index)} expects {tool} as it was sent"
-    else:
-        replaced = "as one more call" if proposal.added_at is not None else "in place of what was expected"
-        text = f"{tool} is expected as it was sent, {replaced}"
-    return None if same(changed, table) else Addition(changed, text)
+        return Addition(changed, f"Step {step_of(trajectory, index)} expects {tool} as it was sent")
+    replaced = "as one more call" if proposal.added_at is not None else "in place of what was expected"
+    return Addition(changed, f"{tool} is expected as it was sent, {replaced}")
 
 
 def _check(record: CallRecord) -> None:
@@ -205,9 +208,10 @@ def _check(record: CallRecord) -> None:
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
     """Return the run as if the model had written every call as it was sent."""
-    rounds = [
-        replace(each, calls=tuple(replace(call, call=call.sent) for call in each.calls)) for each in trajectory.rounds
-    ]
+    rounds = []
+    for each in trajectory.rounds:
+        calls = tuple(replace(call, call=call.sent) for call in each.calls)
+        rounds.append(replace(each, calls=calls))
     return replace(trajectory, rounds=tuple(rounds))
 
 

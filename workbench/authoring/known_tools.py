@@ -17,8 +17,10 @@ _MAX_KEPT = 64
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a suite's header (`SuiteText.header`, valid or not) names: its own, then those of each
-    server, each name once. `path` is the suite's file. Names include prefixes."""
+    """Return the tools that a suite's header names: its own, then those of each server, each name once.
+
+    The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include prefixes.
+    """
     found: dict[str, ToolDefinition] = {}
     for tool in (*written_out(header), *_listed(header, path, listings)):
         found.setdefault(tool.name, tool)
@@ -34,9 +36,7 @@ class KnownTools:
         self._checked: dict[Path, tuple[SuiteFile, SuiteFile]] = {}
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a suite.
-
-        They are read again only if its header is a new object; edits of cases keep it."""
+        """Return the tools of a suite, read again only if its header is a new object. Edits of cases keep it."""
         known = self._known.get(path)
         if known is None or known[0] is not header:
             if len(self._known) >= _MAX_KEPT:
@@ -65,14 +65,16 @@ class KnownTools:
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
     """Return the tools of a suite and those that a case defines, which replace tools of the same name."""
     own = {tool.name: tool for tool in written_out(case)}
-    return tuple(({tool.name: tool for tool in known} | own).values()) if own else known
+    if not own:
+        return known
+    return tuple(({tool.name: tool for tool in known} | own).values())
 
 
 def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
     """Yield the valid tools that a suite's header or a case defines."""
     for _, tool in tables(table.get("tools")):
         try:
-            # As a suite: its validator is there, one of tools alone would first have to be built.
+            # Inside a suite, whose validator is built already; one of tools alone would have to be built first.
             read = Suite.model_validate({"format": 1, "name": "of this tool", "tools": [tool]})
         except ValidationError:
             continue  # reported with the suite's problems

@@ -1,8 +1,8 @@
-"""Merges a suite that was edited here with what another program made of its file: table by table, case by case.
+"""Three-way merge of a suite that was edited here and by another program: table by table, case by case.
 
-A text is taken as a row of units: its head, each top-level table or element of a list of tables, and each case, with
-the comments directly above it. What one side alone changed is that side's. What both changed differently is a conflict,
-which somebody has to decide.
+A text is read as a row of units: its head, each top-level table or element of a list of tables, and each case, with the
+comments directly above it. A unit that only one side changed is taken from that side. A unit that both changed
+differently is a conflict, which the user decides.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from workbench.suite.splice import SpliceError, SuiteText
 
 Side = Literal["mine", "theirs"]
 Key: TypeAlias = tuple[Hashable, ...]
-"""What a unit is known by in all versions: `("cases", id)`, `("tools", name)`, `("limits",)`, `()` for the head."""
+"""The identity of a unit in all versions: `("cases", id)`, `("tools", name)`, `("limits",)`, `()` for the head."""
 
 _HEAD: Key = ()
 _NAMES = ("id", "name", "tool")
-"""Keys by which an element of a list of tables is known."""
+"""Keys that name an element of a list of tables."""
 _AGAIN = 0
-"""Stands in a key before what tells parts of one name apart."""
+"""Separates the name in a key from the number that distinguishes units of the same name."""
 _MARK = "\ufeff"
 _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 """Comment lines without a blank line between them."""
@@ -39,10 +39,11 @@ _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 
 @dataclass(frozen=True)
 class Conflict:
-    """A part that was changed differently here and on disk.
+    """A unit that was changed differently here and on disk.
 
     `mine` and `theirs` are the two texts, `None` where that side deleted it. `what` names it, as the beginning of a
-    sentence."""
+    sentence.
+    """
 
     key: Key
     what: str
@@ -52,7 +53,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Merged:
-    """The text of a merge, with this side's version of what is still a conflict."""
+    """The text of a merge, with this side's version of undecided conflicts."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -60,9 +61,10 @@ class Merged:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A part of a text, without its last line end, and `gap`, what follows up to the next one.
+    """A part of a text without its last line end, and `gap`, the text up to the next unit.
 
-    `case` is the table of a case, and `title` its name. `is_last`: nothing follows."""
+    `case` is the table of a case, and `title` its name. `is_last`: nothing follows.
+    """
 
     text: str
     gap: str
@@ -77,13 +79,11 @@ _Units: TypeAlias = dict[Key, _Unit]
 def merge(
     base: SuiteText, mine: SuiteText, theirs: SuiteText, chosen: Mapping[Key, Side] | None = None
 ) -> Merged | None:
-    """Merge two versions that were both made from `base`.
-
-    `chosen` decides conflicts, by their key.
+    """Merge two versions that were both made from `base`. `chosen` decides conflicts, by their key.
 
     The order is that of `theirs` with the additions of `mine` at their place, or the reverse where only `mine` moved
     something. Returns `None` if the versions can only be compared as a whole: cases are not in blocks of their own, or
-    what both sides wrote does not go together.
+    the changes of both sides contradict each other.
     """
     if mine.text in (base.text, theirs.text):
         return Merged(theirs.text)
@@ -95,27 +95,42 @@ def merge(
     here, there = _known_as(before, mine), _known_as(before, theirs)
     if here is None or there is None:
         return None
+    chosen = chosen or {}
     conflicts: list[Conflict] = []
     texts: dict[Key, str] = {}
     for key in _all(there, here, before):
-        old, left, right = (units[key].text if key in units else None for units in (before, here, there))
-        text, conflict = _head(old or "", left or "", right or "") if key == _HEAD else _decided(old, left, right)
+        old, left, right = _text_of(before, key), _text_of(here, key), _text_of(there, key)
+        if key == _HEAD:
+            text, conflict = _head(old or "", left or "", right or "")
+        else:
+            text, conflict = _decided(old, left, right)
         if conflict is not None:
             title = (here.get(key) or there[key]).title
             conflicts.append(Conflict(key, _what(key, title), *conflict))
-            text = conflict[(chosen or {}).get(key, "mine") == "theirs"]
+            left, right = conflict
+            text = right if chosen.get(key) == "theirs" else left
         if text is not None:
             texts[key] = text
-    moved = _is_moved(before, here) and not _is_moved(before, there)
-    order = _ordered(texts, here, there) if moved else _ordered(texts, there, here)
+    if _is_moved(before, here) and not _is_moved(before, there):
+        order = _ordered(texts, here, there)
+    else:
+        order = _ordered(texts, there, here)
     text = _joined(order, texts, before, here, there)
     text = text.replace("\n", line_end_of(theirs.text))
-    text = _MARK * theirs.text.startswith(_MARK) + text
-    return Merged(text, tuple(conflicts)) if _holds(text, order, texts, mine, theirs) else None
+    if theirs.text.startswith(_MARK):
+        text = _MARK + text
+    # The result is parsed and compared with the units: a merge by text could change the meaning of TOML unnoticed.
+    if not _holds(text, order, texts, mine, theirs):
+        return None
+    return Merged(text, tuple(conflicts))
+
+
+def _text_of(units: _Units, key: Key) -> str | None:
+    return units[key].text if key in units else None
 
 
 def news(before: SuiteText, after: SuiteText) -> str:
-    """Describe what became of a text: `1 case changed, 1 added; limits changed`."""
+    """Describe the changes of a text: `1 case changed, 1 added; limits changed`."""
     if not (before.in_blocks and after.in_blocks):
         return "reloaded"
     old = _units(before)
@@ -124,18 +139,23 @@ def news(before: SuiteText, after: SuiteText) -> str:
         return "reloaded"
     kept = [key for key in new if key in old]
     changed = [key for key in kept if new[key].text != old[key].text]
-    added = sum(_is_case(key) for key in new if key not in old)
-    deleted = sum(_is_case(key) for key in old if key not in new)
-    counts = ((sum(map(_is_case, changed)), "changed"), (added, "added"), (deleted, "deleted"))
-    said = [(count, what) for count, what in counts if count]
-    parts = [f"{counted(count, 'case') if not at else count} {what}" for at, (count, what) in enumerate(said)]
+    counts = (
+        (sum(map(_is_case, changed)), "changed"),
+        (sum(map(_is_case, new.keys() - old.keys())), "added"),
+        (sum(map(_is_case, old.keys() - new.keys())), "deleted"),
+    )
+    parts: list[str] = []
+    for count, what in counts:
+        if count:
+            parts.append(f"{count} {what}" if parts else f"{counted(count, 'case')} {what}")
     if not parts and [key for key in old if key in new] != kept:
         parts = ["the order changed"]
     others = [key for key in (*changed, *(new.keys() ^ old.keys())) if not _is_case(key)]
     names = sorted({str(key[0]) if key else "the settings" for key in others})
+    sentences = [", ".join(parts)] if parts else []
     if names:
-        parts = [f"{', '.join(parts)}; {', '.join(names)} changed" if parts else f"{', '.join(names)} changed"]
-    return ", ".join(parts) or "only blank lines and comments"
+        sentences.append(f"{', '.join(names)} changed")
+    return "; ".join(sentences) or "only blank lines and comments"
 
 
 # Taking apart
@@ -150,6 +170,7 @@ def _units(version: SuiteText) -> _Units:
     last: tuple[object, ...] | None = None
     key = _HEAD
     for section in cut(text):
+        # A place is that of a case, an element of a list of tables, or a table; tables inside belong to its unit.
         place = section.place[: 1 + (len(section.place) > 1 and isinstance(section.place[1], int))]
         content = section.lead + section.body
         if place == last:
@@ -171,39 +192,50 @@ def _units(version: SuiteText) -> _Units:
 
 def _name(header: Table, place: Sequence[str | int]) -> str | None:
     element = dict(tables(header.get(str(place[0])))).get(int(place[1]), {})
-    names = (element.get(name) for name in _NAMES)
-    return next((name for name in names if isinstance(name, str)), None)
+    for name in _NAMES:
+        if isinstance(found := element.get(name), str):
+            return found
+    return None
 
 
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
-    """Return a key that is not taken: a table in several places, one of several elements of a name, and one without a
-    name has a number."""
+    """Return a key that is not taken.
+
+    It has a number for a table in several places, for one of several elements of a name, and for one without a name.
+    """
     counts[key] += bool(key)
-    return (*key, _AGAIN, counts[key]) if counts[key] > 1 or not is_named else key
+    if is_named and counts[key] <= 1:
+        return key
+    return (*key, _AGAIN, counts[key])
 
 
 def _known_as(before: _Units, version: SuiteText) -> _Units | None:
-    """Return the units of a version.
+    """Return the units of a version, by the keys of the same units in `before`.
 
-    A case that was only renamed keeps the key that it had, and so does a part that shares its name with others,
-    wherever it is now. `None` if nobody can tell which of these became which."""
+    A case that was only renamed keeps its key, and so does a unit that shares its name with others, wherever it is now.
+    `None` if it is ambiguous which of these became which.
+    """
     units = _units(version)
     gone: dict[str, list[Key]] = {}
     for key, unit in before.items():
         if unit.case is not None and key not in units:
             gone.setdefault(_nameless(unit.case), []).append(key)
     names: dict[Key, Key] = {}
-    for key, unit in units.items() if gone else ():
+    for key, unit in units.items():
         if unit.case is not None and key not in before and (known := gone.get(_nameless(unit.case))):
             names[key] = known.pop(0)
     units = {names.get(key, key): unit for key, unit in units.items()}
     names = {}
     for group in dict.fromkeys(_group(key) for key in (*before, *units) if _AGAIN in key):
-        found = _partners(*({key: each[key] for key in each if _group(key) == group} for each in (before, units)))
+        found = _partners(_in_group(before, group), _in_group(units, group))
         if found is None:
             return None
         names |= found
     return {names.get(key, key): unit for key, unit in units.items()}
+
+
+def _in_group(units: _Units, group: Key) -> _Units:
+    return {key: unit for key, unit in units.items() if _group(key) == group}
 
 
 def _group(key: Key) -> Key:
@@ -211,8 +243,11 @@ def _group(key: Key) -> Key:
 
 
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
-    """Return by what keys the new ones of several parts with one name are known: equal ones by those of the old ones,
-    then as many as are left on both sides in their order. `None` if that is not the same number."""
+    """Return the keys of `old` for the units of `new`, which all have one name.
+
+    Units with the same text are the same; the rest are paired in their order. `None` if the numbers of the rest
+    differ.
+    """
     known: dict[str, list[Key]] = {}
     for key, unit in old.items():
         known.setdefault(unit.text, []).append(key)
@@ -225,16 +260,20 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     left = [key for key in old if key not in names.values()]
     if left and rest and len(left) != len(rest):
         return None
+    # Units without a partner are known by their text, so that both sides' additions of the same text are one.
     added = Counter[str]()
     for number, key in enumerate(rest):
+        if left:
+            names[key] = left[number]
+            continue
         text = new[key].text
         added[text] += 1
-        names[key] = left[number] if left else (*_group(key), _AGAIN, text, added[text])
+        names[key] = (*_group(key), _AGAIN, text, added[text])
     return names
 
 
 def _nameless(case: Table) -> str:
-    """Return what a case says apart from its name, the same text for the same values."""
+    """Return a case without its name as text, the same one for the same values."""
     return json.dumps({key: case[key] for key in case if key not in ("name", "id")}, sort_keys=True, default=repr)
 
 
@@ -252,7 +291,9 @@ def _what(key: Key, title: str) -> str:
     if _is_case(key):
         return f'The case "{title}"'
     section, *name = _group(key)
-    return f"[[{section}]] {name[0] or 'without a name'}" if name else f"[{section}]"
+    if not name:
+        return f"[{section}]"
+    return f"[[{section}]] {name[0] or 'without a name'}"
 
 
 # Deciding
@@ -266,18 +307,21 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
     """Return the text of a unit, or both if they are in conflict."""
     if mine == theirs or theirs == old:
         return mine, None
-    return (theirs, None) if mine == old else (None, (mine, theirs))
+    if mine == old:
+        return theirs, None
+    return None, (mine, theirs)
 
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
-    """Return the same for the pairs above all tables, each of which is one side's if only that one changed it.
+    """Return the same for the pairs above all tables, each of which is merged by itself.
 
-    The text is that of the side that changed more than values, so that no comment is lost."""
+    The text is that of the side that changed more than values, so that no comment is lost.
+    """
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None
-    before, here, there = (SuiteText.of(text).header for text in (old, mine, theirs))
-    by_me, by_them = ([key for key in {**before, **side} if _differs(before, side, key)] for side in (here, there))
+    before, here, there = SuiteText.of(old).header, SuiteText.of(mine).header, SuiteText.of(theirs).header
+    by_me, by_them = _changed(before, here), _changed(before, there)
     contested = [key for key in by_me if key in by_them and _differs(here, there, key)]
     try:
         if _with(old, here, by_me) == mine:
@@ -290,7 +334,13 @@ def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
             return None, (mine, theirs)
     except SpliceError:
         return None, (mine, theirs)
-    return (None, (left, right)) if contested else (left, None)
+    if not contested:
+        return left, None
+    return None, (left, right)
+
+
+def _changed(before: Table, after: Table) -> list[str]:
+    return [key for key in {**before, **after} if _differs(before, after, key)]
 
 
 def _differs(before: Table, after: Table, key: str) -> bool:
@@ -313,33 +363,48 @@ def _is_moved(before: _Units, after: _Units) -> bool:
 
 
 def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
-    """Return the wanted keys in the order of one version, with those that only the other has behind the one that they
-    follow there."""
+    """Return the wanted keys in the order of `spine`; each of the others follows the key that it follows in `other`."""
     wanted = frozenset(wanted)
     order = [key for key in spine if key in wanted]
     at = 0
     for key in other:
-        if key in wanted:
-            if key not in spine:
-                order.insert(at, key)
-            at = at + 1 if order[at : at + 1] == [key] else order.index(key) + 1
+        if key not in wanted:
+            continue
+        if key not in spine:
+            order.insert(at, key)
+        at = at + 1 if order[at : at + 1] == [key] else order.index(key) + 1
     return order
 
 
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
-    """Return the text.
-
-    Between its units is what one side has there, with all lone comments of both sides."""
+    """Return the text. The gap after a unit is from one side; all lone comments of both sides are kept."""
     gaps = []
     for key in order:
-        old, mine, theirs = (units.get(key) for units in (before, here, there))
-        unit = theirs if mine is None or (theirs is not None and old is not None and mine.gap == old.gap) else mine
-        assert unit is not None
-        is_last = key == order[-1]
-        gaps.append(unit.gap if unit.is_last == is_last else _gap(_COMMENTS.findall(unit.gap), is_last=is_last))
-    _keep_comments(gaps, *(_lone(unit.gap for unit in units.values()) for units in (before, here, there)))
-    pairs = ((texts[key], gap) for key, gap in zip(order, gaps, strict=True))
-    return "".join(text + gap if text else gap.lstrip("\n") for text, gap in pairs)
+        unit = _with_gap(before.get(key), here.get(key), there.get(key))
+        gap, is_last = unit.gap, key == order[-1]
+        if unit.is_last != is_last:
+            gap = _gap(_COMMENTS.findall(gap), is_last=is_last)
+        gaps.append(gap)
+    _keep_comments(gaps, _lone_of(before), _lone_of(here), _lone_of(there))
+    parts: list[str] = []
+    for key, gap in zip(order, gaps, strict=True):
+        text = texts[key]
+        parts.append(text + gap if text else gap.lstrip("\n"))
+    return "".join(parts)
+
+
+def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
+    """Return the version of a unit whose gap is taken: theirs only if I left the gap alone."""
+    if mine is None:
+        assert theirs is not None
+        return theirs
+    if theirs is not None and old is not None and mine.gap == old.gap:
+        return theirs
+    return mine
+
+
+def _lone_of(units: _Units) -> Counter[str]:
+    return _lone(unit.gap for unit in units.values())
 
 
 def _lone(gaps: Iterable[str]) -> Counter[str]:
@@ -347,12 +412,19 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 
 
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
-    """Have the gaps hold each lone comment as often as a merge of the counts says; what has lost its place ends the
-    text."""
+    """Have the gaps hold each lone comment as often as a three-way merge of its counts says.
+
+    A comment that has lost its place ends the text.
+    """
     found = _lone(gaps)
     for comment in {**here, **there}:
         old, mine, theirs = before[comment], here[comment], there[comment]
-        surplus = found[comment] - (mine if theirs == old else theirs if mine == old else max(mine, theirs))
+        wanted = max(mine, theirs)
+        if theirs == old:
+            wanted = mine
+        elif mine == old:
+            wanted = theirs
+        surplus = found[comment] - wanted
         for at, gap in enumerate(gaps) if surplus > 0 else ():
             comments = _COMMENTS.findall(gap)
             while surplus > 0 and comment in comments:
@@ -370,12 +442,16 @@ def _gap(comments: Sequence[str], *, is_last: bool) -> str:
 
 
 def _holds(text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText) -> bool:
-    """Return whether a text is one of a suite that says what its units say, with no more equal ids than there were."""
+    """Whether a text is a suite with the meaning of its units, and with no more equal ids than either side has."""
     try:
         version = SuiteText.of(text)
     except SpliceError:
         return False
     if not version.in_blocks or [unit.text for unit in _units(version).values()] != [texts[key] for key in order]:
         return False
-    twice = [sum("\0" in case.key for case in Document.of_parts(each, "").cases) for each in (version, mine, theirs)]
-    return twice[0] <= max(twice[1:])
+    allowed = max(_repeated_ids(mine), _repeated_ids(theirs))
+    return _repeated_ids(version) <= allowed
+
+
+def _repeated_ids(version: SuiteText) -> int:
+    return sum("\0" in case.key for case in Document.of_parts(version, "").cases)

@@ -11,6 +11,7 @@ from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of
 from workbench.authoring.form.typed import place_in
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
+from workbench.numerals import counted
 from workbench.suite.files import FileState
 from workbench.suite.problems import Place, Problem, written
 from workbench.suite.splice import SuiteText
@@ -22,9 +23,10 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then sav
 
 @dataclass(frozen=True)
 class Change:
-    """A change in the history: the new document, a description, and the case that it was about.
+    """A change in the history: the new document, a description, and the key of the case that it was about.
 
-    `readings` counts how often the file had been read again without asking."""
+    `readings` counts how often the file had been read again without asking.
+    """
 
     document: Document
     summary: str
@@ -54,15 +56,14 @@ CellKey = tuple[str | None, CellId]
 class OpenSuite:
     """A suite with its undo history: documents and the current position.
 
-    A suite that was never edited has no history and costs no more than reading it.
-
-    `disk` is the file as last read or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
+    A suite that was never edited has no history and costs no more than reading it. `disk` is the file as last read or
+    saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
     """
 
     def __init__(self, disk: SuiteFile, on_disk: FileState | None = None, *, is_recording: bool = False) -> None:
         self.disk = disk
         self.is_recording = is_recording
-        self.on_disk = on_disk if on_disk is not None else FileState(disk.hash) if disk.hash else None
+        self.on_disk = on_disk or _state(disk)
         self.path = disk.path
         self.checked: Callable[[SuiteFile], SuiteFile] = lambda file: file
         """Adds problems that can only be found with the tools of the suite's servers."""
@@ -96,7 +97,7 @@ class OpenSuite:
 
     @property
     def why_not_editable(self) -> str | None:
-        """Why this suite cannot be edited, if it cannot."""
+        """The reason that this suite cannot be edited; `None` if it can."""
         if is_read_only():
             return WHY_NOT
         if self.is_recording:
@@ -116,14 +117,15 @@ class OpenSuite:
 
     @property
     def text(self) -> str:
-        """The current text; asking for it does not take the suite apart for editing."""
+        """The current text; reading it does not parse the suite for editing."""
         return self.document.text if self._history else self.disk.text
 
     @property
     def file(self) -> SuiteFile:
         """The current state as a suite file, with its problems and hash.
 
-        While some text is not TOML, the rest has its last valid version, and the suite cannot run."""
+        While some text is not TOML, the rest has its last valid version, and the suite cannot run.
+        """
         if not self._history or self.is_gone:
             return self.disk
         document = self.document
@@ -134,8 +136,10 @@ class OpenSuite:
     @property
     def cases(self) -> tuple[CaseOutline, ...]:
         """The cases in the order of the file."""
-        if self._history or self.disk.suite is None:
-            return self.document.cases if self.disk.hash or self._history else ()
+        if self._history:
+            return self.document.cases
+        if self.disk.suite is None:
+            return self.document.cases if self.disk.hash else ()
         if self._outlined is None:
             cases = self.disk.suite.cases
             self._outlined = tuple(outline_of(index, case) for index, case in enumerate(cases))
@@ -148,15 +152,13 @@ class OpenSuite:
         if file.suite is not None:
             return frozenset()
         if self._broken is None or self._broken[0] is not file:
-            found = (_CASE.match(problem.where) for problem in file.errors)
+            found = [_CASE.match(problem.where) for problem in file.errors]
             self._broken = (file, frozenset(int(match[1]) for match in found if match))
         return self._broken[1]
 
     @property
     def dirty(self) -> bool:
-        """Whether the text differs from the file on disk.
-
-        A new suite is always dirty."""
+        """Whether the text differs from the file on disk. A new suite is always dirty."""
         if not self._history or self._made_here:
             return self._made_here
         document = self.document
@@ -166,18 +168,20 @@ class OpenSuite:
 
     @property
     def invalid_text_message(self) -> str | None:
-        """Describe the invalid text in form fields and what to do about it, as the end of a message."""
-        first = next(iter(self.invalid_texts.values()), None)
-        if first is None:
+        """The invalid text in form fields and the advice about it, as the end of a message; `None` without any."""
+        if not self.invalid_texts:
             return None
-        others = len(self.invalid_texts) - 1
-        more = f" and {others} other field{'s' if others > 1 else ''}" if others else ""
-        return f"the invalid text in `{first.cell}`{more}. {first.why[:1].upper()}{first.why[1:]}"
+        first, *others = self.invalid_texts.values()
+        text = f"the invalid text in `{first.cell}`"
+        if others:
+            text += f" and {counted(len(others), 'other field')}"
+        return f"{text}. {first.why[:1].upper()}{first.why[1:]}"
 
     def _follow_cells(self, before: Document) -> None:
-        """Move the invalid texts to where their cells are now, and forget those whose cell is gone.
+        """Move the invalid texts along with their cells, and forget those whose cell is gone.
 
-        The dictionary stays the same, because a form holds it."""
+        The dictionary stays the same, because a form holds it.
+        """
         if not self.invalid_texts:
             return
         before, after = self._places_of or before, self.document
@@ -202,9 +206,7 @@ class OpenSuite:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the file was deleted and there are no unsaved changes.
-
-        Undo brings the text back."""
+        """Whether the file was deleted and there are no unsaved changes. Undo brings the text back."""
         return bool(self._history) and self.disk.is_missing and not self.dirty
 
     @property
@@ -218,7 +220,7 @@ class OpenSuite:
         return bool(self._history) and self._history[self._at].readings < self._readings
 
     def is_changed(self, index: int) -> bool:
-        """Return whether a case differs from every case on disk."""
+        """Whether a case differs from every case on disk."""
         if not self.dirty or self.document.parts is None:
             return False
         if index in self.document.unparsed:
@@ -232,7 +234,7 @@ class OpenSuite:
         return id(parts.cases[index]) not in self._cases_on_disk[2]
 
     def is_saved(self, case_id: str) -> bool:
-        """Return whether a case with this id is on disk."""
+        """Whether a case with this id is on disk."""
         if self.disk.suite is not None:
             return any(case.id == case_id for case in self.disk.suite.cases)
         outlines = Document.of_parts(self.disk.parts, self.disk.text).cases
@@ -240,23 +242,26 @@ class OpenSuite:
 
     def problems_of(self, index: int) -> tuple[Problem, ...]:
         """Return the problems of a case, or of everything except the cases for `HEAD`."""
-        prefix = written(("cases", index))
         problems = self.checked(self.file).problems
         if index == HEAD:
             return tuple(problem for problem in problems if not problem.where.startswith("cases["))
-        return tuple(p for p in problems if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))
+        case = written(("cases", index))
+        inside = (f"{case}.", f"{case}[")
+        return tuple(each for each in problems if each.where == case or each.where.startswith(inside))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
-        """Return the suite to run these cases from.
+        """Return the suite to run these cases from; `None` if they cannot run.
 
-        Other cases are left out if they have errors."""
+        Other cases are left out if they have errors.
+        """
         file = self.file
+        if file.suite is not None:
+            return file
         document = self.document
-        if file.suite is not None or document.parts is None or HEAD in document.unparsed or not document.in_blocks:
-            return file if file.suite is not None else None
-        wanted = frozenset(
-            case.index for case in self.cases if case.key in case_ids and case.index not in document.unparsed
-        )
+        if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
+            return None
+        asked = [case.index for case in self.cases if case.key in case_ids]
+        wanted = frozenset(index for index in asked if index not in document.unparsed)
         if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
             self._cut = (document, wanted, parse_suite(document.only(wanted), self.path) if wanted else None)
         cut = self._cut[2]
@@ -268,17 +273,18 @@ class OpenSuite:
         file = self.file
         if file.suite is not None:
             return file
-        document = self.document  # which is taken apart for editing when it is first asked for
+        document = self.document  # parses the text for editing when it is first read
         if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return None
         without_cases = parse_suite(document.only(frozenset()), self.path)
         return without_cases if without_cases.suite is not None else None
 
     def change(self, document: Document, summary: str, group: Hashable | None = None, case: str | None = None) -> bool:
-        """Replace the document.
+        """Replace the document, and return whether it changed.
 
-        Returns whether it changed. A change in the same group as the one before is merged with it into one undo step;
-        if that restores the earlier state, the step disappears."""
+        A change in the same group as the one before is merged with it into one undo step; if that restores the earlier
+        state, the step disappears.
+        """
         now = self.document
         if document is now or document.text == now.text:
             return False
@@ -327,13 +333,11 @@ class OpenSuite:
         self._history[self._at] = replace(self._history[self._at], part_of=whole)
 
     def stands(self, whole: object) -> bool:
-        """Return whether this suite's part of a shared change has not been undone."""
+        """Whether this suite's part of a shared change has not been undone."""
         return any(change.part_of is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
-        """Go back one step.
-
-        Returns the change that was undone."""
+        """Go back one step, and return the change that was undone; `None` if there is none."""
         if not self._at:
             return None
         undone = self._history[self._at]
@@ -343,9 +347,7 @@ class OpenSuite:
         return undone
 
     def redo(self) -> Change | None:
-        """Go forward one step.
-
-        Returns the change that was redone."""
+        """Go forward one step, and return the change that was redone; `None` if there is none."""
         if self.redoable is None:
             return None
         before = self.document
@@ -363,35 +365,39 @@ class OpenSuite:
         self.end_group()
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
-        """Take note that the file on disk changed.
+        """Record that the file on disk changed.
 
         Unsaved changes stay. A suite without unsaved changes follows the disk, as a step that can be undone if there is
-        a history."""
+        a history.
+        """
         follows = not self.dirty
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
                 self._begin()
             disk = replace(disk, problems=(Problem(self.path, None, "", *_GONE),))
         self.disk, self._outlined = disk, None
-        self.on_disk = on_disk or (FileState(disk.hash) if disk.hash else None)
+        self.on_disk = on_disk or _state(disk)
         self._made_here = self._made_here and self.on_disk is None
         if follows and self._history:
             self._readings = max(self._readings, self._history[self._at].readings) + 1
             self.take_disk("Reloaded from disk")
 
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
-        """Take over a merge of the unsaved changes with what is on disk now, as a step that can be undone.
+        """Take over a merge of the unsaved changes with the file on disk, as a step that can be undone.
 
-        Unless somebody was `asked`, saving what that undo restores asks first. `case` has the cursor after an undo."""
+        Unless the user was `asked`, saving the text that an undo restores asks first. `case` has the cursor after an
+        undo.
+        """
         self.reloaded(disk, None)
         if not asked:
             self._readings = max(self._readings, self._history[self._at].readings) + 1
         self.take_disk(summary, Document.of(text) if text != disk.text else None, case)
 
     def take_disk(self, summary: str, merged: Document | None = None, case: str | None = None) -> bool:
-        """Replace the document with the file on disk, or with what was merged with it, as a step that can be undone.
+        """Replace the document with the file on disk, or with a merge, as a step that can be undone.
 
-        Returns whether it changed."""
+        Returns whether it changed.
+        """
         document = merged or Document.of_parts(self.disk.parts, self.disk.text)
         changed = self.change(document, summary, case=case)
         if changed and merged is None:
@@ -401,7 +407,9 @@ class OpenSuite:
         return changed
 
     def _remember_disk(self, parts: SuiteText | None) -> None:
-        blocks, tables = (parts.blocks, parts.cases) if parts is not None else ((), ())
+        blocks = parts.blocks if parts is not None else ()
+        tables = parts.cases if parts is not None else ()
+        # Tables by identity: an edit of one case keeps those of the others.
         self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
 
     def _begin(self) -> None:
@@ -428,11 +436,22 @@ class OpenSuite:
         for known, file in self._known:
             if known is parts:
                 return file
-        again = (reread(file, known, parts) for known, file in self._known)
-        found = next((file for file in again if file is not None), None) or parse_suite(parts.text, self.path)
+        found = None
+        for known, file in self._known:
+            if found is None:
+                found = reread(file, known, parts)
+        if found is None:
+            found = parse_suite(parts.text, self.path)
         self._keep(parts, found)
         return found
 
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
-        runnable = [] if file.suite is not None else [known for known in self._known if known[1].suite is not None]
+        runnable: list[tuple[SuiteText, SuiteFile]] = []
+        if file.suite is None:
+            runnable = [known for known in self._known if known[1].suite is not None]
         self._known = [*runnable[:1], (parts, file)]
+
+
+def _state(disk: SuiteFile) -> FileState | None:
+    """Return the state of a file that was read; `None` for one that was not."""
+    return FileState(disk.hash) if disk.hash else None

@@ -1,5 +1,7 @@
-"""The changes that accepting a run makes to its case, shown before they are made: its calls as expected calls, with the
-checks that are possible for each argument."""
+"""The changes that accepting a run makes to its case, shown before they are made.
+
+The run's calls become expected calls, with a choice of checks for each argument.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +34,15 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class AcceptError(ValueError):
-    """Raised when a run cannot become the expectation.
-
-    The message says why and what to do, in one sentence."""
+    """A run that cannot become the expectation. The message says why and what to do, in one sentence."""
 
 
 @dataclass(frozen=True)
 class AcceptedArgument:
     """An argument and the checks that could be written for it.
 
-    `chosen` is the selected check; `given` is false for an argument that the call does not have."""
+    `chosen` is the index of the selected check; `given` is false for an argument that the call does not have.
+    """
 
     name: str
     value: JsonValue
@@ -61,8 +62,9 @@ class AcceptedArgument:
 class AcceptedCall:
     """A call that becomes expected.
 
-    `place` is where the expectation it was paired with stands, whose other keys are `kept`. `answer` is the number of
-    the model's answer that contains the call."""
+    `place` is that of the expectation it was paired with, whose other keys are kept in `other_keys`. `answer` is the
+    number of the model's answer that contains the call.
+    """
 
     tool: str
     answer: int
@@ -75,14 +77,16 @@ class AcceptedCall:
     @property
     def step(self) -> int | None:
         """The step of a chain, from 1, that expects the call."""
-        place = self.place
-        return int(place[1]) + 1 if place is not None and place[0] == "steps" else None
+        if self.place is None or self.place[0] != "steps":
+            return None
+        return int(self.place[1]) + 1
 
     @property
     def expectation(self) -> Table:
         """The expected call as the suite writes it.
 
-        If given arguments have no check at all, arguments do not matter. A call without arguments expects none."""
+        If given arguments have no check at all, arguments do not matter. A call without arguments expects none.
+        """
         args = {each.name: each.choice.written for each in self.arguments if each.choice.written is not None}
         call: Table = {"tool": self.tool}
         if args or not self.arguments:
@@ -90,7 +94,9 @@ class AcceptedCall:
         other_keys = dict(self.other_keys or {})
         if any(each.given and each.choice.written is None for each in self.arguments):
             other_keys.pop("only_args", None)
-        return {**other_keys, **call} if self.step is not None else {**call, **other_keys}
+        if self.step is not None:  # a step begins with its request
+            return {**other_keys, **call}
+        return {**call, **other_keys}
 
 
 def check_calls(calls: Iterable[CallRecord]) -> None:
@@ -106,7 +112,8 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 def as_expected(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Expect a call that was not expected before, or whose tool differs from the expected one.
 
-    `place` is where it goes; the keys in `kept` stay there."""
+    `place` is where it goes; `other_keys` stay there.
+    """
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 
@@ -116,20 +123,21 @@ def as_expected_again(
 ) -> AcceptedCall:
     """Expect a call of the expected tool.
 
-    `written` is the present expectation, `verdicts` the grader's verdicts on its arguments."""
+    `written` is the present expectation, `verdicts` the grader's verdicts on its arguments.
+    """
     raw = written.get("args")
-    checks: Mapping[str, object] = raw if isinstance(raw, dict) else {}
-    text = {verdict.argument: verdict for verdict in verdicts}
+    checks = _table(raw)
+    by_name = {verdict.argument: verdict for verdict in verdicts}
     weight = _weight_in(checks)
     arguments = [
-        _expected_argument(name, value, checks.get(name), text.get(name), weight)
+        _expected_argument(name, value, checks.get(name), by_name.get(name), weight)
         for name, value in record.arguments.items()
     ]
     lost: list[tuple[str, str]] = []
     for name, check in checks.items():
         if name in record.arguments:
             continue
-        verdict = text.get(name)
+        verdict = by_name.get(name)
         if verdict is None or verdict.holds is not False:
             arguments.append(AcceptedArgument(name, None, False, unchanged_choices(check), was_expected=True))
         else:
@@ -148,9 +156,16 @@ def as_expected_again(
     return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, other_keys, tuple(lost))
 
 
+def _table(value: object) -> Table:
+    return value if isinstance(value, dict) else {}
+
+
 def _weight_in(checks: Mapping[str, object]) -> object:
-    """Return the weight of the first check that has one."""
-    return next((check["weight"] for check in checks.values() if isinstance(check, dict) and "weight" in check), None)
+    """Return the weight of the first check that has one; `None` if none has."""
+    for check in checks.values():
+        if isinstance(check, dict) and "weight" in check:
+            return check["weight"]
+    return None
 
 
 def merged_call(
@@ -161,31 +176,36 @@ def merged_call(
     *,
     lists_all: bool,
 ) -> AcceptedCall:
-    """Expect what one call has in common in several runs, whose proposals have it as `calls`.
+    """Expect the common part of one call in several runs, whose proposals have it as `calls`.
 
-    Checks that are kept by all of them are kept. Arguments that are not always given are left out; with `lists_all`,
-    which graders ask for that count the others as wrong, they are optional. `table` is the case's."""
+    Checks that all of them keep are kept. Arguments that are not always given are left out; with `lists_all`, for
+    graders that count unlisted arguments as wrong, they are optional. `table` is the case's.
+    """
     first, place = calls[0], calls[0].place
     if any(call.place != place for call in calls):
         place = None
-    written = value_at(table, place) if place is not None else None
-    raw = written.get("args") if isinstance(written, dict) and written.get("tool") == first.tool else None
-    checks: Mapping[str, object] = raw if isinstance(raw, dict) else {}
+    checks: Table = {}
+    others: list[Table] = [{}]
+    if place is not None:
+        others = [call.other_keys or {} for call in calls]
+        written = _table(value_at(table, place))
+        if written.get("tool") == first.tool:
+            checks = _table(written.get("args"))
     by_call = [{each.name: each for each in call.arguments} for call in calls]
     arguments = []
     for name in dict.fromkeys(name for given in by_call for name in given):
         found = [given[name] for given in by_call if name in given]
+        in_all = len(found) == len(calls)
         arguments.append(
             _merged_argument(
                 found,
                 _options_of(checks.get(name), _weight_in(checks)),
-                always=len(found) == len(calls) and all(each.given for each in found),
-                kept=place is not None and len(found) == len(calls) and all(each.choice.kind == KEPT for each in found),
+                always=in_all and all(each.given for each in found),
+                kept=in_all and place is not None and all(each.choice.kind == KEPT for each in found),
                 enumerated=enumerated(name),
                 lists_all=lists_all,
             )
         )
-    others = [call.other_keys or {} for call in calls] if place is not None else [{}]
     other_keys = {key: value for key, value in others[0].items() if all(each.get(key) == value for each in others)}
     if forbidden := [name for name in items_at(others[0], ("forbidden_args",)) if _in_all(name, others)]:
         other_keys["forbidden_args"] = forbidden
@@ -207,7 +227,7 @@ def _merged_argument(
     lists_all: bool,
 ) -> AcceptedArgument:
     given = [each for each in found if each.given]
-    first = given[0] if given else found[0]
+    first = (given or found)[0]
     was_expected = any(each.was_expected for each in found)
     own_check = first.choice.written if kept else None
     if all(each.choice.written is None for each in found) or not (given or kept):
@@ -234,13 +254,15 @@ def _expected_argument(
     """Build the choices for an argument.
 
     Its check is kept where it holds; a new check takes over its weight. An argument without a check gets the given
-    `weight`, since either all arguments of a call have one or none has."""
+    `weight`, since either all arguments of a call have one or none has.
+    """
     options = _options_of(check, weight)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
     # A check that holds only in part stays available, but a check that the value meets in full is preselected.
-    in_part = verdict is not None and verdict.holds and verdict.score < verdict.weight * _IN_FULL
-    return AcceptedArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0, check is not None)
+    in_part = verdict is not None and bool(verdict.holds) and verdict.score < verdict.weight * _IN_FULL
+    chosen = int(in_part and len(choices) > 2)
+    return AcceptedArgument(name, value, True, choices, chosen, was_expected=check is not None)
 
 
 def _options_of(check: object, weight: object) -> dict[str, object]:
@@ -263,15 +285,14 @@ _MAX_NUMBER = 1e15
 
 @dataclass(frozen=True, slots=True)
 class CheckChoice:
-    """One way to write an expectation: its name and the value as the suite writes it, `None` where nothing is
-    written."""
+    """One way to write an expectation: its name and the value as the suite writes it, `None` to write nothing."""
 
     kind: str
     written: object = None
 
     @property
     def text(self) -> str:
-        """Describe the check in a few words."""
+        """The check in a few words."""
         return "" if self.written is None else describe(read_check(self.written))
 
 
@@ -284,14 +305,24 @@ def choices_for(
     others: Sequence[JsonValue] = (),
     enumerated: bool = False,
 ) -> tuple[CheckChoice, ...]:
-    """Return the checks for the argument `name` with this value, the preferred one first: the suite's own check
-    (`kept`), otherwise the exact value where TOML can express it. New checks get `options`, such as a weight, and also
-    hold for the values that other runs gave; `enumerated` says that the tool's schema lists the possible ones."""
-    found = [CheckChoice(KEPT, own_check)] if own_check is not None else []
-    different = any(not json_equal(value, other) for other in others)
-    for kind, written in _checks_for_several((value, *others), enumerated) if different else _checks_for(value):
+    """Return the checks for an argument with this value, the preferred one first.
+
+    That is the suite's own check (`KEPT`), otherwise the exact value where TOML can express it. New checks get
+    `options`, such as a weight, and also hold for the values that other runs gave. `enumerated` says that the tool's
+    schema lists the possible values.
+    """
+    found: list[CheckChoice] = []
+    if own_check is not None:
+        found.append(CheckChoice(KEPT, own_check))
+    values = (value, *others)
+    if any(not json_equal(value, other) for other in others):
+        checks = _checks_for_several(values, enumerated)
+    else:
+        checks = _checks_for(value)
+    for kind, written in checks:
         with_options = {**_explicit(written), **options} if options else as_argument(name, written)
-        if _can_be_written(with_options) and all(_is_met(with_options, each) for each in (value, *others)):
+        # Each is read back and judged, since a check can mean something else than the value, such as a date as text.
+        if _can_be_written(with_options) and all(_is_met(with_options, each) for each in values):
             found.append(CheckChoice(kind, with_options))
     return (*found, CheckChoice(LEAVE_OUT))
 
@@ -309,7 +340,9 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
     else:
         yield "exact", value
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER:
-        around = max(1, round(abs(value) / 10)) if isinstance(value, int) else float(f"{abs(value) / 10 or 0.1:.2g}")
+        around = float(f"{abs(value) / 10 or 0.1:.2g}")  # a tenth, in two digits
+        if isinstance(value, int):
+            around = max(1, round(abs(value) / 10))
         yield "near", {"near": value, "tolerance": around}
         yield "range", {"range": [_rounded(value - around), _rounded(value + around)]}
     if isinstance(value, str):
@@ -321,7 +354,7 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
 
 
 FEW: Final = 3
-"""As many different values are listed, if one of them came again: what never comes again is free text."""
+"""The most values that are listed, and only if one of them came again: values that never repeat are free text."""
 
 
 def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterator[tuple[str, object]]:
@@ -342,7 +375,9 @@ def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterat
 
 
 def _explicit(written: object) -> dict[str, object]:
-    return dict(written) if isinstance(written, dict) and check_name(written) else {"equals": written}
+    if isinstance(written, dict) and check_name(written):
+        return dict(written)
+    return {"equals": written}
 
 
 def _rounded(number: float) -> float:
@@ -367,7 +402,7 @@ def _can_be_written(written: object) -> bool:
 
 
 def _is_met(written: object, value: JsonValue) -> bool:
-    """Return whether the check, read as the suite would read it, holds for the value in full."""
+    """Whether the check, read as the suite would read it, holds for the value in full."""
     try:
         verdict = judge(read_check(written), value, True, arcade_compatible=False)
     except (ValueError, RecursionError, CheckError):
@@ -380,9 +415,11 @@ NO_CALLS: Final = "no calls at all"
 
 @dataclass(frozen=True)
 class Proposal:
-    """What accepting would change: the calls that become expected, and the places whose expectation is dropped or where
-    a call is added. With `whole`, the run's calls replace all expected calls; with `in_place`, each stays at the place
-    of its expectation."""
+    """A change that accepting would make.
+
+    It has the calls that become expected, and the places whose expectation is dropped or where a call is added. With
+    `whole`, the run's calls replace all expected calls; with `in_place`, each stays at the place of its expectation.
+    """
 
     case: str
     calls: tuple[AcceptedCall, ...]
@@ -398,10 +435,11 @@ class Proposal:
     @property
     def drops(self) -> int:
         """The number of expectations that disappear: whole calls and checks of arguments."""
-        left_out = sum(
-            each.was_expected and each.choice.written is None for call in self.calls for each in call.arguments
-        )
-        return len(self.gone) + sum(len(call.lost) for call in self.calls) + left_out
+        dropped = len(self.gone)
+        for call in self.calls:
+            dropped += len(call.lost)
+            dropped += sum(each.was_expected and each.choice.written is None for each in call.arguments)
+        return dropped
 
     def with_other_check(self, call: int, argument: int, step: int) -> Proposal:
         """Select the next (`step` 1) or previous (-1) check of an argument."""
@@ -419,7 +457,7 @@ class Proposal:
 
     @property
     def summary(self) -> str:
-        """Describe the change in words."""
+        """The change in words."""
         if self.only_drops:
             return f"{self.case}: {self.gone[0]} is no longer expected"
         if not self.whole:
@@ -431,11 +469,15 @@ class Proposal:
     def applied(self, table: Table) -> Table:
         """Return the case's table with this change.
 
-        Returns the same object when nothing changes; otherwise the id is written out."""
+        Returns the same object when nothing changes; otherwise the id is written out, so that the history of the case
+        goes on even if its name changes.
+        """
         changed, name = self.expectations_in(table), table.get("name")
         if same(changed, table):
             return table
-        return {"id": derived_id(name), **changed} if "id" not in table and isinstance(name, str) and name else changed
+        if "id" in table or not isinstance(name, str) or not name:
+            return changed
+        return {"id": derived_id(name), **changed}
 
     def expectations_in(self, table: Table) -> Table:
         """Return the case's table with other expectations and nothing else changed."""
@@ -457,13 +499,15 @@ class Proposal:
 
 
 def _without_expectation(table: Table, place: Place) -> Table:
-    """Remove an expected call.
-
-    A step of a chain stays and expects no call."""
+    """Remove an expected call. A step of a chain stays and expects no call."""
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
-    return with_value(table, place, _without_keys(step, "tool", "args", "forbidden_args", "only_args"))
+    return with_value(table, place, _without_keys(step, *_OF_CALL))
+
+
+_OF_CALL = ("tool", "args", "forbidden_args", "only_args")
+"""The keys of a step that are about its call."""
 
 
 def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
@@ -481,7 +525,8 @@ def accept_steps(
 ) -> Proposal:
     """Accept the run of a chain, or `only` one step, counted from 1.
 
-    A step without calls expects none; a step that was not reached stays as it is. Raises AcceptError."""
+    A step without calls expects none; a step that was not reached stays as it is. Raises AcceptError.
+    """
     calls: list[AcceptedCall] = []
     dropped: list[Place] = []
     gone: list[str] = []
@@ -504,9 +549,7 @@ def accept_steps(
 def accept_step(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, by its index in the trajectory.
-
-    It must be the first call of its step. Raises AcceptError."""
+    """Accept one call, by its index in the trajectory. Raises AcceptError if it is not the first call of its step."""
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
@@ -517,7 +560,8 @@ def accept_step(
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
     """Accept that a call was not made, by its index among the calls that the steps expect."""
-    number = [number for number, step in enumerate(case.steps) if step.tool is not None][expected]
+    calling = [number for number, step in enumerate(case.steps) if step.tool is not None]
+    number = calling[expected]
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
 
 
@@ -526,13 +570,18 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
     check_calls([record])
     written = value_at(table, place)
     assert isinstance(written, dict)
+    # The grader counts only the steps that expect a call.
     expected = sum(earlier.tool is not None for earlier in case.steps[:number])
-    pair = next((one for one in pairings if (one.expected_call, one.call) == (expected, reached.first_call)), None)
-    if step.tool is None or not (pair.same_tool if pair is not None else step.tool in (ANY_TOOL, record.tool)):
-        gone = ("tool", "args", "forbidden_args", "only_args")
-        others = {key: value for key, value in written.items() if key not in gone}
-        return as_expected(record, place, others)
-    return as_expected_again(record, place, written, pair.arguments if pair is not None else _judged(step, record))
+    same_tool, verdicts = step.tool in (ANY_TOOL, record.tool), None
+    for pairing in pairings:
+        if (pairing.expected_call, pairing.call) == (expected, reached.first_call):
+            same_tool, verdicts = pairing.same_tool, pairing.arguments
+            break
+    if step.tool is None or not same_tool:
+        return as_expected(record, place, _without_keys(written, *_OF_CALL))
+    if verdicts is None:
+        verdicts = _judged(step, record)
+    return as_expected_again(record, place, written, verdicts)
 
 
 def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
@@ -548,16 +597,14 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
     """Name the tool that a step no longer expects, with the step's number."""
     tool = case.steps[number].tool
-    return (
-        ()
-        if tool is None or (taken is not None and taken.tool == tool)
-        else (f"{tool_text(tool)} in step {number + 1}",)
-    )
+    if tool is None or (taken is not None and taken.tool == tool):
+        return ()
+    return (f"{tool_text(tool)} in step {number + 1}",)
 
 
-# Keeps secrets out of what the program writes into a suite from a run or a call. A check on a value that contains a
-# secret only asks that the argument is given: `$NAME` in its place would expect a different value. Text that is
-# already in the suite stays as it is.
+# Secrets are kept out of the text that the program writes into a suite from a run or a call. A check on a value that
+# contains a secret only asks that the argument is given: `$NAME` in its place would expect a different value. Text that
+# is already in the suite stays as it is.
 
 _CHECKS = ("args", "when")
 
@@ -565,14 +612,16 @@ _CHECKS = ("args", "when")
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
     """Return a proposal without secrets, except those already in the suite.
 
-    Raises AcceptError if a tool's name contains one."""
+    Raises AcceptError if a tool's name contains one.
+    """
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
 
 
 def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Table:
     """Return a case that is safe to write; `before` is its present table.
 
-    Secrets outside of checks become `$NAME`. Raises ValueError if a tool's name contains a secret."""
+    Secrets outside of checks become `$NAME`. Raises ValueError if a tool's name contains a secret.
+    """
     if secrets.redacted(table) is table:
         return table
     written = {_text(value) for value in _all_values(before)}
@@ -582,7 +631,7 @@ def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Tabl
 
 
 def places_without_secrets(before: object, after: object, place: Place = ()) -> Iterator[str]:
-    """Yield what `table_without_secrets` did to a table: each place, and whether it is a check or a text."""
+    """Yield the places that `table_without_secrets` changed, each with the kind of change."""
     if before == after:
         return
     if _is_present(after):
@@ -590,9 +639,10 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
         return
     pairs: Iterable[tuple[str | int, object, object]]
     if isinstance(before, dict) and isinstance(after, dict) and len(before) == len(after):
-        pairs = ((name, old, new) for name, old, new in zip(after, before.values(), after.values(), strict=True))
+        # By position: a name that holds a secret is replaced, too.
+        pairs = zip(after, before.values(), after.values(), strict=True)
     elif isinstance(before, list) and isinstance(after, list):
-        pairs = ((index, old, new) for index, (old, new) in enumerate(zip(before, after, strict=True)))
+        pairs = zip(range(len(after)), before, after, strict=True)
     else:
         yield f"{written_place(place)} holds a secret: replaced"
         return
@@ -602,16 +652,19 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
 
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
-    named = (each for each in call.arguments if each.was_expected or secrets.redact(each.name) is each.name)
-    return replace(call, arguments=tuple(_argument(each, secrets) for each in named))
+    arguments: list[AcceptedArgument] = []
+    for each in call.arguments:
+        if each.was_expected or secrets.redact(each.name) is each.name:
+            arguments.append(_argument(each, secrets))
+    return replace(call, arguments=tuple(arguments))
 
 
 def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
-    choices = tuple(
-        choice
-        for choice in argument.choices
-        if choice.kind == KEPT or secrets.redacted(choice.written) is choice.written
-    )
+    choices: tuple[CheckChoice, ...] = ()
+    for choice in argument.choices:
+        # `redacted` returns the same object for a value without secrets.
+        if choice.kind == KEPT or secrets.redacted(choice.written) is choice.written:
+            choices = (*choices, choice)
     if len(choices) == len(argument.choices):
         return argument
     if choices[0].kind != KEPT and not any(_is_present(choice.written) for choice in choices):
@@ -629,25 +682,28 @@ def _cleaned(value: object, written: set[str], secrets: Secrets) -> object:
         return shown
     if isinstance(tool := value.get("tool"), str):
         _check_name(tool, secrets)
-    return {
-        name if _text(name) in written else secrets.redact(name): _cleaned_item(name, item, written, secrets)
-        for name, item in value.items()
-    }
+    cleaned: Table = {}
+    for name, item in value.items():
+        kept = name if _text(name) in written else secrets.redact(name)
+        cleaned[kept] = _cleaned_item(name, item, written, secrets)
+    return cleaned
 
 
 def _cleaned_item(name: str, item: object, written: set[str], secrets: Secrets) -> object:
     if name not in _CHECKS or not isinstance(item, dict):
         return _cleaned(item, written, secrets)
-    return {
-        argument: check if secrets.redacted(check) is check or _text(check) in written else _present(check)
-        for argument, check in item.items()
-        if _text(argument) in written or secrets.redact(argument) is argument
-    }
+    cleaned: Table = {}
+    for argument, check in item.items():
+        if _text(argument) not in written and secrets.redact(argument) is not argument:
+            continue
+        is_safe = secrets.redacted(check) is check or _text(check) in written
+        cleaned[argument] = check if is_safe else _present(check)
+    return cleaned
 
 
 def _present(check: object) -> Table:
-    options = {key: check[key] for key in sorted(OPTION_NAMES) if key in check} if isinstance(check, dict) else {}
-    return {"present": True, **options}
+    table = _table(check)
+    return {"present": True} | {key: table[key] for key in sorted(OPTION_NAMES) if key in table}
 
 
 def _is_present(check: object) -> bool:

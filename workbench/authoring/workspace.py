@@ -41,7 +41,8 @@ LONG_CHARACTERS = 200_000
 class RecordedRun:
     """A run from a recording, in the form of one that was planned and made here.
 
-    `known` is false if the model is defined only by the recording."""
+    `known` is false if the model is defined only by the recording.
+    """
 
     planned: PlannedRun
     recording: Recording
@@ -53,7 +54,8 @@ class RecordedRun:
 class Workspace:
     """The files that were found under the given roots.
 
-    `samples` is true for the bundled samples, shown if the current folder has no suites."""
+    `samples` is true for the bundled samples, shown if the current folder has no suites.
+    """
 
     roots: tuple[Path, ...]
     files: tuple[SuiteFile, ...]
@@ -70,7 +72,9 @@ class Workspace:
         if self.samples:
             return "sample suites"
         names = [shown_name(root) for root in self.roots]
-        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
+        if len(names) > 1:
+            return f"{names[0]} and {len(names) - 1} more"
+        return "".join(names)
 
 
 def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None = None) -> Workspace:
@@ -90,11 +94,12 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 
 
 def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return those of the given paths at which a new suite can begin: names of TOML files in existing folders under
-    which there is nothing."""
-    return tuple(
-        path for path in paths if path.suffix == ".toml" and path.parent.is_dir() and not os.path.lexists(path)
-    )
+    """Return the given paths at which a new suite can begin.
+
+    These are names of TOML files in existing folders where no such file exists.
+    """
+    found = [path for path in paths if path.suffix == ".toml" and path.parent.is_dir()]
+    return tuple(path for path in found if not os.path.lexists(path))
 
 
 def read_again(workspace: Workspace, models: ModelBook, search: Search | None = None) -> Workspace:
@@ -104,7 +109,7 @@ def read_again(workspace: Workspace, models: ModelBook, search: Search | None = 
 
 
 def is_stale(file: SuiteFile) -> bool:
-    """Return whether the file on disk has changed since it was read."""
+    """Whether the file on disk has changed since it was read."""
     if is_recording(file.path):
         return _opened(file.path)[0].hash != file.hash
     try:
@@ -119,7 +124,7 @@ def lost(workspace: Workspace) -> tuple[Path, ...]:
 
 
 def trouble(workspace: Workspace, path: Path) -> str | None:
-    """Return why the suite at `path` cannot run: it is gone, or its first error."""
+    """Return the reason that the suite at `path` cannot run; `None` if it can."""
     file = next((file for file in workspace.files if file.path == path), None)
     if _is_gone(path):
         return f"{path.name} no longer exists"
@@ -143,7 +148,9 @@ def _is_gone(path: Path) -> bool:
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
     """Return the suites at each root, or its recordings if it has none."""
-    found = (path for root in roots for path in (find_suites([root], search) or _recordings_below(root, search)))
+    found: list[Path] = []
+    for root in roots:
+        found += find_suites([root], search) or _recordings_below(root, search)
     return find_suites(found)
 
 
@@ -155,19 +162,23 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
     files: list[SuiteFile] = []
     recorded: list[RecordedRun] = []
     for path in found:
-        file, run = _opened(path, models) if is_recording(path) else (load_suite(path), None)
+        if not is_recording(path):
+            files.append(load_suite(path))
+            continue
+        file, run = _opened(path, models)
         files.append(file)
-        recorded += [run] if run is not None else []
+        if run is not None:
+            recorded.append(run)
     for file in files:
         if len(file.text) > LONG_CHARACTERS:
             _ = file.parts
-            # Otherwise the garbage collector would scan all of it again and again while somebody types.
+            # Otherwise the garbage collector would scan all of it again and again while the user types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a file is a recording, by its name or by its first line."""
+    """Whether a file is a recording, by its name or by its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
         return True
     try:
@@ -184,16 +195,15 @@ def is_recording(path: Path) -> bool:
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
     """Return the folder for runs of a suite: next to it.
 
-    Runs of samples go to the current folder; those of a recording go to its own folder."""
+    Runs of samples go to the current folder; those of a recording go to its own folder.
+    """
     if of_samples:
         return Path(RECORDINGS_FOLDER)
     return suite.parent if is_recording(suite) else suite.parent / RECORDINGS_FOLDER
 
 
 def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, RecordedRun | None]:
-    """Return the suite in a recording and its run.
-
-    Errors in the recording become a problem."""
+    """Return the suite in a recording and its run. Errors in the recording become a problem."""
     try:
         recording = read_recording(path)
         file = suite_of_recording(recording)
@@ -208,9 +218,10 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 
 
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
-    """Return whether a recorded model is the offline one, or one that the suite or its configuration names.
+    """Whether a recorded model is the offline one, or one that the suite or its configuration names.
 
-    A model described only by a recording is not known, because it could point anywhere."""
+    A model described only by a recording is not known, because it could point anywhere.
+    """
     if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
         return True
     try:
@@ -261,7 +272,7 @@ class OpenSuites:
         self.moved = ""
         """A description of the grades that the last change moved, set by the follower that regrades runs."""
         self.on_error: Callable[[Exception], object] = _raise
-        """Called with what a follower raises, before the next one is called."""
+        """Called with each error of a follower, before the next one is called."""
         self._checked = checked
         self._followers: tuple[Follower, ...] = ()
 
@@ -278,9 +289,7 @@ class OpenSuites:
         return next((suite for suite in self.suites if suite.path == path), None)
 
     def editable(self, path: Path) -> OpenSuite:
-        """Return the suite at a path, to be changed.
-
-        Raises NotEditableError."""
+        """Return the suite at a path, to be changed. Raises NotEditableError."""
         suite = self.at(path)
         if suite is None:
             raise NotEditableError(f"{path.name} is no longer open")
@@ -289,10 +298,12 @@ class OpenSuites:
         return suite
 
     def case_now(self, case: CaseKey) -> CaseNow | None:
-        """Return the current state of a case, `None` if it is not open or has errors."""
+        """Return the current state of a case; `None` if it is not open or has errors."""
         suite = self.at(case[0])
-        outline = next((each for each in suite.cases if each.key == case[1]), None) if suite is not None else None
-        return read_now(suite, outline) if suite is not None and outline is not None else None
+        for outline in suite.cases if suite is not None else ():
+            if suite is not None and outline.key == case[1]:
+                return read_now(suite, outline)
+        return None
 
     @property
     def dirty(self) -> tuple[OpenSuite, ...]:
@@ -307,10 +318,9 @@ class OpenSuites:
     # Reading
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
-        """Take over a workspace.
+        """Take over a workspace, and return the suites with unsaved changes whose file changed or disappeared.
 
-        Suites with unsaved changes stay as they are, even if their file is gone. Returns those whose file changed or
-        disappeared.
+        Those stay as they are.
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
@@ -331,11 +341,12 @@ class OpenSuites:
             suite = known.pop(file.path, None)
             if suite is None:
                 suite = OpenSuite(file, is_recording=file.path in recordings)
-            elif file.hash != suite.disk.hash or file.problems != suite.disk.problems:
-                if suite.dirty:
-                    conflicts += [suite] if file.hash or not suite.is_new else []
-                else:
-                    suite.reloaded(file, None)
+            elif file.hash == suite.disk.hash and file.problems == suite.disk.problems:
+                pass
+            elif not suite.dirty:
+                suite.reloaded(file, None)
+            elif file.hash or not suite.is_new:
+                conflicts.append(suite)
             suites.append(suite)
         left = [suite for suite in known.values() if suite.dirty]
         conflicts += [suite for suite in left if not suite.is_new]
@@ -356,7 +367,9 @@ class OpenSuites:
 
     def _roots_with(self, path: Path) -> tuple[Path, ...]:
         roots = self.workspace.roots
-        return roots if any(path.is_relative_to(root) for root in roots) else (*roots, path)
+        if any(path.is_relative_to(root) for root in roots):
+            return roots
+        return (*roots, path)
 
     def _open(self, suites: list[OpenSuite], placed: int) -> None:
         self.suites = tuple(_in_order(suites, placed))
@@ -375,9 +388,7 @@ class OpenSuites:
         case: str | None = None,
         index: int | None = None,
     ) -> bool:
-        """Change the document of a suite.
-
-        All edits go through here. Returns whether it changed.
+        """Change the document of a suite, and return whether it changed. All edits go through here.
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
@@ -396,9 +407,11 @@ class OpenSuites:
     def disk_changed(self, suite: OpenSuite) -> None:
         """Notify followers that the file of a suite was saved or taken over."""
         files = self.workspace.files
-        known = any(file.path == suite.path for file in files)
-        files = tuple(suite.disk if file.path == suite.path else file for file in files)
-        self.workspace = replace(self.workspace, files=files if known else (*files, suite.disk))
+        if any(file.path == suite.path for file in files):
+            files = tuple(suite.disk if file.path == suite.path else file for file in files)
+        else:
+            files = (*files, suite.disk)
+        self.workspace = replace(self.workspace, files=files)
         self._notify("edited", (suite,))
 
     def _notify(
@@ -415,7 +428,7 @@ class OpenSuites:
         for follower in self._followers:
             try:
                 follower(change)
-            except Exception as error:  # noqa: BLE001 (whatever it is, the others follow)
+            except Exception as error:  # noqa: BLE001 (one follower's error must not keep the change from the others)
                 self.on_error(error)
 
 
@@ -456,7 +469,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
 
     A move is undone in both suites; the suite that then has the case comes last.
 
-    Returns what was undone, or why nothing was: a case must not vanish from both suites.
+    Returns the undone changes, or the reason that nothing was: a case must not vanish from both suites.
     """
     move = suite.last.part_of if suite.last is not None else None
     if isinstance(move, Move) and open_suites.at(move.source.path) is move.source:

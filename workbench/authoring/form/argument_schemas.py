@@ -1,4 +1,4 @@
-"""Reads the arguments of a tool from its JSON Schema, and explains why it refuses a value or a name.
+"""Arguments of a tool by its JSON Schema, and the reasons that it refuses a value or a name.
 
 References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so values can
 be checked on every keystroke.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from workbench.checks.check import read_check
+from workbench.checks.check import CheckBase, read_check
 from workbench.checks.patterns import SearchError, found
 from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.dataclasses import dataclass
@@ -65,7 +65,8 @@ class ArgumentInfo:
     """An argument as its tool's schema describes it.
 
     `type_words` is the type in words (`text`, `whole number`, `on | off`), `enum` the listed values, `default` is
-    `None` if there is none. Pass `schema` to `mark`, `cells` and `completions`."""
+    `None` if there is none. Pass `schema` to `mark`, `cells` and `completions`.
+    """
 
     name: str
     type_words: str
@@ -78,9 +79,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _Kept(Generic[_T]):
-    """A cache by object identity.
-
-    It holds a reference to each object, so that its identity is not reused."""
+    """A cache by object identity. It holds a reference to each object, so that its identity is not reused."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -95,12 +94,16 @@ class _Kept(Generic[_T]):
 
 
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
-    """Return the tool of this name.
+    """Return the tool of this name; `None` if there is none.
 
-    Otherwise returns the first whose name matches as graders compare names, ignoring case and the difference between
-    `.`, `-` and `_`."""
+    Otherwise it is the first whose name matches as graders compare names, ignoring case and the difference between `.`,
+    `-` and `_`.
+    """
     alike = [tool for tool in tools if comparable_name(tool.name) == comparable_name(name)]
-    return next((tool for tool in alike if tool.name == name), alike[0] if alike else None)
+    for tool in alike:
+        if tool.name == name:
+            return tool
+    return alike[0] if alike else None
 
 
 def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
@@ -109,31 +112,39 @@ def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
 
 
 def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
-    """Return one argument of a tool, `None` if the tool is unknown or its schema does not name it."""
-    return None if tool is None else _arguments.of(tool).get(name)
+    """Return one argument of a tool; `None` if the tool is unknown or its schema does not name it."""
+    if tool is None:
+        return None
+    return _arguments.of(tool).get(name)
 
 
 def mark(value: object, schema: Schema | None) -> str | None:
-    """Return why a schema refuses an expected value or check, on one line.
+    """Return the reason that a schema refuses an expected value or check, on one line.
 
-    Returns `None` if it accepts the value or nothing is known."""
+    Returns `None` if it accepts the value or nothing is known.
+    """
     if not schema:
         return None
     try:
         check = read_check(value)
     except ValueError:
-        return None  # the suite's problems say so
-    marks = ((item, _refused(item, schema)) for item in check.listed or ())
-    item, why = next(((item, text) for item, text in marks if text), (None, None))
-    if why is not None and not check.is_exact:
-        why = f"{described(item)}: {why}"
-    why = why or next(filter(None, (_beyond(number, schema) for number in check.numbers)), None)
-    why = why or check.fits(schema, lambda value: _refused(value, schema))
+        return None  # one of the suite's problems already
+    why = _first_reason(check, schema)
     return _line(why) if why else None
 
 
+def _first_reason(check: CheckBase, schema: Schema) -> str | None:
+    for item in check.listed or ():
+        if why := _refused(item, schema):
+            return why if check.is_exact else f"{described(item)}: {why}"
+    for number in check.numbers:
+        if why := _beyond(number, schema):
+            return why
+    return check.fits(schema, lambda value: _refused(value, schema))
+
+
 def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
-    """Return why a tool has no argument of this name, `None` if it has one or accepts any name."""
+    """Return the reason that a tool has no argument of this name; `None` if it has one or accepts any name."""
     if tool is None or name in _arguments.of(tool):
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
@@ -145,18 +156,19 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
     names = list(_arguments.of(tool))
     if not names:
         return _line(f"{tool.name} takes no arguments")
-    shown = ", ".join(names[:_MANY]) + (", …" if len(names) > _MANY else "")
-    return _line(f"{tool.name} has no argument of this name: {did_you_mean(name, names) or f'it has {shown}'}")
+    hint = did_you_mean(name, names) or f"it has {_enumeration(names)}"
+    return _line(f"{tool.name} has no argument of this name: {hint}")
 
 
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
-    """Return why no tool has this name, `None` if one has it.
+    """Return the reason that no tool has this name; `None` if one has it.
 
-    Returns `None`, too, if no server has listed its tools: the suite's problems already report unknown names then."""
+    Returns `None`, too, if no server has listed its tools: the suite's problems already report unknown names then.
+    """
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
     hint = did_you_mean(name, [tool.name for tool in tools])
-    return _line("no known tool has this name" + (f": {hint}" if hint else ""))
+    return _line(_with_hint("no known tool has this name", hint))
 
 
 def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
@@ -183,7 +195,7 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
 
 
 def _validator_of(schema: Schema) -> Draft202012Validator | None:
-    """Return a validator for a schema, `None` if the schema is invalid."""
+    """Return a validator for a schema; `None` if the schema is invalid."""
     from jsonschema.exceptions import SchemaError
 
     try:
@@ -197,7 +209,7 @@ _validators = _Kept(_validator_of)
 
 
 def _refused(value: object, schema: Schema) -> str | None:
-    """Return why the schema refuses a plain value, as far as is known."""
+    """Return the reason that the schema refuses a plain value; `None` if none is known."""
     if plainly_accepts(schema, value):
         return None
     from referencing.exceptions import Unresolvable
@@ -218,8 +230,8 @@ def _refused(value: object, schema: Schema) -> str | None:
     if type_of(value) not in types:
         given = "null" if value is None else described(value)
         return f"must be {_in_words(types)}, not {given}{_way_out(value, schema)}"
-    path = written(error.absolute_path)
-    return f"{path}: {_in_plain_words(error)}" if path else _in_plain_words(error)
+    path, why = written(error.absolute_path), _in_plain_words(error)
+    return f"{path}: {why}" if path else why
 
 
 def _way_out(value: object, schema: Schema) -> str:
@@ -234,6 +246,7 @@ def _in_plain_words(error: ValidationError) -> str:
     """Word a validator's error in plain English."""
     wanted: Any = error.validator_value
     instance: Any = error.instance
+    bound = "least" if str(error.validator).startswith("min") else "most"
     match error.validator:
         case "type":
             return f"must be {_in_words(types_of({'type': wanted}))}, not {described(instance)}"
@@ -247,9 +260,9 @@ def _in_plain_words(error: ValidationError) -> str:
         case "multipleOf":
             return f"must be a multiple of {_shown(wanted)}"
         case "minLength" | "maxLength":
-            return f"must have at {'least' if error.validator == 'minLength' else 'most'} {_count(wanted, 'character')}"
+            return f"must have at {bound} {_count(wanted, 'character')}"
         case "minItems" | "maxItems":
-            return f"must have at {'least' if error.validator == 'minItems' else 'most'} {_count(wanted, 'item')}"
+            return f"must have at {bound} {_count(wanted, 'item')}"
         case "uniqueItems":
             return "must not have the same item twice"
         case "pattern":
@@ -261,24 +274,31 @@ def _in_plain_words(error: ValidationError) -> str:
             known = _mapping(_mapping(error.schema).get("properties"))
             unknown = [name for name in instance if name not in known]
             hint = did_you_mean(unknown[0], known) if unknown else ""
-            return f"has no {', '.join(map(render.key_text, unknown))}" + (f": {hint}" if hint else "")
+            return _with_hint(f"has no {', '.join(map(render.key_text, unknown))}", hint)
         case "anyOf" | "oneOf":
             return f"{described(instance)} is not a value that the schema allows"
     return error.message
 
 
+def _with_hint(sentence: str, hint: str) -> str:
+    return f"{sentence}: {hint}" if hint else sentence
+
+
+def _enumeration(words: Sequence[str]) -> str:
+    return ", ".join([*words[:_MANY], *["…"] * (len(words) > _MANY)])
+
+
 def _one_of(value: object, listed: Iterable[object]) -> str:
     values = list(listed)
-    shown = ", ".join(map(_shown, values[:_MANY])) + (", …" if len(values) > _MANY else "")
-    known = [item for item in values if isinstance(item, str)]
-    hint = did_you_mean(value, known) if isinstance(value, str) else ""
-    return f"must be {'one of ' if len(values) > 1 else ''}{shown}" + (f": {hint}" if hint else "")
+    shown = _enumeration([_shown(each) for each in values])
+    hint = ""
+    if isinstance(value, str):
+        hint = did_you_mean(value, [item for item in values if isinstance(item, str)])
+    return _with_hint(f"must be one of {shown}" if len(values) > 1 else f"must be {shown}", hint)
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
-    """Return why a number is outside the bounds of a schema.
-
-    An infinite end of a range is not."""
+    """Return the reason that a number is outside the bounds of a schema. An infinite end of a range is not."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

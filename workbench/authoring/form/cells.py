@@ -1,7 +1,7 @@
-"""Maps an expected argument, a plain value or a table with one check, to the cells of a form row and back.
+"""Conversion of an expected argument, a plain value or a table with one check, to the cells of a form row and back.
 
-A plain value and `equals` both appear as the check `is`. `schema` is that of the argument, `None` if unknown. Anything
-TOML can express is stored as typed; whether a pattern or a Python reference is valid is left to the suite's problems.
+A plain value and `equals` both appear as the check `is`. `schema` is that of the argument, `None` if unknown. Values
+that TOML can express are stored as typed; an invalid pattern or Python reference is left to the suite's problems.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class OptionCell:
     """An option of a check.
 
     `text` is the content of the cell, empty if the option is not written; `default` then applies, which is empty if
-    there is none."""
+    there is none.
+    """
 
     name: str
     text: str
@@ -79,11 +80,14 @@ def form_names() -> tuple[str, ...]:
 
 def class_named(name: str) -> type[CheckBase] | None:
     """Return the class of a check by its name in the form, `None` if there is no such check."""
-    return next((cls for cls in CHECK_CLASSES.values() if cls.form_name == name), None)
+    for cls in CHECK_CLASSES.values():
+        if cls.form_name == name:
+            return cls
+    return None
 
 
 def lists_values(name: str | None) -> bool:
-    """Return whether a check, by its name in the form, has several values."""
+    """Whether a check, by its name in the form, has several values."""
     return any(cls.form_name == name and cls.editor().reads == "values" for cls in CHECK_CLASSES.values())
 
 
@@ -100,12 +104,16 @@ def kind_of(value: object) -> str:
 def expected_of(value: object) -> object:
     """Return the value that the check expects."""
     name = check_name(value)
-    return value[name] if name is not None and isinstance(value, dict) else value
+    if name is None:
+        return value
+    return _table(value)[name]
 
 
 def value_text(value: object, schema: Schema | None = None) -> str:
-    """Return the text of the value cell: `living room`, `5`, `"5"` for text that would be read as a number, `5..40`,
-    `red, blue`. It is empty for checks without a value, such as `present`."""
+    """Return the text of the value cell: `living room`, `5`, `5..40`, `red, blue`.
+
+    It is `"5"` for text that would be read as a number, and empty for checks without a value, such as `present`.
+    """
     return _shown(class_of(value).editor(), expected_of(value), schema)
 
 
@@ -120,17 +128,21 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
         return value
     cls = class_of(value)
     if cls.editor().reads == "nothing":
-        return with_text(_with_check(value, {"equals": ""}), text, schema) if text.strip() else {cls.kind: True}
+        if not text.strip():
+            return {cls.kind: True}
+        return with_text(_with_check(value, {"equals": ""}), text, schema)
     expected = _READERS[cls.editor().reads](text, cls.editor(), schema)
-    name = check_name(value)
-    return expected if name is None else {**_table(value), name: expected}
+    if (name := check_name(value)) is None:
+        return expected
+    return {**_table(value), name: expected}
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     """Replace the check.
 
     It takes over as much of the expected value as possible; `OF_EVERY_CHECK` stay. Raises CellError if there is no such
-    check."""
+    check.
+    """
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
         way_out = did_you_mean(kind, form_names()) or "write is, one_of or range, for example"
@@ -144,9 +156,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """Return the options of the argument's check, written or not.
-
-    Options of every check have their own cells."""
+    """Return the options of the argument's check, written or not. Options of every check have their own cells."""
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
@@ -173,8 +183,9 @@ def with_option(value: object, option: str, text: str | None) -> object:
         raise CellError(f"the check {cls.form_name} has no option {option}")
     if text is None or not text.strip():
         return _without(value, option)
-    excluded = set(cls.exclusive) - {option} if option in cls.exclusive else set()
-    table = {name: each for name, each in _table(value).items() if name not in excluded}
+    table = _table(value)
+    if option in cls.exclusive:
+        table = {name: each for name, each in table.items() if name == option or name not in cls.exclusive}
     table.setdefault(cls.kind, expected_of(value))
     editor = cls.editor(option)
     return {**table, option: _READERS[editor.reads](text, editor, None)}
@@ -183,15 +194,13 @@ def with_option(value: object, option: str, text: str | None) -> object:
 def weight_text(value: object) -> str:
     """Return the text of the weight cell: a number or a name, empty if none is written."""
     weight = _table(value).get("weight")
-    if isinstance(weight, str):
-        return shown_text(weight)
-    return "" if weight is None else shown_value(weight)
+    if weight is None:
+        return ""
+    return shown_text(weight) if isinstance(weight, str) else shown_value(weight)
 
 
 def with_weight(value: object, text: str | None) -> object:
-    """Set the weight from the text of its cell; empty text removes it.
-
-    Raises CellError."""
+    """Set the weight from the text of its cell; empty text removes it. Raises CellError."""
     if text is None or not text.strip():
         return _without(value, "weight")
     name = read_text(text).lower().replace(" ", "_").replace("-", "_")
@@ -207,7 +216,7 @@ def with_weight(value: object, text: str | None) -> object:
 
 
 def is_optional(value: object) -> bool:
-    """Return whether the argument may be left out."""
+    """Whether the argument may be left out."""
     return _table(value).get("optional") is True
 
 
@@ -219,7 +228,9 @@ def with_optional(value: object, optional: bool) -> object:
 def required_text(value: object) -> str:
     """Return the text of the cell for `required`: yes, no, or empty if it is not written."""
     required = _table(value).get("required")
-    return "" if required is None else "yes" if required is True else "no"
+    if required is None:
+        return ""
+    return "yes" if required is True else "no"
 
 
 def with_required(value: object, required: bool | None) -> object:
@@ -228,14 +239,20 @@ def with_required(value: object, required: bool | None) -> object:
 
 
 def as_argument(name: str, value: object) -> object:
-    """Return the value as it can be written under an argument's name: as `equals` where the format requires an explicit
-    check."""
-    return {"equals": value} if name in SWALLOWED and check_name(value) is None else value
+    """Return the value as it is written under an argument's name.
+
+    That is `equals` where the format requires an explicit check.
+    """
+    if name in SWALLOWED and check_name(value) is None:
+        return {"equals": value}
+    return value
 
 
 def _table(value: object) -> Table:
     """Return a copy of the check's table, empty for a plain value."""
-    return dict(value) if isinstance(value, dict) and check_name(value) is not None else {}
+    if not isinstance(value, dict) or check_name(value) is None:
+        return {}
+    return dict(value)
 
 
 def _with(value: object, option: str, to: object) -> object:
@@ -254,13 +271,16 @@ def _without(value: object, option: str) -> object:
 def _alone(value: object) -> object:
     """Return the check without weight and optionality, to be part of a combined check."""
     table = _table(value)
-    return _plain({key: table[key] for key in table if key not in CheckBase.model_fields}) if table else value
+    if not table:
+        return value
+    return _plain({key: table[key] for key in table if key not in CheckBase.model_fields})
 
 
 def _with_check(value: object, check: Mapping[str, object]) -> object:
     """Replace the check and drop the options of the old one."""
     table = _table(value)
-    return _plain({**check, **{key: table[key] for key in OF_EVERY_CHECK if key in table}})
+    kept = {key: table[key] for key in OF_EVERY_CHECK if key in table}
+    return _plain({**check, **kept})
 
 
 def _plain(table: Table) -> object:
@@ -274,9 +294,7 @@ def _plain(table: Table) -> object:
 
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
-    """Return a value as the text of a cell with this editor.
-
-    A value that the editor cannot have is shown as TOML."""
+    """Return a value as the text of a cell with this editor; as TOML if the editor cannot have it."""
     match editor.reads, value:
         case "nothing", True:
             return ""
@@ -293,7 +311,8 @@ def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
 
 def _suggested(schema: Schema | None) -> list[object]:
     first = sample_value(schema)
-    return [first, *(value for value in allowed_values(schema) or () if value != first)]
+    others = [value for value in allowed_values(schema) or () if value != first]
+    return [first, *others]
 
 
 def _ends(value: object, schema: Schema | None) -> list[object]:

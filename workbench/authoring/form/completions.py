@@ -1,4 +1,4 @@
-"""Suggests completions for a field, the likeliest first."""
+"""Completions for a field, the likeliest first."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ from workbench.trajectory.json_schema import Schema, allowed_values, is_list, it
 What = Literal[
     "tool", "expected tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"
 ]
-"""What a field contains. In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check
-`one_of`) the last item is completed."""
+"""The content of a field.
+
+In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check `one_of`) the last item is
+completed."""
 
 _MIN_LIKENESS = 70.0
 _MIN_RESEMBLING_CHARS = 3
@@ -41,8 +43,10 @@ _MIN_RESEMBLING_CHARS = 3
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A suggestion for a field: `text` is the complete content of the field, `label` what is displayed, `detail` a few
-    words about it on one line."""
+    """A suggestion for a field.
+
+    `text` is the complete content of the field, `label` is displayed, `detail` is a few words about it on one line.
+    """
 
     text: str
     label: str
@@ -61,9 +65,9 @@ def complete(
     option: str = "",
     words: Iterable[str] = (),
 ) -> tuple[Completion, ...]:
-    """Return everything that begins with, contains or resembles the typed text, in this order.
+    """Return the completions that begin with, contain or resemble the typed text, in this order.
 
-    Returns everything if nothing was typed.
+    Returns all if nothing was typed.
 
     - `tool`, `tools`: from `tools`; `expected tool`: those and any tool; `argument`: from `tool`, without those `used`;
       `value`: from `schema` under the check `kind`; `check`: those that fit `schema`;
@@ -106,20 +110,24 @@ def _named(name: str, detail: str = "") -> Completion:
 
 
 def _arguments(tool: ToolDefinition | None) -> Iterator[Completion]:
-    for argument in arguments_of(tool) if tool is not None else ():
-        about = ", ".join([argument.type_words, *["required"] * argument.required])
+    if tool is None:
+        return
+    for argument in arguments_of(tool):
+        about = f"{argument.type_words}, required" if argument.required else argument.type_words
         yield _named(argument.name, f"{about} · {argument.description}" if argument.description else about)
 
 
 def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
     cls = class_named(kind)
-    match cls.editor().reads if cls is not None else "nothing":
+    if cls is None:
+        return
+    match cls.editor().reads:
         case "range":
             low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
             if isinstance(low, int | float) and isinstance(high, int | float):
                 yield Completion(text := shown_range(low, high), text, "all that the schema allows")
         case "choice":
-            yield from map(_named, cls.editor().words if cls is not None else ())
+            yield from map(_named, cls.editor().words)
         case "value" | "values" as reads:
             yield from _listed_values(schema, of_items=kind == "is" and is_list(schema), several=reads == "values")
 
@@ -128,14 +136,17 @@ def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> I
     """Yield the values that a schema lists, its default and its examples, each once."""
     own = items_of(schema) if of_items else schema
     default, examples = keyword(own, "default"), keyword(own, "examples")
-    others = [("example", one) for one in (examples if isinstance(examples, list) else [])]
-    listed = [("", value) for value in allowed_values(own) or ()]
+    values = [("", value) for value in allowed_values(own) or ()]
+    values.append(("default", default))
+    if isinstance(examples, list):
+        values += [("example", value) for value in examples]
     found: dict[str, Completion] = {}
-    for detail, value in (*listed, ("default", default), *others):
+    for detail, value in values:
         if value is None:
             continue
         text = shown_values([value], own) if of_items or several else shown_value(value, own)
-        detail = "default" if not detail and value == default else detail
+        if not detail and value == default:
+            detail = "default"
         found.setdefault(text, Completion(text, one_line(text), detail))
     yield from found.values()
 
@@ -145,8 +156,10 @@ def _options(kind: str) -> Iterator[Completion]:
     if cls is None:
         return
     for option, meaning in cls.options.items():
-        default = default_text(cls, option)
-        yield _named(option, _without_links(meaning) + (f", default {default}" if default else ""))
+        about = _without_links(meaning)
+        if default := default_text(cls, option):
+            about += f", default {default}"
+        yield _named(option, about)
 
 
 def _without_links(markdown: str) -> str:
@@ -162,6 +175,7 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 
 
 def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
+    # By match: at the beginning, inside (the nearer to it the better), by likeness, in the description.
     candidates = list(found)
     typed = typed.casefold()
     if not typed:
@@ -189,7 +203,7 @@ CHOSEN = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional", 
 
 
 def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion, ...]:
-    """Return completions for the text in a cell, all possible ones if it is empty."""
+    """Return completions for the text in a cell; all if it is empty."""
     key = cell.place[-1]
     match cell.kind:
         case "tool":

@@ -1,4 +1,4 @@
-"""Applies the text of an edited cell to a table."""
+"""Application of the text of an edited cell to a table."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
+    holds_null,
     read_number,
     read_text,
     read_texts,
@@ -53,7 +54,8 @@ class Edit:
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
     """Return the table with new text in a cell, or the same table if the text is unchanged.
 
-    Raises CellError, which says what to write instead."""
+    Raises CellError with advice for invalid text.
+    """
     place = row.place
     if text == cell.text:
         return Edit(source.table, place, f"{name_of(source, row)} changed")
@@ -79,20 +81,18 @@ def with_id(source: FormSource, table: Table) -> Table:
 
 
 def toggled(cell: Cell) -> str | None:
-    """Return what Enter changes a yes/no cell to, `None` for other cells."""
+    """Return the text that Enter puts into a yes/no cell; `None` for other cells."""
     if cell.kind not in ("yes_no", "optional", "required"):
         return None
     return "no" if (cell.text or cell.shown).startswith("yes") else "yes"
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
-    """Return the schema of the argument at a place.
-
-    The final answer is text."""
+    """Return the schema of the argument at a place; that of text for the final answer."""
     if place[0] == "response":
         return TEXT
     info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
-    return info.schema if info is not None else None
+    return None if info is None else info.schema
 
 
 def name_of(source: FormSource, row: FormRow) -> str:
@@ -100,8 +100,10 @@ def name_of(source: FormSource, row: FormRow) -> str:
     keys = [part for part in row.place if isinstance(part, str)]
     if row.kind == "item":
         item = value_at(source.table, row.place)
-        pairs = item if isinstance(item, dict) else {}
-        named = next((pairs[key] for key in ("tool", "name", "role") if pairs.get(key)), "")
+        named = ""
+        for key in ("role", "name", "tool"):
+            if isinstance(item, dict) and item.get(key):
+                named = item[key]
         return f"{_ITEMS.get(keys[-1], keys[-1])} {named}".rstrip()
     own = str(row.place[-1]) if row.place else row.label
     for length in range(len(row.place) - 1, 0, -1):
@@ -130,7 +132,7 @@ _ITEMS = {
 
 
 def _read(source: FormSource, cell: Cell, text: str) -> object:
-    """Return the value of the text in a cell, `ABSENT` if the key is to be removed."""
+    """Return the value of the text in a cell; `ABSENT` to remove the key."""
     value = value_at(source.table, cell.place)
     match cell.kind:
         case "check":
@@ -148,7 +150,9 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_weight(value, text)
         case "tool":
             name = read_text(text)
-            return ABSENT if not name and cell.place[0] == "steps" else name
+            if not name and cell.place[0] == "steps":  # a step without a tool expects no call
+                return ABSENT
+            return name
     if cell.kind in ("text", "lines") and text.strip() == '""':
         return ""
     if not text.strip():
@@ -183,15 +187,17 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
 
 
 def _argument(cell: Cell, value: object) -> object:
-    return as_answer(cell.place, value) if cell.place[0] == "response" else as_argument(str(cell.place[-1]), value)
+    if cell.place[0] == "response":
+        return as_answer(cell.place, value)
+    return as_argument(str(cell.place[-1]), value)
 
 
 def as_answer(place: Place, value: object) -> object:
-    """Return the value of a named check as it can be written there: a table with one check.
-
-    Other values stay."""
+    """Return a value of a named check of the answer as a table with one check; other values stay."""
     is_named = len(place) > 1 and place[0] == "response"
-    return {"equals": value} if is_named and not check_name(value) else value
+    if not is_named or check_name(value):
+        return value
+    return {"equals": value}
 
 
 def _yes_no(text: str) -> bool:
@@ -211,7 +217,8 @@ def _words(text: str) -> list[str]:
 def _json(text: str, *, as_text: bool) -> object:
     """Read a JSON object as a table.
 
-    Returns the text itself if it was text before or contains null, which TOML does not have."""
+    Returns the text itself if it was text before or contains null, which TOML does not have.
+    """
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -220,13 +227,9 @@ def _json(text: str, *, as_text: bool) -> object:
         raise CellError("not JSON: it is nested too deeply, or a number is too long") from None
     if not isinstance(value, dict):
         raise CellError('a schema is an object: { "type": "object", "properties": { … } }')
-    return text if as_text or _holds_null(value) else value
-
-
-def _holds_null(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(map(_holds_null, value.values()))
-    return any(map(_holds_null, value)) if isinstance(value, list) else value is None
+    if as_text or holds_null(value):
+        return text
+    return value
 
 
 def _renamed(table: Table, cell: Cell, name: str) -> Table:
@@ -246,29 +249,32 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
     if text not in cell.choices:
         raise CellError(f"write one of {', '.join(cell.choices)}")
     old = str(cell.place[-1])
-    value = value_at(table, cell.place) if cell.text else ABSENT
+    value = ABSENT
+    if cell.text:
+        value = value_at(table, cell.place)
     place = (*cell.place[:-1], text)
     if value is ABSENT:
         return with_value(table, place, _converted(text, ""))
     if old == "results" and isinstance(value, list):
-        value = value[0] if value else ""
+        value = (value or [""])[0]
     renamed = with_key_renamed(table, cell.place, text)
     return with_value(renamed, place, _converted(text, value))
 
 
 def _converted(key: str, value: object) -> object:
-    """Return as much of a value as fits under a different key of a mock or server."""
+    """Return the part of a value that fits under a different key of a mock or server."""
+    text = value if isinstance(value, str) else ""
     match key:
         case "result":
             return value
         case "results":
             return [value]
         case "command":
-            return [value] if isinstance(value, str) and value else ["python"]
+            return [text or "python"]
         case "python":
-            return value if isinstance(value, str) and is_function_reference(value) else ""
+            return text if is_function_reference(text) else ""
         case _:
-            return value if isinstance(value, str) else ""
+            return text
 
 
 def _with_args(table: Table, cell: Cell, text: str) -> Table:

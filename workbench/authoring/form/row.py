@@ -50,9 +50,11 @@ CellKind = Literal[
     "args",
     "response",
 ]
-"""The kind of a cell: `lines` is text with line breaks, `words` a command, `key` the name of an argument or variable,
-`one_key` which of several keys is written, `args` whether arguments matter. `check`, `expected`, `option`, `optional`,
-`required` and `weight` are the parts of one check. `response` is the check of the answer if there is none yet."""
+"""The kind of a cell.
+
+`lines` is text with line breaks, `words` a command, `key` the name of an argument or variable, `one_key` which of
+several keys is written, `args` whether arguments matter. `check`, `expected`, `option`, `optional`, `required` and
+`weight` are the parts of one check. `response` is the check of the answer if there is none yet."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
 """The kind of a row: a key with its value, a list or table, one element of a list, one entry of a table with free keys
@@ -76,7 +78,8 @@ class Cell:
     """One editable value.
 
     `text` is the content that editing starts with. While the cell is not edited, `shown` is displayed if set, such as
-    the default of an unwritten (`absent`) value."""
+    the default of an unwritten (`absent`) value.
+    """
 
     kind: CellKind
     place: Place
@@ -100,7 +103,8 @@ class Cell:
 class FormRow:
     """One row.
 
-    `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows."""
+    `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows.
+    """
 
     kind: RowKind
     place: Place
@@ -122,13 +126,17 @@ class FormRow:
     @property
     def check(self) -> str | None:
         """The check that the row's value is compared by, if it has one."""
-        return next((cell.text for cell in self.cells if cell.kind == "check"), None)
+        for cell in self.cells:
+            if cell.kind == "check":
+                return cell.text
+        return None
 
 
 @dataclass(frozen=True)
 class FormSource:
-    """The data of a form: the table of a case with `at`, its place in the file, or the head of the file (`at` is
-    empty).
+    """The data of a form.
+
+    `table` is that of a case with `at`, its place in the file, or the head of the file, with `at` empty.
 
     `header` is the head in both cases. `problems` are those of the file, `tools` the suite's known tools, `models` and
     `tags` the names in use. With `every_key`, rarely used keys are shown, too.
@@ -146,7 +154,9 @@ class FormSource:
     def tool(self, call: object) -> ToolDefinition | None:
         """Return the tool that a call, a step or a mock names, if it is known."""
         name = call.get("tool") if isinstance(call, dict) else None
-        return tool_named(self.tools, name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            return None
+        return tool_named(self.tools, name)
 
     @property
     def is_case(self) -> bool:
@@ -161,9 +171,7 @@ class FormSource:
 
 @dataclass(frozen=True)
 class Field:
-    """A key with one value.
-
-    `default` applies if it is not written."""
+    """A key with one value. `default` applies if it is not written."""
 
     key: str
     kind: CellKind
@@ -205,10 +213,11 @@ def text_of(kind: CellKind, value: object) -> str | None:
         case "text" | "lines" | "choice":
             return _text_or_none(value)
         case "number":
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            return shown_value(value) if is_number else None
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                return None
+            return shown_value(value)
         case "yes_no":
-            return ("yes" if value else "no") if isinstance(value, bool) else None
+            return {True: "yes", False: "no"}[value] if isinstance(value, bool) else None
         case "names" | "words":
             if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
                 return None
@@ -283,9 +292,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
-    """Yield the rows of one step of a chain.
-
-    `system` is the prompt that applies if the step has none."""
+    """Yield the rows of one step of a chain. `system` is the prompt that applies if the step has none."""
     place: Place = ("steps", index)
     if not isinstance(step, dict):
         yield as_it_stands(place, 1, step, str(index + 1))
@@ -308,35 +315,45 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
 def argument_rows(source: FormSource, place: Place, args: object, indent: int, call: Table) -> list[FormRow]:
     """Return the rows of a call's arguments (`args`), or of the arguments that a mock answers (`when`)."""
     key = str(place[-1])
-    if key == "when" and (args is ABSENT or args == {}):
-        return [FormRow("section", place, indent, key, absent=True, note="any")]
     if args is ABSENT or args == {}:
+        if key == "when":  # a mock answers any arguments, with an empty table, too
+            return [FormRow("section", place, indent, key, absent=True, note="any")]
         shown = "any" if args is ABSENT else "none"
         cell = Cell("args", place, shown, args is ABSENT, shown, choices=("any", "none"))
         return [FormRow("section", place, indent, key, (cell,), absent=args is ABSENT)]
     if not isinstance(args, dict):
         return [as_it_stands(place, indent, args)]
-    rows = [] if key == "args" else [FormRow("section", place, indent, key)]
-    deeper = indent if key == "args" else indent + 2
+    rows: list[FormRow] = []
+    deeper = indent
+    if key != "args":
+        rows.append(FormRow("section", place, indent, key))
+        deeper += 2
     tool = source.tool(call)
     for name, value in args.items():
         at = (*place, name)
         info = argument_of(tool, name)
-        text = mark_name(tool, name) or mark(value, info.schema if info is not None else None)
-        cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, info.schema if info is not None else None))
-        rows.append(FormRow("pair", at, deeper, "", cells, marks=(text,) if text else ()))
+        schema = None if info is None else info.schema
+        text = mark_name(tool, name) or mark(value, schema)
+        cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, schema))
+        rows.append(FormRow("pair", at, deeper, "", cells, marks=_marks(text)))
         rows += option_rows(at, value, deeper + 2)
     return rows
+
+
+def _marks(text: str | None) -> tuple[str, ...]:
+    return (text,) if text else ()
 
 
 def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cell, ...]:
     """Return the cells of one check: its kind, the expected value and its weight."""
     kind, weight = kind_of(value), weight_text(value)
-    return (
-        Cell("check", place, kind, choices=form_names()),
-        Cell("expected", place, value_text(value, schema), shown="any value" if class_of(value).accepts_all else ""),
-        Cell("weight", place, weight, absent=not weight, shown="weight" if not weight else ""),
-    )
+    expected = Cell("expected", place, value_text(value, schema))
+    if class_of(value).accepts_all:
+        expected = replace(expected, shown="any value")
+    of_weight = Cell("weight", place, weight)
+    if not weight:
+        of_weight = replace(of_weight, absent=True, shown="weight")
+    return Cell("check", place, kind, choices=form_names()), expected, of_weight
 
 
 def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = False) -> Iterator[FormRow]:
@@ -365,10 +382,11 @@ def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]
 
 
 def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
-    """Return why the tool of a call or mock is unknown."""
+    """Return the reasons that the tool of a call or mock is unknown."""
     tool = call.get("tool")
-    text = mark_tool(source.tools, tool) if isinstance(tool, str) and tool else None
-    return (text,) if text else ()
+    if not isinstance(tool, str) or not tool:
+        return ()
+    return _marks(mark_tool(source.tools, tool))
 
 
 def _tool_row(place: Place, call: Table, indent: int, label: str) -> FormRow:
@@ -381,8 +399,10 @@ def tool_cell(place: Place, tool: object) -> Cell:
     """Return the cell for the name of a tool."""
     if tool is ABSENT:
         return Cell("tool", place, absent=True, shown="which tool?")
+    if tool == "":
+        return Cell("tool", place, shown="which tool?")
     if isinstance(tool, str):
-        return Cell("tool", place, shown_name(tool) if tool else "", shown="" if tool else "which tool?")
+        return Cell("tool", place, shown_name(tool))
     return as_it_stands(place, 0, tool).cells[0]
 
 
@@ -423,8 +443,8 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
         yield as_it_stands((key,), 0, written)
         return
     items = items_at(source.table, (key,))
-    absent = not items
-    yield FormRow("section", (key,), 0, key, absent=absent, rare=rare, note="none" if absent else "")
+    heading = FormRow("section", (key,), 0, key, rare=rare)
+    yield heading if items else replace(heading, absent=True, note="none")
     for index, item in enumerate(items):
         if isinstance(item, dict):
             yield from rows_of(source, (key, index), item)
@@ -434,15 +454,16 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
     """Return a row with two cells: which of several keys is written, and its value."""
-    key = next((name for name in keys if name in table), "")
-    chosen = Cell("one_key", (*place, key), key, absent=not key, shown="" if key else "answer", choices=keys)
-    if not key:
+    written = [name for name in keys if name in table]
+    if not written:
+        chosen = Cell("one_key", (*place, ""), absent=True, shown="answer", choices=keys)
         return FormRow("pair", (*place, keys[0]), indent, "", (chosen,), absent=True)
-    text = text_of(kinds[key], table[key])
-    value = Cell(kinds[key] if text is not None else "value", (*place, key), shown_value(table[key]), empty_stays=True)
-    if text is not None:
-        value = replace(value, text=text)
-    return FormRow("pair", (*place, key), indent, "", (chosen, value))
+    key = written[0]
+    at = (*place, key)
+    value = Cell("value", at, shown_value(table[key]), empty_stays=True)
+    if (text := text_of(kinds[key], table[key])) is not None:
+        value = replace(value, kind=kinds[key], text=text)
+    return FormRow("pair", at, indent, "", (Cell("one_key", at, key, choices=keys), value))
 
 
 def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRow]:
@@ -456,11 +477,10 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     if isinstance(results, list) and results and not any(key in mock for key in ("result", "error", "python")):
         chosen = Cell("one_key", (*place, "results"), "results", choices=ANSWERS)
         answers.append(FormRow("section", (*place, "results"), indent, "", (chosen,)))
-        answers += (
-            FormRow("item", at, indent + 2, str(index + 1), (Cell("value", at, shown_value(result), empty_stays=True),))
-            for index, result in enumerate(results)
-            for at in [(*place, "results", index)]
-        )
+        for index, result in enumerate(results):
+            at = (*place, "results", index)
+            cell = Cell("value", at, shown_value(result), empty_stays=True)
+            answers.append(FormRow("item", at, indent + 2, str(index + 1), (cell,)))
     else:
         kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
@@ -477,7 +497,9 @@ _MOCK_KEYS = ("tool", "when", *ANSWERS, "delay_ms")
 def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[FormRow]:
     indent = 1 + DETAIL
     role = message.get("role", ABSENT)
-    text = role if isinstance(role, str) else "" if role is ABSENT else shown_value(role)
+    text = ""
+    if role is not ABSENT:
+        text = role if isinstance(role, str) else shown_value(role)
     shown = "" if text else "which role?"
     cell = Cell("choice", (*place, "role"), text, absent=role is ABSENT, shown=shown, choices=ROLES)
     yield FormRow("item", place, 1, _number(place), (cell,))
@@ -492,15 +514,16 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
     calls = message.get("tool_calls")
+    known = ["role", *keys, "content"]
     rows: list[FormRow] = []
     if isinstance(calls, list):
+        known.append("tool_calls")
         rows.append(FormRow("section", (*place, "tool_calls"), indent, "tool_calls"))
         for index, call in enumerate(calls):
             rows += _past_call_rows(source, (*place, "tool_calls", index), call, indent + 1)
     elif "tool_calls" in keys and "tool_calls" not in message:
         rows.append(FormRow("section", (*place, "tool_calls"), indent, "tool_calls", absent=True, note="none"))
-    known = ("role", *keys, "content", *(("tool_calls",) if isinstance(calls, list) else ()))
-    yield from [*details, *unknown_rows(message, place, indent, known), *rows]
+    yield from [*details, *unknown_rows(message, place, indent, tuple(known)), *rows]
 
 
 def _past_call_rows(source: FormSource, place: Place, call: object, indent: int) -> Iterator[FormRow]:
@@ -517,9 +540,8 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
             rows.append(FormRow("section", (*place, "args"), indent, "args", absent="args" not in call, note="none"))
         for name, value in arguments.items():
             at = (*place, "args", name)
-            text = mark_name(tool, name)
             cells = (Cell("key", at, shown_name(name)), Cell("value", at, shown_value(value), empty_stays=True))
-            rows.append(FormRow("pair", at, indent, "", cells, marks=(text,) if text else ()))
+            rows.append(FormRow("pair", at, indent, "", cells, marks=_marks(mark_name(tool, name))))
     else:
         rows.append(as_it_stands((*place, "args"), indent, arguments))
     yield from [*rows, *unknown_rows(call, place, indent, ("id", "tool", "args"))]

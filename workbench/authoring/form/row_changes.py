@@ -1,4 +1,4 @@
-"""Adds, removes, copies and moves what a form's row stands for.
+"""Addition, removal, duplication and moves of the elements that a form's rows show.
 
 Where that is impossible, functions return the reason.
 """
@@ -40,14 +40,17 @@ CaseKind = Literal["positive", "negative", "chain"]
 def expected_call(tool: ToolDefinition | str) -> Table:
     """Return an expected call with the tool's required arguments, each as `first_value`.
 
-    Without required arguments, or if only the tool's name is known, arguments do not matter."""
+    Without required arguments, or if only the tool's name is known, arguments do not matter.
+    """
     if isinstance(tool, str):
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
 
     required = [argument for argument in arguments_of(tool) if argument.required]
-    args = {argument.name: first_value(argument.name, argument.schema) for argument in required}
-    return {"tool": tool.name, "args": args} if args else {"tool": tool.name}
+    call: Table = {"tool": tool.name}
+    if args := {argument.name: first_value(argument.name, argument.schema) for argument in required}:
+        call["args"] = args
+    return call
 
 
 def new_case(kind: CaseKind, name: str) -> Table:
@@ -62,10 +65,10 @@ def new_case(kind: CaseKind, name: str) -> Table:
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
-    """Return a message before the request.
-
-    The answer of a tool names the call that it answers."""
-    return {"role": role, "call": "", "content": ""} if role == "tool" else {"role": role, "content": ""}
+    """Return a message before the request. The answer of a tool names the call that it answers."""
+    if role == "tool":
+        return {"role": role, "call": "", "content": ""}
+    return {"role": role, "content": ""}
 
 
 def new_mock(tool: ToolDefinition | str) -> Table:
@@ -75,7 +78,12 @@ def new_mock(tool: ToolDefinition | str) -> Table:
 
 def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
     """Return a step of a chain, with or without a message and an expected call."""
-    return {**({} if user is None else {"user": user}), **({} if tool is None else expected_call(tool))}
+    step: Table = {}
+    if user is not None:
+        step["user"] = user
+    if tool is not None:
+        step |= expected_call(tool)
+    return step
 
 
 def new_suite(name: str) -> str:
@@ -97,7 +105,8 @@ class Adding:
     """Something that can be added.
 
     `asks` is the question to answer, empty if there is none; `suggest` completes the answer; `make` returns the change
-    and raises CellError for an invalid answer."""
+    and raises CellError for an invalid answer.
+    """
 
     asks: str
     make: Callable[[str], Edit]
@@ -139,8 +148,10 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
         value = value_at(source.table, cell.place)
         if cell.kind == "option":
             value = with_option(value, cell.option, None)
+        elif cell.kind == "optional":
+            value = with_optional(value, False)
         else:
-            value = with_optional(value, False) if cell.kind == "optional" else with_required(value, None)
+            value = with_required(value, None)
         value = as_answer(cell.place, value)
         return Edit(with_value(source.table, cell.place, value), row.place, text)
     if row.place in (("name",), ("format",)):
@@ -159,10 +170,18 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
     copy = deepcopy(value_at(source.table, place))
     if isinstance(copy, dict):
-        unique = "id" if "tool_calls" in place else "name" if place[0] in _NAMED else ""
+        unique = ""
+        if "tool_calls" in place:
+            unique = "id"
+        elif place[0] in _NAMED:
+            unique = "name"
         if isinstance(copy.get(unique), str):
             taken = {item.get(unique) for item in items_at(source.table, place[:-1]) if isinstance(item, dict)}
-            copy[unique] = next(name for n in range(2, len(taken) + 3) if (name := f"{copy[unique]}_{n}") not in taken)
+            name, number = f"{copy[unique]}_2", 2
+            while name in taken:
+                number += 1
+                name = f"{copy[unique]}_{number}"
+            copy[unique] = name
     after = _after(place)
     return Edit(with_item(source.table, after, copy), after, f"{_item_name(source, place)} duplicated")
 
@@ -200,7 +219,9 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if index + 1 < len(items) and is_group(source.table, after):
         joined = with_item(source.table, (*after, "any_order", 0), call)
         return Edit(without(joined, place), (*place, "any_order", 0, *rest), text)
-    first, last = (index, index + 1) if index + 1 < len(items) else (max(index - 1, 0), index)
+    first, last = max(index - 1, 0), index
+    if index + 1 < len(items):
+        first, last = index, index + 1
     group = {"any_order": items[first : last + 1]}
     inner = ("ordered", first, "any_order", index - first)
     table = with_value(source.table, ("ordered",), [*items[:first], group, *items[last + 1 :]])
@@ -208,9 +229,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Take the call at a row out of its any-order group and put it after the group.
-
-    A group of one call dissolves."""
+    """Take the call at a row out of its any-order group and put it after the group. A group of one call dissolves."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered" or (len(place) < 4 and not is_group(source.table, place)):
         return "this call is in no any-order group"
@@ -232,14 +251,12 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def is_group(table: Table, place: Place) -> bool:
-    """Return whether there is an any-order group at a place."""
+    """Whether there is an any-order group at a place."""
     return isinstance(value_at(table, (*place, "any_order")), list)
 
 
 def item_of(source: FormSource, place: Place) -> Place | None:
-    """Return the innermost list element that contains a place.
-
-    Lists inside values do not count."""
+    """Return the innermost list element that contains a place. Lists inside values do not count."""
     for length in range(len(place), 1, -1):
         if isinstance(place[length - 1], int) and place[length - 2] in (*_LISTS, "any_order"):
             return place[:length]
@@ -261,7 +278,7 @@ def _after(place: Place) -> Place:
 
 
 def _beside(before: Table, after: Table, place: Place) -> Place:
-    """Return the place for the cursor after a removal: what follows, otherwise what came before."""
+    """Return the place for the cursor after a removal: the following element, otherwise the one before."""
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
@@ -275,14 +292,14 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 
 
 def _without_argument(table: Table, place: Place) -> Table:
-    """Remove an argument, or all arguments.
-
-    A call without arguments left no longer checks arguments."""
-    if place[-1] in ("args", "when"):
-        owner = value_at(table, place[:-1])
-        remaining = {key: value for key, value in owner.items() if key != place[-1]} if isinstance(owner, dict) else {}
-        return with_value(table, place[:-1], remaining)
-    return without(table, place)
+    """Remove an argument, or all arguments. A call without arguments left no longer checks arguments."""
+    if place[-1] not in ("args", "when"):
+        return without(table, place)
+    # `without` would also remove a call that is empty after that.
+    owner = value_at(table, place[:-1])
+    remaining = dict(owner) if isinstance(owner, dict) else {}
+    remaining.pop(str(place[-1]), None)
+    return with_value(table, place[:-1], remaining)
 
 
 # Additions
@@ -302,10 +319,11 @@ def _step(source: FormSource, place: Place) -> Adding | str:
 
     def make(answer: str) -> Edit:
         table = source.table
-        user = table.get("user") if "steps" not in table else None
-        if isinstance(user, str):
+        user = None
+        if "steps" not in table and isinstance(table.get("user"), str):  # the case's request becomes the first step's
+            user = str(table["user"])
             table = without(table, ("user",))
-        step = new_step(_tool(source, answer) if answer.strip() else None, user if isinstance(user, str) else None)
+        step = new_step(_tool(source, answer) if answer.strip() else None, user)
         return Edit(with_item(table, place, step), place, "a step added")
 
     return Adding("which tool? none: no call", make, lambda typed: complete("expected tool", typed, tools=source.tools))
@@ -369,17 +387,16 @@ def _named_item(source: FormSource, place: Place) -> Adding:
 def _argument(source: FormSource, place: Place) -> Adding:
     call = value_at(source.table, place[:-1])
     tool = source.tool(call)
-    written = value_at(source.table, place)
-    used = tuple(written) if isinstance(written, dict) else ()
+    used = _keys(source, place)
 
     def make(answer: str) -> Edit:
         from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        value = first_value(name, info.schema if info is not None else None)
-        if "tool_calls" in place:
-            value = ""
+        value: object = ""
+        if "tool_calls" not in place:
+            value = first_value(name, None if info is None else info.schema)
         at = (*place, name)
         return Edit(with_value(source.table, at, value), at, f"{name} added")
 
@@ -390,7 +407,7 @@ def _named_check(source: FormSource, place: Place) -> Adding | str:
     written = value_at(source.table, place)
     if written is not ABSENT and not are_named_checks(written):
         return "the answer has one check without a name: write it as response.NAME in the TOML to add others"
-    used = tuple(written) if isinstance(written, dict) else ()
+    used = _keys(source, place)
 
     def make(answer: str) -> Edit:
         at = (*place, _unused(_name(answer), used))
@@ -400,14 +417,18 @@ def _named_check(source: FormSource, place: Place) -> Adding | str:
 
 
 def _variable(source: FormSource, place: Place) -> Adding:
-    written = value_at(source.table, place)
-    used = tuple(written) if isinstance(written, dict) else ()
+    used = _keys(source, place)
 
     def make(answer: str) -> Edit:
         name = _unused(_name(answer), used)
         return Edit(with_value(source.table, (*place, name), ""), (*place, name), f"{name} added")
 
     return Adding("which name?", make)
+
+
+def _keys(source: FormSource, place: Place) -> tuple[str, ...]:
+    written = value_at(source.table, place)
+    return tuple(written) if isinstance(written, dict) else ()
 
 
 def _tool(source: FormSource, answer: str) -> ToolDefinition | str:

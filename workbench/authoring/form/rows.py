@@ -1,4 +1,4 @@
-"""Builds the rows of a form, for a case or for a suite's settings, each with the problems at its place."""
+"""The rows of a form, for a case or for a suite's settings, each with the problems at its place."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
     if inherited is ABSENT and place[0] in _DEFAULTS:
         value = _DEFAULTS[str(place[0])]
         for part in at[1:]:
-            value = getattr(value, str(part), None)  # what a suite alone has is not among the options in force
+            value = getattr(value, str(part), None)  # keys that only a suite has are not among the options in force
     text = default_text(value, inherited is not ABSENT)
     if field.key == "extra_calls" and inherited is ABSENT:
         text = surplus_default(source)
@@ -167,14 +167,16 @@ def surplus_default(source: FormSource) -> str:
 
 
 def _in_force(source: FormSource, place: Place, default: object) -> object:
-    """Return an option as the case or else the suite writes it."""
-    own = value_at(source.table, place)
-    value = value_at(source.header, place) if own is ABSENT else own
-    return default if value is ABSENT else value
+    """Return an option as the case or else the suite writes it, or its default."""
+    for table in (source.table, source.header):
+        if (value := value_at(table, place)) is not ABSENT:
+            return value
+    return default
 
 
 def default_text(value: object, of_suite: bool) -> str:
     """Return the text of a default, marked if it comes from the suite."""
+    text = str(value)
     match value:
         case bool():
             text = "yes" if value else "no"
@@ -184,8 +186,10 @@ def default_text(value: object, of_suite: bool) -> str:
             text = ", ".join(map(str, value)) or "none"
         case "":
             text = '""'
-        case _:
-            text = "none" if value is ABSENT or value is None else str(value)
+        case None:
+            text = "none"
+    if value is ABSENT:
+        text = "none"
     return f"suite: {text}" if of_suite else text
 
 
@@ -435,9 +439,7 @@ _OF_CHANGE = (
 
 
 def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of one variant.
-
-    Its own tools, servers and mocks are shown as they stand."""
+    """Yield the rows of one variant. Its own tools, servers and mocks are shown as they stand."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     yield from (field_row(variant, place, field, indent) for field in _OF_VARIANT)
@@ -455,7 +457,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
 
 
 def _change_rows(source: FormSource, place: Place, change: object, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of what a variant changes of one tool."""
+    """Yield the rows of the changes that a variant makes to one tool."""
     label = str(int(place[-1]) + 1)
     if not isinstance(change, dict):
         yield as_it_stands(place, indent, change, label)
@@ -519,24 +521,26 @@ def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRo
     rows = _with_problems(source, rows)
     top_labels = CASE_LABELS if source.is_case else SUITE_LABELS
     if source.every_key:
-        return [
-            *aligned(rows, top_labels),
-            FormRow("more", (), 0, "less", note="shows what is written, and the usual keys"),
-        ]
+        less = FormRow("more", (), 0, "less", note="shows what is written, and the usual keys")
+        return [*aligned(rows, top_labels), less]
     shown = aligned([row for row in rows if not row.rare or not row.absent or row.problems], top_labels)
-    return [*shown, FormRow("more", (), 0, "more", note=more)] if len(shown) < len(rows) else shown
+    if len(shown) < len(rows):
+        shown.append(FormRow("more", (), 0, "more", note=more))
+    return shown
 
 
 def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
     """Align labels, names and checks of neighbouring rows that belong to the same table.
 
-    `top_labels` is the width of the labels at the top."""
+    `top_labels` is the width of the labels at the top.
+    """
+    # Rows of one table are neighbours until a row that is in no column, such as a heading, closes their band.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
         if not _is_in_column(row):
-            closed = [key for key in bands if key[0] >= row.indent]
-            finished += [bands.pop(key) for key in closed]
+            for key in [key for key in bands if key[0] >= row.indent]:
+                finished.append(bands.pop(key))
         else:
             bands.setdefault((row.indent, row.place[:-1]), []).append(at)
     placed = list(rows)
@@ -546,9 +550,10 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
         checks = _widest(row.cells[1].text for row in pairs if len(row.cells) > 2)
         widths = (_widest(row.cells[0].text for row in pairs), checks)
         for at in band:
-            row = rows[at]
-            is_pair = row.kind == "pair"
-            placed[at] = replace(row, widths=widths) if is_pair else replace(row, label_cells=label_cells)
+            if rows[at].kind == "pair":
+                placed[at] = replace(rows[at], widths=widths)
+            else:
+                placed[at] = replace(rows[at], label_cells=label_cells)
     return placed
 
 
@@ -568,7 +573,10 @@ def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
         if _is_about(source, problem):
             at = places.get(nearest(problem.where, places), 0)
             found.setdefault(at, []).append(problem)
-    return [replace(row, problems=tuple(found[at])) if at in found else row for at, row in enumerate(rows)]
+    rows = list(rows)
+    for at, problems in found.items():
+        rows[at] = replace(rows[at], problems=tuple(problems))
+    return rows
 
 
 def _is_about(source: FormSource, problem: Problem) -> bool:

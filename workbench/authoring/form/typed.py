@@ -1,4 +1,4 @@
-"""Read the text of a field as a TOML value, and write values as the text of a field; change nested tables.
+"""Conversion between the text of a field and TOML values, and changes of nested tables.
 
 Text needs quotes only if it would be read as something else. Surrounding blanks do not count, except in quotes. A
 changed table is a new one that shares its unchanged parts with the old one.
@@ -22,13 +22,13 @@ from workbench.suite.sameness import partners, same
 from workbench.trajectory.json_schema import TEXT, Schema, is_list, is_number, is_text, items_of, types_of
 
 ABSENT = object()
-"""Stands for the value of a key that is not written."""
+"""The value of a key that is not written."""
 
 _Change = Callable[[object], object]
 
 
 def value_at(table: object, place: Place) -> object:
-    """Return the value at a place, `ABSENT` if there is none."""
+    """Return the value at a place; `ABSENT` if there is none."""
     value = table
     for part in place:
         if isinstance(value, dict):
@@ -46,10 +46,20 @@ def items_at(table: object, place: Place) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+def holds_null(value: object) -> bool:
+    """Whether a value is or contains null, which TOML cannot express."""
+    if isinstance(value, dict):
+        return any(map(holds_null, value.values()))
+    if isinstance(value, list):
+        return any(map(holds_null, value))
+    return value is None
+
+
 def first_change(before: object, after: object) -> Place:
     """Return the place of the first difference between two tables.
 
-    An `id` counts only if nothing else differs, because any edit may write it out."""
+    An `id` counts only if nothing else differs, because any edit may write it out.
+    """
     if isinstance(before, dict) and isinstance(after, dict):
         keys: list[str | int] = [*before, *(key for key in after if key not in before)]
         changed = [key for key in keys if not same(before.get(key, ABSENT), after.get(key, ABSENT))]
@@ -66,9 +76,10 @@ def first_change(before: object, after: object) -> Place:
 
 
 def place_in(after: object, before: object, place: Place) -> Place | None:
-    """Return where the element at a place of `before` is in `after`, `None` if it is gone.
+    """Return the place in `after` of the element at a place of `before`; `None` if it is gone.
 
-    What was not written stays at its place as long as what it belongs to is there."""
+    A key that was not written stays at its place as long as its owner is there.
+    """
     if not place:
         return ()
     old = value_at(before, place[:1])
@@ -86,7 +97,7 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
     if part is None:
         return None
     rest = place_in(value_at(after, (part,)), old, place[1:])
-    return (part, *rest) if rest is not None else None
+    return None if rest is None else (part, *rest)
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:
@@ -104,13 +115,13 @@ def without(table: Table, place: Place) -> Table:
         return [inner for index, inner in enumerate(_list(value)) if index != place[-1]]
 
     changed = _changed(table, owner, less)
-    return without(changed, owner) if owner and not value_at(changed, owner) else changed
+    if not owner or value_at(changed, owner):
+        return changed
+    return without(changed, owner)
 
 
 def with_item(table: Table, place: Place, item: object) -> Table:
-    """Insert an element into a list.
-
-    The place ends with its new index."""
+    """Insert an element into a list. The place ends with its new index."""
     index = place[-1]
     assert isinstance(index, int)
     return _changed(table, place[:-1], lambda value: [*_list(value)[:index], item, *_list(value)[index:]])
@@ -150,12 +161,11 @@ def _changed_below(value: object, place: Place, change: _Change) -> object:
         return change(value)
     part, rest = place[0], place[1:]
     if isinstance(part, int):
-        return [
-            _changed_below(inner, rest, change) if index == part else inner for index, inner in enumerate(_list(value))
-        ]
-    inner = value.get(part, ABSENT) if isinstance(value, dict) else ABSENT
-    pairs = value if isinstance(value, dict) else {}
-    return {**pairs, part: _changed_below(inner, rest, change)}
+        items = list(_list(value))
+        items[part] = _changed_below(items[part], rest, change)
+        return items
+    table = value if isinstance(value, dict) else {}
+    return {**table, part: _changed_below(table.get(part, ABSENT), rest, change)}
 
 
 def _list(value: object) -> list[object]:
@@ -163,10 +173,13 @@ def _list(value: object) -> list[object]:
 
 
 def tool_of_call(table: Table, place: Place) -> str | None:
-    """Return the tool that the call, step or mock at a place names, if any."""
-    call = value_at(table, place) if place else None
-    tool = call.get("tool") if isinstance(call, dict) else None
-    return tool if isinstance(tool, str) and tool not in ("", ANY_TOOL) else None
+    """Return the tool that the call, step or mock at a place names; `None` for none, and for any tool."""
+    if not place:
+        return None
+    tool = value_at(table, (*place, "tool"))
+    if not isinstance(tool, str) or tool in ("", ANY_TOOL):
+        return None
+    return tool
 
 
 _RANGE = re.compile(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
@@ -174,9 +187,7 @@ _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 
 class CellError(ValueError):
-    """Raised when text is not a value of the wanted kind.
-
-    The message says in one sentence what to write."""
+    """Text that is not a value of the wanted kind. The message says in one sentence what to write."""
 
 
 def read_text(text: str) -> str:
@@ -196,14 +207,17 @@ def shown_text(text: str) -> str:
 
 def shown_name(name: str) -> str:
     """Write a name for a field of names, where nothing else can be: quoted only if necessary."""
-    return name if name.isprintable() and name and read_text(name) == name else _written(name)
+    if name and name.isprintable() and read_text(name) == name:
+        return name
+    return _written(name)
 
 
 def read_value(text: str, schema: Schema | None = None) -> object:
-    """Read the value of an argument with this schema: as text if the schema requires that, otherwise as TOML or JSON if
-    possible, otherwise as text. `red, blue` is a list if the schema allows only lists.
+    """Read the value of an argument with this schema.
 
-    Raises CellError for what no argument can be: null, dates and infinities inside lists and tables, open brackets.
+    It is text if the schema requires that, otherwise TOML or JSON if possible, otherwise text. `red, blue` is a list if
+    the schema allows only lists. Raises CellError for values that no argument can have: null, dates and infinities
+    inside lists and tables, open brackets.
     """
     text = text.strip()
     if is_text(schema):
@@ -230,7 +244,8 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
     """Write a value on one line so that `read_value` reads it back.
 
     Text has quotes where it looks like something else, even if the schema allows only text: "3" is not 3. A value that
-    the schema refuses is written as TOML."""
+    the schema refuses is written as TOML.
+    """
     if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
             if same(read_value(value, schema), value):
@@ -241,7 +256,7 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
 
 
 def _is_mistakable(text: str) -> bool:
-    """Return whether text without quotes looks like a number, a list, true, null or any other value."""
+    """Whether text without quotes looks like a number, a list, true, null or any other value."""
     if not text or text[0] in "\"'" or text == "null" or (".." in text and _is_range(text)):
         return True
     try:
@@ -259,9 +274,10 @@ def _is_range(text: str) -> bool:
 
 
 def read_values(text: str, schema: Schema | None = None) -> list[object]:
-    """Read values separated by commas or line ends; each may be quoted.
+    """Read values separated by commas or line ends; each may be quoted. Empty items are ignored.
 
-    Empty items are ignored. Raises CellError like `read_value`."""
+    Raises CellError like `read_value`.
+    """
     return [read_value(item, schema) for item in _split(text)]
 
 
@@ -271,9 +287,7 @@ def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
 
 
 def read_checks(text: str) -> list[object]:
-    """Read a list of checks, each a plain value or a table.
-
-    Raises CellError."""
+    """Read a list of checks, each a plain value or a table. Raises CellError."""
     found = _toml(text.strip())
     if found is None or not isinstance(found[0], list) or not found[0]:
         raise CellError('write a list of checks: [{ prefix = "a" }, { suffix = "z" }]')
@@ -292,7 +306,11 @@ def shown_texts(texts: Iterable[str]) -> str:
 
 def _listed(shown: Iterable[tuple[object, str]]) -> str:
     """Join values, each with its text, which gets quotes where a list would split it."""
-    return ", ".join(text if _split(f"{text}, {_END}") == [text, _END] else _written(value) for value, text in shown)
+    texts: list[str] = []
+    for value, text in shown:
+        is_one = _split(f"{text}, {_END}") == [text, _END]
+        texts.append(text if is_one else _written(value))
+    return ", ".join(texts)
 
 
 def last_item(text: str) -> tuple[str, str]:
@@ -303,9 +321,7 @@ def last_item(text: str) -> tuple[str, str]:
 
 
 def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
-    """Read a number; whole numbers stay whole.
-
-    Raises CellError for anything else, or outside the limits."""
+    """Read a number; whole numbers stay whole. Raises CellError for other text, and outside the limits."""
     found = _toml(text.strip())
     number = found[0] if found else None
     if not is_number(number) and number not in (math.inf, -math.inf):
@@ -316,9 +332,7 @@ def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> 
 
 
 def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
-    """Read a whole number within the limits.
-
-    Raises CellError for anything else."""
+    """Read a whole number within the limits. Raises CellError for other text."""
     number = read_number(text, least, most)
     if isinstance(number, float):
         raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
@@ -326,16 +340,12 @@ def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
 
 
 def read_switch(text: str) -> bool:
-    """Read `true` or `false`.
-
-    Raises CellError for anything else."""
+    """Read `true` or `false`. Raises CellError for other text."""
     return read_choice(text.lower(), ("true", "false")) == "true"
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str:
-    """Read one of several words.
-
-    Raises CellError for any other."""
+    """Read one of several words. Raises CellError for any other."""
     text = read_text(text)
     if text not in choices:
         raise CellError(f"write {' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))}")
@@ -343,9 +353,7 @@ def read_choice(text: str, choices: Sequence[str]) -> str:
 
 
 def read_duration(text: str) -> str:
-    """Check a duration such as `500s`, `2h` or `250ms` and return it as a suite writes it.
-
-    Raises CellError."""
+    """Check a duration such as `500s`, `2h` or `250ms` and return it as a suite writes it. Raises CellError."""
     text = read_text(text)
     try:
         duration_seconds(text)
@@ -355,18 +363,17 @@ def read_duration(text: str) -> str:
 
 
 def read_range(text: str) -> list[int | float]:
-    """Read two ends, `5..40`.
-
-    A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
+    """Read two ends, `5..40`. A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
-    ends = [match[1], match[2]] if match else found[0] if found else None
-    if isinstance(ends, list) and len(ends) == 2:
-        low, high = ends
-        if match is None:
-            low, high = _written(low), _written(high)
+    ends: list[str] = []
+    if match is not None:
+        ends = [match[1], match[2]]
+    elif found is not None and isinstance(found[0], list):  # as TOML writes a range
+        ends = list(map(_written, found[0]))
+    if len(ends) == 2:
         try:
-            return [read_number(low) if low else -math.inf, read_number(high) if high else math.inf]
+            return [read_number(ends[0] or "-inf"), read_number(ends[1] or "inf")]
         except CellError:
             pass  # one message for everything that is not a range
     raise CellError("write two numbers as 5..40; 5.. is at least 5, ..40 at most 40")
@@ -374,23 +381,21 @@ def read_range(text: str) -> list[int | float]:
 
 def shown_range(low: float, high: float) -> str:
     """Write a range so that `read_range` reads it back."""
-    return f"{'' if low == -math.inf else _written(low)}..{'' if high == math.inf else _written(high)}"
+    shown_low = "" if low == -math.inf else _written(low)
+    shown_high = "" if high == math.inf else _written(high)
+    return f"{shown_low}..{shown_high}"
 
 
 def _limits(least: float, most: float) -> str:
     if math.isinf(least):
         return "" if math.isinf(most) else f" up to {setting_text(most)}"
-    return (
-        f" of at least {setting_text(least)}"
-        if math.isinf(most)
-        else f" from {setting_text(least)} to {setting_text(most)}"
-    )
+    if math.isinf(most):
+        return f" of at least {setting_text(least)}"
+    return f" from {setting_text(least)} to {setting_text(most)}"
 
 
 def _toml(text: str) -> tuple[object] | None:
-    """Read text that is exactly one TOML value, `None` otherwise.
-
-    The tuple tells the value from none."""
+    """Read text that is exactly one TOML value, as a tuple of it; `None` otherwise."""
     if "\n" in text:
         return None
     try:
@@ -405,9 +410,7 @@ def _toml(text: str) -> tuple[object] | None:
 
 
 def _sendable(value: object) -> object:
-    """Return a value if an argument can have it.
-
-    Raises CellError otherwise."""
+    """Return a value if an argument can have it. Raises CellError otherwise."""
     match value:
         case dict():
             return {key: _sendable(inner) for key, inner in value.items()}
@@ -435,9 +438,7 @@ def _split(text: str) -> list[str]:
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Split at commas and line ends outside of brackets and quotes.
-
-    An apostrophe inside a word opens no quote."""
+    """Split at commas and line ends outside of brackets and quotes. An apostrophe inside a word opens no quote."""
     piece, quote, depth, escaped = "", "", 0, False
     for character in text:
         if quote:

@@ -41,9 +41,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 
 
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
-    """Yield the steps.
-
-    The results of an agent's calls are the observation of its step."""
+    """Yield the steps. The results of an agent's calls are the observation of its step."""
     said = run.conversation
     for at, each in enumerate(said):
         message = each.message
@@ -63,7 +61,9 @@ def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
 
 def _observed(said: Said) -> JsonValue:
     result: dict[str, JsonValue] = {"source_call_id": said.message.call_id, "content": said.message.content}
-    return result | ({"extra": {"is_error": True}} if said.message.is_error else {})
+    if said.message.is_error:
+        result["extra"] = {"is_error": True}
+    return result
 
 
 def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[str, JsonValue]:
@@ -90,8 +90,10 @@ def _call(call: ToolCall) -> JsonValue:
         "function_name": call.tool,
         "arguments": dict(call.arguments),
     }
-    # The format has room for an object alone; what the model wrote in its place is not lost.
-    return table | ({"extra": {"raw_arguments": call.raw}} if call.problem is not None and call.raw else {})
+    # The format has room for an object alone: the text that the model wrote in its place goes into `extra`.
+    if call.problem is not None and call.raw:
+        table["extra"] = {"raw_arguments": call.raw}
+    return table
 
 
 def _metrics(usage: Usage) -> dict[str, JsonValue]:
@@ -100,7 +102,9 @@ def _metrics(usage: Usage) -> dict[str, JsonValue]:
         "completion_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_input_tokens,
     }
-    return metrics | ({"extra": {"reasoning_tokens": usage.reasoning_tokens}} if usage.reasoning_tokens else {})
+    if usage.reasoning_tokens:
+        metrics["extra"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return metrics
 
 
 def _final_metrics(run: ExportedRun, steps: int) -> dict[str, JsonValue]:

@@ -1,4 +1,4 @@
-"""Writes runs into files of a form: recordings from a folder, or runs of the history, one after the other."""
+"""Export of runs into files: recordings from a folder, or runs of the history, one after the other."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from workbench.show.forms import pieces_of
 from workbench.show.report_files import why_not_writable, write_report
 from workbench.trajectory.recording import Recording
 
+# File systems allow 255 bytes; the rest is for the ending and a number.
 _MAX_NAME_BYTES = 180
 
 
 def target_file(place: Path, stem: str, ending: str) -> Path:
-    """Return the new file that a form of one file is written to: `place`, or one in it where that is, or will be, a
-    folder. Raises ExportError for one that cannot be."""
-    file = place if place.suffix and not place.is_dir() else place / f"{stem}{ending}"
+    """Return the path of a new file, and make its folder.
+
+    That is `place`, or a file in it where `place` is a folder or has no ending. Raises ExportError for a file that
+    exists or cannot be written.
+    """
+    file = place
+    if place.is_dir() or not place.suffix:
+        file = place / f"{stem}{ending}"
     _make(file.parent)
     if file.exists():
         raise ExportError(f"{file} already exists: move it away, or name another file")
@@ -34,9 +40,7 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
 
 
 def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
-    """Write runs in a form that is no report's, and return the new files.
-
-    Raises ExportError."""
+    """Write runs in a form that is no report's, and return the new files. Raises ExportError."""
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():
@@ -46,16 +50,12 @@ def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -
 
 
 def write_table(report: Report, form: str, place: Path, stem: str) -> list[Path]:
-    """Write a report in a form that is one of reports, and return the new file.
-
-    Raises ExportError."""
+    """Write a report in a form of reports, and return the new file. Raises ExportError."""
     return [_written(target_file(place, stem, FORMS[form].ending), pieces_of(form, "history show", report))]
 
 
 def report_of(recordings: Iterable[Recording], secrets: Secrets) -> Report:
-    """Return a report on recorded runs with the grades they were given.
-
-    Raises RecordingError."""
+    """Return a report on recorded runs with the grades in the recordings. Raises RecordingError."""
     runs: list[FinishedRun] = []
     started: list[str] = []
     for recording in recordings:
@@ -82,7 +82,9 @@ def _make(folder: Path) -> None:
 
 def _free(folder: Path, name: str) -> Path:
     """Return a new file in a folder, named as near to `name` as the file system and other files allow."""
-    stem, dot, ending = name.partition(".atif.") if ".atif." in name else name.rpartition(".")
+    stem, dot, ending = name.rpartition(".")
+    if ".atif." in name:  # a double ending, kept whole
+        stem, dot, ending = name.partition(".atif.")
     safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"
     return next(file for file in _candidates(folder, safe, f"{dot}{ending}") if not file.exists())
 

@@ -1,4 +1,4 @@
-"""A recorded run as every exporter takes it: without secrets, its conversation in order, and when its parts were."""
+"""A recorded run as every exporter takes it: without secrets, with its conversation and the times of its parts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from workbench.trajectory.trajectory import Round
 
 
 class Said(NamedTuple):
-    """A message of a conversation as the model read it.
+    """A message of a conversation as the model read it; a system prompt is the content of one.
 
-    A system prompt is the content of one. `answer` is the round that an assistant's message answers, `None` for one
-    that was there before the run."""
+    `answer` is the round of an assistant's message; `None` for a message from before the run.
+    """
 
     role: Literal["system", "user", "assistant", "tool"]
     message: Message
@@ -45,7 +45,7 @@ class Said(NamedTuple):
 
 
 class Span(NamedTuple):
-    """From when to when something happened, in milliseconds since the run began."""
+    """Start and end of something, in milliseconds since the run began."""
 
     start_ms: float
     end_ms: float
@@ -55,8 +55,9 @@ class Span(NamedTuple):
 class ExportedRun:
     """A run without secrets.
 
-    `expected` is what its case expects, a call a line. `requests` says when rounds were asked and answered by their
-    numbers, `answers` when calls were answered by their ids, `ended_ms` when all was over."""
+    `expected` are the expectations of its case, a call a line. `requests` are the times of requests by the numbers of
+    their rounds, `answers` those of calls by their ids, `ended_ms` is the end of the run.
+    """
 
     header: Header
     result: RunResult
@@ -72,32 +73,33 @@ class ExportedRun:
 
     @cached_property
     def key(self) -> str:
-        """32 hexadecimal digits that no other run has, and this one in every export."""
+        """32 hexadecimal digits that identify the run: the same in every export, and of no other run."""
         header = self.header
         parts = (header.started_at, header.run, header.suite.hash, header.case, header.model, header.repeat)
+        # A text of a model may hold half of a surrogate pair, which UTF-8 cannot encode.
         return hashlib.sha256(json_text(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that the model was offered."""
         start = self.result.trajectory.start
-        return start.tools if start is not None else ()
+        return () if start is None else start.tools
 
     @property
     def started(self) -> datetime:
-        """When it began; 1970 where nobody knows."""
+        """Its start; 1970 where the recording does not say."""
         try:
             return datetime.fromisoformat(self.header.started_at).astimezone()
         except (ValueError, OverflowError):
             return datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
     def time(self, ms: float) -> str:
-        """Return the time so many milliseconds after its start as ISO 8601 text."""
+        """Return a time in milliseconds after the start as ISO 8601 text."""
         return (self.started + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
 
     @property
     def facts(self) -> dict[str, JsonValue]:
-        """What the run was and came to, for places where a form takes facts of any kind."""
+        """Identity and result of the run, for forms with room for facts of any kind. Unknown ones are left out."""
         result = self.result
         facts: dict[str, JsonValue] = {
             "run": self.key,
@@ -114,14 +116,15 @@ class ExportedRun:
 
     @property
     def conversation(self) -> list[Said]:
-        """What was said, system prompts too.
+        """All messages, system prompts too.
 
-        An answer that broke off, and was never part of the conversation, is not in it."""
+        An answer that broke off is left out, since it was never part of the conversation.
+        """
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
 
 def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
-    """Yield what was said in the first rounds of a run."""
+    """Yield the messages of the first rounds of a run."""
     start = result.trajectory.start
     if start is None:
         return
@@ -141,34 +144,40 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
 
 
 def _before(done: Round, system: str | None) -> Iterator[Said]:
-    step = done.step
-    if step is not None and step.system not in (None, system):
-        yield Said("system", Message("user", step.system or ""))
-    yield from (
-        Said("user", message) for message in messages_before(step.user if step is not None else None, done.added)
-    )
+    user = None
+    if done.step is not None:
+        user = done.step.user
+        if done.step.system not in (None, system):
+            yield Said("system", Message("user", done.step.system or ""))
+    for message in messages_before(user, done.added):
+        yield Said("user", message)
 
 
 def question(result: RunResult, round_: Round) -> list[Said]:
-    """Return what a round's request held."""
+    """Return the messages of a round's request."""
     at = result.trajectory.rounds.index(round_)
     said = list(conversation(result, at))
-    system = next((each.message.content for each in reversed(said) if each.role == "system"), None)
-    return [*said, *_before(round_, system)]
+    prompts = [each.message.content for each in said if each.role == "system"]
+    return [*said, *_before(round_, prompts[-1] if prompts else None)]
 
 
 def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:
-    """Return a recorded run as it may leave; `result` is what it came to where that is known better than by the
-    recording. Raises RecordingError for a recording whose result cannot be read."""
+    """Return a recorded run without secrets, ready to leave the machine.
+
+    `result` replaces that of the recording, where a newer one is known. Raises RecordingError for a recording whose
+    result cannot be read.
+    """
     header = recording.header
-    result = _with_finite_scores(result_of_recording(recording) if result is None else result)
+    if result is None:
+        result = result_of_recording(recording)
+    result = _with_finite_scores(result)
     requests, answers = _times(recording.events)
     case = case_in(header)
-    expected = expected_lines(case, result.grade) if case is not None else ()
+    expected = () if case is None else tuple(expected_lines(case, result.grade))
     return ExportedRun(
         secrets.redacted(replace(header, suite=replace(header.suite, text=""))),
         secrets.redacted(result),
-        secrets.redacted(tuple(expected)),
+        secrets.redacted(expected),
         requests,
         answers,
         recording.events[-1].time_ms if recording.events else 0.0,
@@ -178,25 +187,25 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
 def _with_finite_scores(result: RunResult) -> RunResult:
     """Return a run with the largest numbers in place of infinite scores, which JSON lacks."""
     most = sys.float_info.max
-    grades = [
-        grade._replace(score=max(-most, min(grade.score, most))) if grade.score is not None else grade
-        for grade in result.grades
-    ]
+    grades = list(result.grades)
+    for at, grade in enumerate(grades):
+        if grade.score is not None:
+            grades[at] = grade._replace(score=max(-most, min(grade.score, most)))
     return replace(result, grades=tuple(grades))
 
 
 @lru_cache(maxsize=64)
 def suite_in(text: str) -> Suite | None:
-    """Return a recorded suite, `None` for one that cannot be read any more.
-
-    Repeats have the same one."""
+    """Load a recorded suite; `None` for one that is no longer valid. Cached, since repeats have the same one."""
     return parse_suite(text, Path("recorded.toml")).suite
 
 
 def case_in(header: Header) -> Case | None:
-    """Return the case of a recording as it was."""
+    """Return the case of a recording as it was; `None` where its suite is no longer valid."""
     suite = suite_in(header.suite.text)
-    return next((case for case in suite.cases if case.id == header.case), None) if suite is not None else None
+    if suite is None:
+        return None
+    return next((case for case in suite.cases if case.id == header.case), None)
 
 
 def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
@@ -216,12 +225,16 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as JSON text: what the model wrote, where that is none."""
-    return call.raw if call.raw is not None and call.problem is not None else json_text(dict(call.arguments))
+    """Return a call's arguments as JSON text; for broken ones, the text of the model."""
+    if call.problem is not None and call.raw is not None:
+        return call.raw
+    return json_text(dict(call.arguments))
 
 
 def function_of(tool: ToolDefinition) -> dict[str, JsonValue]:
     """Return a tool as OpenAI writes it."""
-    schema = dict(tool.parameters) or {"type": "object", "properties": {}}
-    described: dict[str, JsonValue] = {"description": tool.description} if tool.description else {}
-    return {"type": "function", "function": {"name": tool.name, **described, "parameters": schema}}
+    function: dict[str, JsonValue] = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = dict(tool.parameters) or {"type": "object", "properties": {}}
+    return {"type": "function", "function": function}

@@ -1,6 +1,7 @@
 """The forms in which runs are exported.
 
-A further one is a module with a writer and a row here."""
+To add one, write a module with a writer and a row here.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +13,19 @@ if TYPE_CHECKING:
     from workbench.exchange.exporters.exported import ExportedRun
 
 EXPORTS_FOLDER = "exports"
-"""Where the app writes them, below the current folder."""
+"""The app's folder for exports, below the current folder."""
 
 
 class ExportError(Exception):
-    """What is asked for cannot be exported.
-
-    The message says why, and what to do."""
+    """An export that cannot be made. The message says why, and what to do."""
 
 
 class Form(NamedTuple):
-    """A form, its writer as `module:function`, and how its file ends.
+    """A form: its writer as `module:function`, the ending of its file, and its description.
 
     Without an ending it is several files, and the writer yields their names and texts. One without a writer is a form
-    of reports (`workbench.show.forms`)."""
+    of reports (`workbench.show.forms`).
+    """
 
     writer: str
     ending: str
@@ -49,7 +49,7 @@ def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
 
 
 def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the names of a form's files, and their texts in pieces, to be taken one after the other."""
+    """Yield the names of a form's files and their texts in pieces, which must be consumed in order."""
     yield from _writer(form)(runs)
 
 

@@ -24,7 +24,7 @@ _KEPT_IN_MEMORY_BYTES = 1 << 20
 
 @dataclass
 class _Log:
-    """One log while it grows: its samples wait in a file, as what stands before them is known at the end."""
+    """A log while it grows. Its samples wait in a file, as the head before them is known only at the end."""
 
     first: ExportedRun
     samples: IO[str]
@@ -53,7 +53,9 @@ def files_of_inspect(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterato
 
 def _add(log: _Log, run: ExportedRun) -> None:
     result = run.result
-    log.samples.write(("," if log.count else "") + "\n" + compact_json(_sample(run)))
+    if log.count:
+        log.samples.write(",")
+    log.samples.write("\n" + compact_json(_sample(run)))
     log.count += 1
     log.completed += result.status != Status.ERROR
     log.ids[result.case_id] = None
@@ -83,16 +85,12 @@ def _pieces(log: _Log) -> Iterator[str]:
 def _head(log: _Log) -> Json:
     run = log.first
     model, created, task = run.result.model, run.time(0), run.suite.removesuffix(".toml")
-    scores: list[JsonValue] = [
-        {
-            "name": grader,
-            "scorer": grader,
-            "scored_samples": len(values),
-            "params": {},
-            "metrics": {"mean": {"name": "mean", "value": sum(value / len(values) for value in values), "params": {}}},
-        }
-        for grader, values in log.scores.items()
-    ]
+    scores: list[JsonValue] = []
+    for grader, values in log.scores.items():
+        mean = sum(value / len(values) for value in values)  # each divided first: the sum of large scores may overflow
+        score: Json = {"name": grader, "scorer": grader, "scored_samples": len(values), "params": {}}
+        score["metrics"] = {"mean": {"name": "mean", "value": mean, "params": {}}}
+        scores.append(score)
     return {
         "version": 2,
         "status": "success",
@@ -119,7 +117,9 @@ def _sample(run: ExportedRun) -> Json:
     result, model = run.result, run.result.model
     answers = [each for each in result.trajectory.rounds if each.stop_reason is not None]
     said = run.conversation
-    first = next((at for at, each in enumerate(said) if each.answer is not None), len(said))
+    first = 0
+    while first < len(said) and said[first].answer is None:
+        first += 1
     sample: Json = {
         "id": result.case_id,
         "epoch": result.repeat + 1,
@@ -129,13 +129,15 @@ def _sample(run: ExportedRun) -> Json:
         "output": _output(answers[-1], said, model) if answers else {"model": model, "choices": []},
         "scores": {grade.grader: _score(run.result, at) for at, grade in enumerate(result.grades)},
         "metadata": {**run.facts, "name": result.case_name},
-        "model_usage": {model: _usage(result.usage)} if result.usage is not None else {},
+        "model_usage": {},
         "started_at": run.time(0),
         "completed_at": run.time(run.ended_ms),
         "total_time": run.ended_ms / 1_000,
         "uuid": run.key,
         "events": [_event(run, answer, said) for answer in answers if not answer.replayed],
     }
+    if result.usage is not None:
+        sample["model_usage"] = {model: _usage(result.usage)}
     if result.status == Status.ERROR:
         why = result.error or "error"
         sample["error"] = {"message": why, "traceback": why, "traceback_ansi": why}
@@ -153,12 +155,13 @@ def _score(result: RunResult, at: int) -> Json:
 
 
 def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
-    """Return a request of the model as an event, which is where Inspect has the tools that were offered."""
+    """Return a request of the model as an event, which is where Inspect has the tools on offer."""
     model, span = run.result.model, run.requests.get(answer.number)
+    start_ms = 0.0 if span is None else span.start_ms
     return {
         "event": "model",
-        "timestamp": run.time(span.start_ms if span is not None else 0),
-        "working_start": (span.start_ms if span is not None else 0) / 1_000,
+        "timestamp": run.time(start_ms),
+        "working_start": start_ms / 1_000,
         "model": model,
         "input": [_message(each, model) for each in question(run.result, answer)],
         "tools": [_tool(tool) for tool in run.tools],
@@ -171,13 +174,15 @@ def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
 def _output(answer: Round, said: list[Said], model: str) -> Json:
     message = next(_message(each, model) for each in said if each.answer is answer)
     assert answer.stop_reason is not None
-    return {
+    output: Json = {
         "model": model,
         "choices": [{"message": message, "stop_reason": _STOP_REASONS[answer.stop_reason]}],
         "completion": answer.text,
-        **({"usage": _usage(answer.usage)} if answer.usage is not None else {}),
         "time": (answer.latency_ms or 0.0) / 1_000,
     }
+    if answer.usage is not None:
+        output["usage"] = _usage(answer.usage)
+    return output
 
 
 def _message(said: Said, model: str) -> Json:
@@ -203,14 +208,18 @@ def _message(said: Said, model: str) -> Json:
 
 def _call(call: ToolCall) -> Json:
     table: Json = {"id": call.id, "function": call.tool, "arguments": dict(call.arguments), "type": "function"}
-    return table | ({"parse_error": f"{call.problem}: {call.raw or ''}"} if call.problem is not None else {})
+    if call.problem is not None:
+        table["parse_error"] = f"{call.problem}: {call.raw or ''}"
+    return table
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    schema: Json = dict(tool.parameters)
+    # Inspect has room for these keys of a schema alone.
     parameters: Json = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    known: Json = {name: schema[name] for name in parameters if name in schema and name != "additionalProperties"}
-    return {"name": tool.name, "description": tool.description, "parameters": parameters | known}
+    for name in ("type", "properties", "required"):
+        if name in tool.parameters:
+            parameters[name] = tool.parameters[name]
+    return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
 def _usage(usage: Usage) -> Json:
@@ -219,5 +228,8 @@ def _usage(usage: Usage) -> Json:
         "output_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
-    table |= {"input_tokens_cache_read": usage.cached_input_tokens} if usage.cached_input_tokens else {}
-    return table | ({"reasoning_tokens": usage.reasoning_tokens} if usage.reasoning_tokens else {})
+    if usage.cached_input_tokens:
+        table["input_tokens_cache_read"] = usage.cached_input_tokens
+    if usage.reasoning_tokens:
+        table["reasoning_tokens"] = usage.reasoning_tokens
+    return table

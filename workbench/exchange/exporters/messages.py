@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import compact_json
 from workbench.exchange.exporters.exported import ExportedRun, Said, arguments_text, function_of
-from workbench.trajectory.events import JsonValue
+from workbench.trajectory.events import JsonValue, ToolCall
 
 
 def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yield a line for each run: messages, tools, model, name, and as `metadata` what the run came to."""
+    """Yield a line for each run: messages, tools, model, name, and the result as `metadata`."""
     for run in runs:
         document = {
             "messages": [_message(said) for said in run.conversation],
@@ -28,12 +28,13 @@ def _message(said: Said) -> dict[str, JsonValue]:
     if said.answer is not None and said.answer.reasoning:
         table["reasoning_content"] = said.answer.reasoning
     if message.tool_calls:
-        table["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": arguments_text(call)}}
-            for call in message.tool_calls
-        ]
+        table["tool_calls"] = [_call(call) for call in message.tool_calls]
     if message.call_id is not None:
         table["tool_call_id"] = message.call_id
     if message.is_error:
         table["is_error"] = True
     return table
+
+
+def _call(call: ToolCall) -> JsonValue:
+    return {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": arguments_text(call)}}

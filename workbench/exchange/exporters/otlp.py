@@ -3,7 +3,7 @@
 The agent's span holds one for each request of the model and one for each answered call; grades are events of the
 agent's span.
 
-Here they are OTLP/JSON; `workbench.exchange.exporters.otlp` makes protobuf of it.
+Here they are OTLP/JSON; to a collector they are sent as protobuf.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def resource_spans(run: ExportedRun, *, content: bool) -> Json:
     """Return the trace of a run.
 
-    Without `content` it holds names, counts, times and verdicts, and nothing that was said, called with or answered."""
+    Without `content` it holds names, counts, times and verdicts, but no messages, arguments or results.
+    """
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
     scope: Json = {"name": "workbench", "version": __version__}
     spans: list[JsonValue] = list(_Trace(run, content).spans())
@@ -60,11 +61,12 @@ def resource_spans(run: ExportedRun, *, content: bool) -> Json:
 
 
 class _Trace:
-    """Makes the spans of one run."""
+    """The spans of one run."""
 
     def __init__(self, run: ExportedRun, content: bool) -> None:
         self._run = run
         self._content = content
+        # In whole milliseconds: a float holds nanoseconds since 1970 only to a few hundred.
         self._start_ns = int(run.started.timestamp() * 1_000) * 1_000_000
         self._root = self._id("agent")
 
@@ -79,7 +81,6 @@ class _Trace:
 
     def _agent(self) -> Json:
         run, result = self._run, self._run.result
-        said = run.conversation
         attributes: dict[str, object] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.suite,
@@ -96,11 +97,12 @@ class _Trace:
         }
         if self._content:
             before = list(conversation(result, 0))
-            requests = (each.message.content for each in reversed(before) if each.role == "user")
+            requests = [each.message.content for each in before if each.role == "user"]
+            last = run.conversation[-1:]
             attributes |= {
                 "gen_ai.input.messages": _messages(before),
-                "gen_ai.output.messages": _messages(each for each in said[-1:] if each.answer is not None),
-                "input.value": next(requests, None),
+                "gen_ai.output.messages": _messages(last if last and last[0].answer is not None else []),
+                "input.value": requests[-1] if requests else None,
                 "output.value": result.trajectory.final_answer or None,
             }
         span = self._span(f"invoke_agent {result.case_name}", "agent", _INTERNAL, Span(0.0, run.ended_ms), attributes)
@@ -119,9 +121,10 @@ class _Trace:
         result = self._run.result
         if self._content:
             return result.reason or result.status
+        # Reasons quote arguments and answers, so that without content only the names in an issue are sent.
         issues = result.grade.issues if result.grade is not None else ()
-        first = next((issue for issue in issues if issue.decides), next(iter(issues), None))
-        return _named(first) if first is not None else result.status
+        deciding = [issue for issue in issues if issue.decides] or issues
+        return _named(deciding[0]) if deciding else result.status
 
     def _evaluation(self, grade: Grade) -> list[JsonValue]:
         return _attributes(
@@ -140,7 +143,7 @@ class _Trace:
         attributes: dict[str, object] = {
             "gen_ai.operation.name": "chat",
             "gen_ai.request.model": model,
-            "gen_ai.response.finish_reasons": [_FINISH_REASONS[reason]] if reason is not None else None,
+            "gen_ai.response.finish_reasons": None if reason is None else [_FINISH_REASONS[reason]],
             **_used(answer.usage),
             "openinference.span.kind": "LLM",
             "workbench.round": answer.number,
@@ -150,19 +153,20 @@ class _Trace:
         if self._content:
             asked = question(run.result, answer)
             systems = [each.message.content for each in asked if each.role == "system"]
+            said = [each for each in run.conversation if each.answer is answer and reason is not None]
+            instructions: list[JsonValue] = [{"type": "text", "content": text} for text in systems[-1:]]
+            tools = [_tool_definition(function_of(tool)) for tool in run.tools]
             attributes |= {
-                "gen_ai.system_instructions": _json([{"type": "text", "content": text} for text in systems[-1:]]),
+                "gen_ai.system_instructions": _json(instructions),
                 "gen_ai.input.messages": _messages(asked),
-                "gen_ai.output.messages": _messages(
-                    each for each in run.conversation if each.answer is answer and reason is not None
-                ),
-                "gen_ai.tool.definitions": _json([_tool_definition(function_of(tool)) for tool in run.tools]),
+                "gen_ai.output.messages": _messages(said),
+                "gen_ai.tool.definitions": _json(tools),
             }
         times = run.requests.get(answer.number, Span(0.0, 0.0))
         span = self._span(f"chat {model}", f"chat {answer.number}", _CLIENT, times, attributes)
         if reason is None:
-            said = answer.errors[-1] if self._content and answer.errors else "the request was not answered"
-            span["status"] = {"code": _ERROR, "message": _valid(said)}
+            why = answer.errors[-1] if self._content and answer.errors else "the request was not answered"
+            span["status"] = {"code": _ERROR, "message": _valid(why)}
         return span
 
     def _tool(self, record: CallRecord) -> Json:
@@ -187,11 +191,10 @@ class _Trace:
         return span
 
     def _span(self, name: str, which: str, kind: int, times: Span, attributes: Mapping[str, object]) -> Json:
-        parent: Json = {} if which == "agent" else {"parentSpanId": self._root}
-        return {
-            "traceId": self._run.key,
-            "spanId": self._id(which),
-            **parent,
+        span: Json = {"traceId": self._run.key, "spanId": self._id(which)}
+        if which != "agent":
+            span["parentSpanId"] = self._root
+        return span | {
             "name": _valid(name),
             "kind": kind,
             "startTimeUnixNano": str(self._ns(times.start_ms)),
@@ -240,8 +243,10 @@ def _message(said: Said) -> JsonValue:
     if answer is not None and answer.reasoning:
         parts.append({"type": "reasoning", "content": answer.reasoning})
     if message.call_id is not None:
-        failed: Json = {"is_error": True} if message.is_error else {}
-        parts.append({"type": "tool_call_response", "id": message.call_id, "response": message.content, **failed})
+        response: Json = {"type": "tool_call_response", "id": message.call_id, "response": message.content}
+        if message.is_error:
+            response["is_error"] = True
+        parts.append(response)
     elif message.content or not message.tool_calls:
         parts.append({"type": "text", "content": message.content})
     for call in message.tool_calls:
@@ -278,7 +283,7 @@ def _any_value(value: object) -> JsonValue:
 
 
 def _valid(text: str) -> str:
-    """Return a text as UTF-8 can express it, which is all that protobuf takes."""
+    """Return a text without halves of surrogate pairs, which UTF-8, and with it protobuf, cannot encode."""
     return text.encode(errors="replace").decode()
 
 
@@ -293,7 +298,7 @@ _RETRYABLE = (429, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Collector:
-    """Where traces are sent, with which headers; with `content`, what was said too."""
+    """The address and headers of a collector; with `content`, messages, arguments and results are sent too."""
 
     url: str = field(repr=False)  # a password may be in it
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -303,8 +308,10 @@ class Collector:
 
 
 def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
-    """Return the collector at the asked address, else at that of the environment, with the environment's headers, whose
-    values are secret from now on. Raises ExportError."""
+    """Return the collector at the asked address, or at that of the environment, with the environment's headers.
+
+    The values of the headers are secret from now on. Raises ExportError.
+    """
     base = asked or environment.get(ENDPOINT, "")
     if not base:
         raise ExportError(f"there is no address to send traces to: write it behind --otlp, or set {ENDPOINT}")
@@ -316,25 +323,27 @@ def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *
         usable = False
     if not usable:
         raise ExportError(f"{shown_url(base)} is no address of a collector, such as http://localhost:4318")
-    url = base if parts.path.endswith(_PATH) else parts._replace(path=parts.path.rstrip("/") + _PATH).geturl()
+    url = base
+    if not parts.path.endswith(_PATH):
+        url = parts._replace(path=parts.path.rstrip("/") + _PATH).geturl()
     return Collector(url, _headers(environment.get(HEADERS, ""), secrets), content, secrets=secrets)
 
 
 def _headers(text: str, secrets: Secrets) -> dict[str, str]:
-    """Return the headers in `NAME=value,NAME=value`, percent-encoded as OpenTelemetry says."""
+    """Read `NAME=value,NAME=value`, percent-encoded as OpenTelemetry specifies. Raises ExportError."""
     headers = {}
-    for each in filter(None, (part.strip() for part in text.split(","))):
+    for each in filter(None, map(str.strip, text.split(","))):
         name, equals, value = (unquote(part).strip() for part in each.partition("="))
         if not equals or not name or not f"{name}{value}".isprintable():
             raise ExportError(f"{HEADERS} must be written NAME=value,NAME=value")
         headers[name] = value
-        for secret in (value, value.rpartition(" ")[2]):
+        for secret in (value, value.rpartition(" ")[2]):  # `Bearer KEY`: also the key alone
             secrets.add(HEADERS, secret)
     return headers
 
 
 def must_be_installed() -> None:
-    """Raise ExportError where what makes protobuf is not installed."""
+    """Raise ExportError where the packages for protobuf are not installed."""
     try:
         _request_of([])
     except ImportError as error:
@@ -344,9 +353,10 @@ def must_be_installed() -> None:
 
 
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
-    """Send runs one request after the other, and return how many the collector took.
+    """Send runs one request after the other, and return how many the collector accepted.
 
-    Raises ExportError, also for what it only partly took."""
+    Raises ExportError, also where it accepted only a part.
+    """
     return asyncio.run(_send(runs, collector))
 
 
@@ -356,7 +366,9 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 
     try:
         proxy = proxy_for(collector.url)
-        tls = tls_context() if collector.url.startswith("https:") or (proxy or "").startswith("https:") else None
+        tls = None
+        if collector.url.startswith("https:") or (proxy or "").startswith("https:"):
+            tls = tls_context()
         url = yarl.URL(collector.url)
     except (ValueError, OSError) as error:
         raise ExportError(f"{shown_url(collector.url)} cannot be asked: {error}") from error
@@ -373,8 +385,9 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
             try:
                 await _deliver(client, body, collector)
             except ExportError as error:
-                taken = f"; {counted(sent, 'run')} before were sent" if sent else ""
-                raise ExportError(f"{error}{taken}") from error
+                if not sent:
+                    raise
+                raise ExportError(f"{error}; {counted(sent, 'run')} before were sent") from error
             sent += count
     return sent
 
@@ -401,25 +414,31 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
                 _must_be_whole(await beginning_of(response, MAX_COLLECTOR_ANSWER_BYTES), collector)
                 return
         except client.errors as error:
-            refused = error if isinstance(error, Refused) else None
-            passing = refused.status in _RETRYABLE if refused is not None else isinstance(error, ConnectionError)
-            asked_s = asked_wait_s(refused.headers, time.time()) if refused is not None else None
-            wait_s = collector.retries.wait_s(attempt, asked_s) if passing else None
+            wait_s = _wait_s(error, attempt, collector.retries)
             if wait_s is None:
                 raise ExportError(f"{shown_url(collector.url)} {_why(error, collector.secrets)}") from error
         await collector.retries.sleep(wait_s)
         attempt += 1
 
 
+def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | None:
+    """Return the seconds to wait before the next attempt; `None` where the error will not pass."""
+    if isinstance(error, Refused):
+        if error.status not in _RETRYABLE:
+            return None
+        return retries.wait_s(attempt, asked_wait_s(error.headers, time.time()))
+    return retries.wait_s(attempt, None) if isinstance(error, ConnectionError) else None
+
+
 def _must_be_whole(answer: bytes, collector: Collector) -> None:
-    """Raise ExportError where a collector took only a part."""
+    """Raise ExportError where a collector accepted only a part."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
     try:
         partial = ExportTraceServiceResponse.FromString(answer).partial_success
     except DecodeError:
-        return  # it said that it took them, in a way of its own
+        return  # success by its status, with a body that is not OTLP's
     if partial.rejected_spans:
         raise ExportError(
             f"{shown_url(collector.url)} rejected {partial.rejected_spans} spans: "
@@ -428,7 +447,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Return why nothing was taken, and what to do, as the rest of a sentence that begins with the address."""
+    """Return why nothing was accepted, and the remedy, as the rest of a sentence that begins with the address."""
     if isinstance(error, Refused):
         said = quoted(words_of(error.body), secrets)
         why = f"({error.status}: {said})" if said else f"({error.status})"
@@ -459,9 +478,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
 
 
 def _request_of(traces: Sequence[Json]) -> Any:
-    """Return the request of protobuf.
-
-    Raises ImportError."""
+    """Return the request as protobuf. Raises ImportError."""
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -469,19 +486,14 @@ def _request_of(traces: Sequence[Json]) -> Any:
 
 
 def _with_ids(trace: Any) -> Any:
-    """Return a trace with ids as protobuf's JSON has bytes: in base64, where OTLP/JSON has hexadecimal digits."""
-    ids = ("traceId", "spanId", "parentSpanId")
-    scopes = [
-        {
-            **scope,
-            "spans": [
-                {
-                    key: base64.b64encode(bytes.fromhex(value)).decode() if key in ids else value
-                    for key, value in span.items()
-                }
-                for span in scope["spans"]
-            ],
-        }
-        for scope in trace["scopeSpans"]
-    ]
+    """Return a trace with ids in base64, as protobuf's JSON has bytes; OTLP/JSON has hexadecimal digits."""
+    scopes = [{**scope, "spans": list(map(_span_with_ids, scope["spans"]))} for scope in trace["scopeSpans"]]
     return {**trace, "scopeSpans": scopes}
+
+
+def _span_with_ids(span: Json) -> Json:
+    encoded = dict(span)
+    for key in ("traceId", "spanId", "parentSpanId"):
+        if key in span:
+            encoded[key] = base64.b64encode(bytes.fromhex(str(span[key]))).decode()
+    return encoded

@@ -1,5 +1,8 @@
-"""Evaluation sets of Google's ADK: those with `eval_cases`, and the older lists of turns (`query`, `expected_tool_use`,
-`reference`). Each turn of a conversation is a case, with the turns before it as its conversation."""
+"""Evaluation sets of Google's ADK: those with `eval_cases`, and the older lists of turns.
+
+A turn of the older lists has `query`, `expected_tool_use` and `reference`. Each turn of a conversation is a case, with
+the turns before it as its conversation.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from workbench.exchange.importers.conversations import (
     ImportedCase,
     Note,
     case_of,
+    first_refusal,
     graded_as,
+    last_request,
     name_of,
     not_imported,
     of_reference,
@@ -24,18 +29,18 @@ from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.trajectory.events import JsonValue
 
 _THRESHOLD = 0.8
-"""What ADK asks of `response_match_score` unless a file beside the set says otherwise."""
+"""ADK's threshold of `response_match_score`, unless a file beside the set sets another."""
 
 
-def _at(node: Node, key: str) -> Node | None:
-    """Return what a table has under a key of Python, or as ADK's server writes it (`evalCases`)."""
+def _at(node: Node, key: str) -> Node:
+    """Return a table's value under a key of Python, or the same key as ADK's server writes it (`evalCases`)."""
     first, *others = key.split("_")
-    return node.first(key, first + "".join(map(str.capitalize, others)))
+    return node.first(key, first + "".join(map(str.capitalize, others))) or Node(None, node.place)
 
 
 def _elements(node: Node, key: str) -> list[Node]:
     found = _at(node, key)
-    return found.items() if found is not None else []
+    return [] if found.value is None else found.items()
 
 
 def _is_turn(node: Node) -> bool:
@@ -43,15 +48,15 @@ def _is_turn(node: Node) -> bool:
 
 
 def _is_old_case(node: Node) -> bool:
-    data = node.get("data")
-    return data is not None and isinstance(data.value, list) and bool(data.value) and _is_turn(data.items()[0])
+    data = node.at("data")
+    return isinstance(data.value, list) and bool(data.value) and _is_turn(data.items()[0])
 
 
 def _recognizes(source: Source) -> bool:
     if source.kind == "csv":
         return False
     first = source.records[0] if source.records else source.root
-    return _at(source.root, "eval_cases") is not None or _is_old_case(first) or _is_turn(first)
+    return _at(source.root, "eval_cases").value is not None or _is_old_case(first) or _is_turn(first)
 
 
 def _read(source: Source) -> Imported:
@@ -63,30 +68,30 @@ def _read(source: Source) -> Imported:
         except RefusedError as error:
             notes.append(not_imported(error.place, error.why))
     if not cases:
-        raise RefusedError(notes[0].why if notes else "holds no conversation", notes[0].place if notes else "")
+        raise first_refusal(notes, "holds no conversation")
     return Imported(tuple(cases), notes=tuple(notes))
 
 
 def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, list[Node]]]:
-    """Yield each conversation of a set: what it is called, and its turns."""
-    if _at(source.root, "eval_cases") is None:
+    """Yield each conversation of a set: its name, and its turns."""
+    if _at(source.root, "eval_cases").value is None:
         if source.records and _is_turn(source.records[0]):
             yield source.name, source.records
             return
         for case in source.records:
-            data = case.get("data")
-            if data is None or not isinstance(data.value, list):
+            data = case.at("data")
+            if not isinstance(data.value, list):
                 notes.append(not_imported(case.place, "has no list of turns (data)"))
                 continue
             _left_out(case, ("initial_session",), notes)
             yield case.text_of("name"), data.items()
         return
     for case in _elements(source.root, "eval_cases"):
-        if _at(case, "conversation_scenario") is not None:
+        if _at(case, "conversation_scenario").value is not None:
             notes.append(not_imported(case.place, "its requests come from a simulated user, not from the file"))
             continue
-        turns = case.get("conversation")
-        if turns is None or not isinstance(turns.value, list):
+        turns = case.at("conversation")
+        if not isinstance(turns.value, list):
             notes.append(not_imported(case.place, "has no conversation"))
             continue
         _left_out(case, ("session_input", "rubrics", "final_session_state"), notes)
@@ -94,7 +99,7 @@ def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, lis
 
 
 def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
-    names = [key for key in keys if (found := _at(node, key)) is not None and found.value]
+    names = [key for key in keys if _at(node, key).value]
     if names:
         notes.append(not_imported(node.place, ", ".join(names)))
 
@@ -107,7 +112,8 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])
         before += [request, *answers]
         said = full.messages
-        asked = max(index for index, message in enumerate(said) if message.role == "user")
+        asked = last_request(said)
+        assert asked is not None
         title = f"{name} {number}" if name and len(turns) > 1 else name
         about = tuple(note for note in full.notes if note.why != NO_TOOLS)
         case = case_of(
@@ -133,51 +139,48 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
 
 def _answer_of(turn: Node) -> str:
     final = _at(turn, "final_response")
-    return _text(final, []) if final is not None else turn.text_of("reference")
+    return turn.text_of("reference") if final.value is None else _text(final, [])
 
 
 def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
     """Yield a turn as messages of OpenAI: the request, and what is expected after it, if anything is."""
     asked = _at(turn, "user_content")
-    yield {"role": "user", "content": _text(asked, notes) if asked is not None else turn.need("query").text()}
+    request = turn.need("query").text() if asked.value is None else _text(asked, notes)
+    yield {"role": "user", "content": request}
     _left_out(turn, ("rubrics", "app_details", "expected_intermediate_agent_responses"), notes)
     calls: list[JsonValue] = []
     results: list[JsonValue] = []
     data = _at(turn, "intermediate_data")
     for use in _elements(turn, "expected_tool_use"):
-        arguments, output = use.get("tool_input"), use.get("mock_tool_output")
         given = f"call-{len(calls) + 1}"
-        calls.append(call_written(given, use.text_of("tool_name"), arguments.value if arguments else None))
-        if output is not None:
+        calls.append(call_written(given, use.text_of("tool_name"), use.value_of("tool_input")))
+        if (output := use.get("mock_tool_output")) is not None:
             results.append(result_written(given, output.value))
-    if data is not None:
-        _left_out(data, ("intermediate_responses",), notes)
-        parts = [part for event in _elements(data, "invocation_events") for part in _parts(event.get("content"))]
-        for use in [*_elements(data, "tool_uses"), *(call for part in parts if (call := _at(part, "function_call")))]:
-            arguments = use.get("args")
-            calls.append(call_written(use.text_of("id"), use.text_of("name"), arguments.value if arguments else None))
-        answers = (answer for part in parts if (answer := _at(part, "function_response")))
-        for answer in [*_elements(data, "tool_responses"), *answers]:
-            response = answer.get("response")
-            written = result_written(answer.text_of("id"), response.value if response is not None else None)
-            assert isinstance(written, dict)
-            results.append(written | {"name": answer.text_of("name")})
+    # Sets that ADK records from a session have events; those written by hand have lists of uses and responses.
+    uses, answers = _elements(data, "tool_uses"), _elements(data, "tool_responses")
+    for event in _elements(data, "invocation_events"):
+        for part in _elements(event.at("content"), "parts"):
+            uses += [use for use in [_at(part, "function_call")] if use.value is not None]
+            answers += [answer for answer in [_at(part, "function_response")] if answer.value is not None]
+    _left_out(data, ("intermediate_responses",), notes)
+    for use in uses:
+        calls.append(call_written(use.text_of("id"), use.text_of("name"), use.value_of("args")))
+    for answer in answers:
+        written = result_written(answer.text_of("id"), answer.value_of("response"))
+        assert isinstance(written, dict)
+        results.append(written | {"name": answer.text_of("name")})
     if calls:
         yield {"role": "assistant", "tool_calls": calls}
         yield from results
     if final := _answer_of(turn):
         yield {"role": "assistant", "content": final}
-    elif not calls and data is not None:
+    elif not calls and data.value is not None:
         yield {"role": "assistant", "content": ""}
-
-
-def _parts(content: Node | None) -> list[Node]:
-    return _elements(content, "parts") if content is not None else []
 
 
 def _text(content: Node, notes: list[Note]) -> str:
     texts: list[str] = []
-    for part in _parts(content):
+    for part in _elements(content, "parts"):
         if isinstance(part.value, dict) and not isinstance(part.value.get("text"), str):
             notes.append(Note(part.place, "a part that is no text: left out"))
         texts.append(part.text_of("text"))

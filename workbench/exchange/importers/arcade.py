@@ -1,10 +1,12 @@
 """Suites of Arcade evals.
 
-They are Python, so they are run, by the Python that they are written for
-(`workbench.exchange.importers.arcade_runner`): only if the user has said so."""
+They are Python code, so they are executed (`workbench.exchange.importers.arcade_runner`), by the Python that they are
+written for and only with the user's consent.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from workbench.authoring.form.typed import holds_null
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
@@ -20,6 +23,7 @@ from workbench.exchange.importers.conversations import (
     Mapped,
     Note,
     case_of,
+    first_refusal,
     gathered,
     graded_as,
     last_request,
@@ -51,17 +55,20 @@ def executed(
 ) -> Source:
     """Run the code of a file in its folder, and return the suites in it.
 
-    It sees no variables but those that programs need. Raises RefusedError where it fails or takes too long."""
+    It sees only the environment variables that programs need. Raises RefusedError where it fails or takes too long.
+    """
     kept = {name: environment[name] for name in _PASSED_ON if name in environment}
+    if os.sep in python:  # relative to the user's folder, not to the file's
+        python = str(Path(python).absolute())
     try:
         process = subprocess.Popen(
-            [str(Path(python).absolute()) if os.sep in python else python, str(_RUNNER), file.name],
+            [python, str(_RUNNER), file.name],
             cwd=file.absolute().parent,
             env=kept | {"PYTHONUTF8": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True,  # a process group of its own, which `_stop` ends with all that the code started
         )
     except (OSError, ValueError) as error:
         raise RefusedError(f"{python} cannot be started: {getattr(error, 'strerror', None) or error}") from error
@@ -72,8 +79,8 @@ def executed(
     finally:
         _stop(process)
     if process.returncode != 0:
-        lines = errors.decode("utf-8", "replace").strip().splitlines()
-        why = lines[-1] if lines else f"exit code {process.returncode}"
+        lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {process.returncode}"]
+        why = lines[-1]
         more = "; name the Python that has Arcade evals with --python" if "ModuleNotFoundError" in why else ""
         raise RefusedError(f"{file} cannot be run by {python}: {why}{more}")
     if len(output) > MAX_FILE_BYTES:
@@ -97,66 +104,71 @@ def _recognizes(source: Source) -> bool:
 
 def _read(source: Source) -> Imported:
     suites = source.root.need("arcade_suites").items()
-    problems = source.root.get("problems")
-    notes = [
-        not_imported(each.text_of("name"), each.text_of("error"))
-        for each in (problems.items() if problems is not None else [])
-    ]
+    notes = [not_imported(each.text_of("name"), each.text_of("error")) for each in source.root.items_of("problems")]
     makers: list[Callable[[], ImportedCase]] = []
     every = [case for suite in suites for case in suite.need("cases").items()]
     usual = _rubric(every[0]) if every else _USUAL
+    top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
     systems = {case.text_of("system") for case in every}
     system = systems.pop() if len(systems) == 1 else ""
-    top: Table = {"system": system} if system else {}
-    top |= {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
+    if system:
+        top["system"] = system
     for suite in suites:
         name = suite.need("name").text()
         tools = [tool_of(each) for each in suite.need("tools").items()]
-        comparative = suite.get("comparative")
-        if comparative is not None and isinstance(comparative.value, int) and comparative.value:
-            left = counted(comparative.value, "comparative case")
+        comparative = suite.value_of("comparative")
+        if isinstance(comparative, int) and comparative:
+            left = counted(comparative, "comparative case")
             notes.append(not_imported(name, f"{left}, whose tracks have no counterpart"))
-        of_case: Table = {"tags": [name]} if len(suites) > 1 else {}
-        top |= {"name": name} if len(suites) == 1 else {}
+        of_case: Table = {}
+        if len(suites) == 1:
+            top["name"] = name
+        else:
+            of_case["tags"] = [name]
         for each in suite.need("cases").items():
             makers.append(partial(_case, each, tools, usual, of_case, "" if system else each.text_of("system")))
     cases_made, others = gathered(makers)
     if not cases_made:
-        why = [*notes, *others]
-        raise RefusedError(why[0].why if why else "holds no suite with cases", why[0].place if why else "")
+        raise first_refusal([*notes, *others], "holds no suite with cases")
     if len(suites) > 1:
         notes.append(Note("", f"{len(suites)} suites are one here: the cases of each have its name as a tag"))
     return Imported(cases_made, top, (*notes, *others))
 
 
 def _rubric(case: Node) -> dict[str, JsonValue]:
-    rubric = case.get("rubric")
+    rubric = case.at("rubric")
     found = dict(_USUAL)
     for key in _USUAL:
-        value = rubric.get(key) if rubric is not None else None
-        if value is not None and not isinstance(value.value, int | float):
+        value = rubric.get(key)
+        if value is None:
+            continue
+        if not isinstance(value.value, int | float):
             raise value.refused("must be a number, or true or false")
-        found |= {key: value.value} if value is not None else {}
+        found[key] = value.value
     return found
 
 
 def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics: Table) -> Table:
-    """Return what a rubric has in another way than usual."""
-    other = {key: value for key, value in rubric.items() if value != usual[key]}
-    critics = critics | {key: value for key, value in other.items() if not key.endswith("_threshold")}
-    thresholds: Table = {key: value for key, value in other.items() if key.endswith("_threshold")}
-    return thresholds | ({"critics": critics} if critics else {})
+    """Return the keys of a rubric that differ from the usual one, as a suite's `grading`."""
+    grading: Table = {}
+    critics = dict(critics)
+    for key, value in rubric.items():
+        if value != usual[key]:
+            keys = grading if key.endswith("_threshold") else critics
+            keys[key] = value
+    if critics:
+        grading["critics"] = critics
+    return grading
 
 
 def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: Table, system: str) -> ImportedCase:
     name = case.need("name").text()
-    before = case.get("messages")
-    said: list[JsonValue] = [*(each.value for each in (before.items() if before is not None else []))]
+    said: list[JsonValue] = [each.value for each in case.items_of("messages")]
     said.append({"role": "user", "content": case.need("user").text()})
     document: dict[str, JsonValue] = {"system": system, "name": name}
     conversation = conversation_of(Node({**document, "messages": said}, case.place))
     asked = case_of(conversation, last_request(conversation.messages))
-    table = {key: value for key, value in asked.table.items() if key != "expect_nothing_yet"}
+    table = asked.table_without("expect_nothing_yet")
     table["tools"] = [dict(tool) for tool in tools]
     table |= of_case
     if own := _grading(_rubric(case), usual, {}):
@@ -164,6 +176,7 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
     notes = [note for note in asked.notes if note.kind not in ("no tools", "expects nothing yet")]
     calls = case.need("calls").items()
     critics = {critic.need("field").text(): critic for critic in case.need("critics").items()}
+    # Arcade writes the dots of a tool's name as `_` in some versions, and as they are in others.
     names = {str(tool["name"]).replace(".", "_"): str(tool["name"]) for tool in tools}
     expected: list[Table] = []
     for call in calls:
@@ -175,25 +188,34 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
             if check is not None:
                 args[field] = check
         expected.append({"tool": names.get(tool.replace(".", "_"), tool), "args": args})
-    nowhere = [field for field in critics if not any(field in call.need("args").table() for call in calls)]
-    for field in nowhere if expected else []:
-        check = _check(field, critics[field], Node(None, critics[field].place), notes)
+    # A critic of an argument that no call names asks for it to be absent.
+    named = {field for call in calls for field in call.need("args").table()}
+    nowhere = [field for field in critics if field not in named]
+    if expected:
         of_call = expected[0]["args"]
         assert isinstance(of_call, dict)
-        if check is not None:
-            of_call[field] = check
-    table |= {"unordered": expected} if expected else {"expect_no_calls": True}
+        for field in nowhere:
+            check = _check(field, critics[field], Node(None, critics[field].place), notes)
+            if check is not None:
+                of_call[field] = check
+        table["unordered"] = expected
+        mapped = [Mapped("expected calls", "unordered")]
+    else:
+        table["expect_no_calls"] = True
+        mapped = [Mapped("no expected call", "expect_no_calls")]
     graded = sum(critic.text_of("critic") != "NoneCritic" for critic in critics.values())
-    mapped = [Mapped("expected calls", "unordered") if expected else Mapped("no expected call", "expect_no_calls")]
     if graded:
         mapped.append(Mapped(counted(graded, "critic"), "checks with their weights"))
     return ImportedCase(case.place, table, (*asked.mapped, *mapped), tuple(notes))
 
 
 def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Table | None:
-    """Return what a critic asks of an argument, `None` where no check can say it."""
-    kind = critic.text_of("critic") if critic is not None else "NoneCritic"
-    weight = _number(critic, "weight") if critic is not None else 0
+    """Return the check of an argument that a critic stands for; `None` where no check is like it."""
+    kind = "NoneCritic"
+    weight: object = 0
+    if critic is not None:
+        kind = critic.text_of("critic")
+        weight = critic.need("weight").value  # a number, or one of Arcade's names, which are the same in a suite
 
     def refused(why: str) -> Table | None:
         notes.append(Note(value.place, f"the {kind} of {name} is not mapped: {why}"))
@@ -206,33 +228,42 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
             weight = 0
         if kind == "NoneCritic":
             weight = 0
-        if _has_null(value.value) and value.value is not None:
+        if value.value is None:
+            return {"equals_null": True, "weight": weight}
+        if holds_null(value.value):
             return refused("null inside a value")
-        return {"equals_null": True, "weight": weight} if value.value is None else _equals(value.value, weight)
+        return {"equals": value.value, "weight": weight}
     if value.value is None:
         return refused("nothing is expected, which it cannot compare")
     if kind == "NumericCritic":
-        try:
-            near = float(value.value) if isinstance(value.value, str | int | float) else None
-        except (ValueError, OverflowError):
-            near = None
-        if near is None or not abs(near) < float("inf"):
+        near = _finite(value.value)
+        if near is None:
             return refused("its expected value is no number")
         exact = value.value if isinstance(value.value, int) and not isinstance(value.value, bool) else near
         bounds = [each.value for each in critic.need("value_range").items()]
         return {"near": exact, "value_range": bounds, **_option(critic, "match_threshold"), "weight": weight}
     if kind == "SimilarityCritic":
-        shown = value.value
-        text = " ".join(map(str, shown)) if isinstance(shown, list) else shown if isinstance(shown, str) else str(shown)
+        text = str(value.value)  # as Arcade compares it: True, not true
+        if isinstance(value.value, list):
+            text = " ".join(map(str, value.value))
         return {"similar": text, **_option(critic, "similarity_threshold", "threshold"), "weight": weight}
     if kind == "DatetimeCritic":
-        times = {
-            key: f"{setting_text(_seconds(each))}s"
-            for key in ("tolerance", "max_difference")
-            if (each := critic.get(key))
-        }
+        times: Table = {}
+        for key in ("tolerance", "max_difference"):
+            if (each := critic.get(key)) is not None:
+                times[key] = f"{setting_text(_seconds(each))}s"
         return {"datetime": value.text(), **times, "weight": weight}
     return refused("no such critic is known")
+
+
+def _finite(value: JsonValue) -> float | None:
+    if not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _seconds(node: Node) -> float:
@@ -241,24 +272,9 @@ def _seconds(node: Node) -> float:
     return node.value
 
 
-def _equals(value: JsonValue, weight: object) -> Table:
-    return {"equals": value, "weight": weight}
-
-
-def _number(node: Node, key: str) -> object:
-    """Return a weight: a number, or one of Arcade's names, which are the same here."""
-    return node.need(key).value
-
-
 def _option(critic: Node, key: str, name: str = "") -> Table:
     found = critic.get(key)
-    return {name or key: found.value} if found is not None else {}
-
-
-def _has_null(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_null, value.values()))
-    return any(map(_has_null, value)) if isinstance(value, list) else value is None
+    return {} if found is None else {name or key: found.value}
 
 
 ARCADE = Format(_recognizes, _read, graded_as("last"))

@@ -1,4 +1,4 @@
-"""Runs a file of Arcade evals, by the Python that it is written for, and prints the suites in it as JSON.
+"""Runner for a file of Arcade evals, in the Python that it is written for: prints the suites in it as JSON.
 
 `PYTHON arcade_runner.py FILE < FILE`: it needs nothing but the standard library and what the file imports. What the
 file itself prints goes to standard error.
@@ -29,7 +29,7 @@ RUBRIC = (
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON cannot say in another way: members of enumerations as their values, times as ISO 8601."""
+    """Return a value that JSON cannot express as one that it can: enumerations by value, times as ISO 8601."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (datetime.datetime, datetime.date)):
@@ -61,12 +61,12 @@ def critic_of(critic: Any) -> dict[str, Any]:
     names = [kind.__name__ for kind in type(critic).__mro__]
     weight = getattr(critic, "_original_weight", critic.weight)
     found = {
-        "critic": next((name for name in CRITICS if name == names[0]), "custom"),
+        "critic": names[0] if names[0] in CRITICS else "custom",
         "class": names[0],
         "field": critic.critic_field,
         "weight": weight.name.lower() if isinstance(weight, enum.Enum) else weight,
     }
-    return {**found, **{name: getattr(critic, name) for name in OPTIONS if hasattr(critic, name)}}
+    return found | {name: getattr(critic, name) for name in OPTIONS if hasattr(critic, name)}
 
 
 def case_of(case: Any) -> dict[str, Any]:
@@ -92,6 +92,7 @@ def suite_of(suite: Any) -> dict[str, Any]:
 
 
 def main(path: str) -> None:
+    # Standard output is for the suites alone: from here on, the file's own prints go to standard error.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     source = sys.stdin.buffer.read()
@@ -112,6 +113,7 @@ def main(path: str) -> None:
                 problems.append({"name": name, "error": f"{type(error).__name__}: {error}"})
                 continue
             suites.append(suite)
+    # A decorated function may return a suite that is also a variable of the module.
     unique = list({id(suite): suite for suite in suites}.values())
     json.dump({"arcade_suites": [suite_of(suite) for suite in unique], "problems": problems}, answer, default=plain)
     answer.flush()

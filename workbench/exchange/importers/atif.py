@@ -36,14 +36,13 @@ def _case(record: Node) -> ImportedCase:
     for step in steps:
         messages += [Node(each, step.place) for each in _messages(step, bool(messages), notes)]
     agent = record.get("agent") or Node({})
-    definitions = agent.get("tool_definitions")
-    models = [agent.text_of("model_name"), *(step.text_of("model_name") for step in steps)]
+    models = list(filter(None, [agent.text_of("model_name"), *(step.text_of("model_name") for step in steps)]))
     document: dict[str, JsonValue] = {
-        "tools": definitions.value if definitions is not None else None,
-        "model": next(filter(None, models), None),
+        "tools": agent.value_of("tool_definitions"),
+        "model": models[0] if models else None,
     }
-    if len(set(filter(None, models))) > 1:
-        notes.append(Note(record.place, f"steps of several models: the run is said to be of {document['model']}"))
+    if len(set(models)) > 1:
+        notes.append(Note(record.place, f"steps of several models: the run is recorded as one of {document['model']}"))
     if (inner := record.get("subagent_trajectories")) is not None and inner.value:
         notes.append(Note(inner.place, f"{counted(len(inner.items()), 'agent')} that this one started: left out"))
     if record.has("continued_trajectory_ref"):
@@ -54,9 +53,8 @@ def _case(record: Node) -> ImportedCase:
 
 
 def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]:
-    """Return a step as messages of OpenAI: what was said, and what its calls were answered."""
-    message = step.get("message")
-    content = message.value if message is not None else None
+    """Return a step as messages of OpenAI: the message, and the results of its calls."""
+    content = step.value_of("message")
     match step.need("source").text():
         case "user":
             return [{"role": "user", "content": content}]
@@ -70,36 +68,29 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
             raise step.refused(f"has the source {source!r}, which is none of system, user and agent")
     if number_of(step.get("llm_call_count")) == 0:
         notes.append(Note(step.place, "no model was asked in this step; it is in the run all the same"))
-    listed = step.get("tool_calls")
     calls: list[JsonValue] = []
     ids: set[str] = set()
-    for call in listed.items() if listed is not None else []:
-        extra = call.get("extra")
-        # What `workbench export` writes where a model wrote no object.
-        arguments = (extra.get("raw_arguments") if extra is not None else None) or call.get("arguments")
+    for call in step.items_of("tool_calls"):
+        # `raw_arguments`: written by `workbench export` where a model wrote no object.
+        arguments = call.at("extra").value_of("raw_arguments") or call.value_of("arguments")
         ids.add(given := call.text_of("tool_call_id"))
-        calls.append(call_written(given, call.text_of("function_name"), arguments.value if arguments else None))
+        calls.append(call_written(given, call.text_of("function_name"), arguments))
     answer: dict[str, JsonValue] = {"role": "assistant", "content": content, "tool_calls": calls}
     answer["reasoning_content"] = step.text_of("reasoning_content")
     if (metrics := step.get("metrics")) is not None:
-        cached = metrics.get("cached_tokens")
         tokens: dict[str, JsonValue] = {key: metrics.table().get(key) for key in ("prompt_tokens", "completion_tokens")}
-        answer["usage"] = tokens | {"prompt_tokens_details": {"cached_tokens": cached.value if cached else None}}
-    observation = step.get("observation")
-    results = observation.get("results") if observation is not None else None
+        answer["usage"] = tokens | {"prompt_tokens_details": {"cached_tokens": metrics.value_of("cached_tokens")}}
     answered: list[JsonValue] = []
-    for result in results.items() if results is not None else []:
+    for result in step.at("observation").items_of("results"):
         given = result.text_of("source_call_id")
         if not given or given not in ids:
             notes.append(Note(result.place, "an observation that answers no call of its step: left out"))
             continue
         if result.has("subagent_trajectory_ref"):
-            notes.append(Note(result.place, "what the other agent did is not in the run, only what it answered"))
-        found, extra = result.get("content"), result.get("extra")
-        failed = extra.get("is_error") if extra is not None else None
-        written = result_written(given, "", failed is not None and failed.value is True)
+            notes.append(Note(result.place, "the other agent's steps are not in the run, only its answer"))
+        written = result_written(given, "", result.at("extra").value_of("is_error") is True)
         assert isinstance(written, dict)
-        answered.append(written | {"content": found.value if found is not None else None})
+        answered.append(written | {"content": result.value_of("content")})
     return [answer, *answered]
 
 

@@ -1,15 +1,18 @@
 """Rows of the Berkeley Function Calling Leaderboard of one turn.
 
-Accepted values are in a file of their own: `possible_answer/NAME` beside them, or `STEM.possible_answer.ENDING`.
-docs/compatibility.md has the differences."""
+The accepted values are in a file of their own: `possible_answer/NAME` beside the rows, or
+`STEM.possible_answer.ENDING`. docs/compatibility.md lists the differences.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
+from workbench.authoring.form.typed import holds_null
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
@@ -54,8 +57,7 @@ _LEAVE_OUT = ""
 
 def _recognizes(source: Source) -> bool:
     row = source.records[0] if source.records else Node(None)
-    question = row.get("question")
-    return row.has("id", "function") and question is not None and isinstance(question.value, list)
+    return row.has("id", "function") and isinstance(row.value_of("question"), list)
 
 
 def _read(source: Source) -> Imported:
@@ -69,14 +71,13 @@ def _read(source: Source) -> Imported:
 
 
 def _answers(source: Source) -> dict[str, Node]:
-    """Return what is accepted, by the ids of the rows: from the file beside this one, or from the rows."""
+    """Return the accepted values by the ids of the rows: from the file beside this one, or from the rows."""
     path = source.path
-    found = {row.text_of("id"): truth for row in source.records if (truth := row.get("ground_truth")) is not None}
+    rows = list(source.records)
     for beside in (path.parent / "possible_answer" / path.name, path.with_suffix(f".possible_answer{path.suffix}")):
         if beside.is_file() and beside.stat().st_size:
-            rows = read_source(beside).records
-            found |= {row.text_of("id"): truth for row in rows if (truth := row.get("ground_truth")) is not None}
-    return found
+            rows += read_source(beside).records
+    return {row.text_of("id"): row.at("ground_truth") for row in rows if row.has("ground_truth")}
 
 
 def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) -> ImportedCase:
@@ -89,7 +90,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     tools = tuple(_tool(name, function) for name, function in functions.items())
     opening = Conversation(row.place, conversation.messages, conversation.system, tools, name=row_id)
     asked = case_of(opening, last_request(opening.messages))
-    table = {key: value for key, value in asked.table.items() if key != "expect_nothing_yet"}
+    table = asked.table_without("expect_nothing_yet")
     table |= {"id": row_id, "limits": {"max_rounds": 1}}
     notes: list[Note] = []
     if row_id in answers:
@@ -110,12 +111,12 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
 
 
 def _tool(name: str, function: Node) -> Table:
-    """Return a function as a tool.
-
-    Dots are no part of names for most providers, and become `_`."""
-    parameters = function.get("parameters")
-    schema = json_schema_of(parameters.table()) if parameters is not None else None
-    assert schema is None or isinstance(schema, dict)
+    """Return a function as a tool. Dots are no part of names for most providers, and become `_`."""
+    schema: dict[str, JsonValue] | None = None
+    if (parameters := function.get("parameters")) is not None:
+        converted = json_schema_of(parameters.table())
+        assert isinstance(converted, dict)
+        schema = converted
     return tool_table(_plain_name(function, name), function.text_of("description"), schema)
 
 
@@ -166,23 +167,25 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
 
 
 def _declared(function: Node, *keys: str) -> JsonValue:
-    """Return what a function declares of its parameters at some keys, `None` where it does not."""
-    found = function.get("parameters")
+    """Return what a function declares of its parameters at some keys; `None` where it does not."""
+    found = function.at("parameters")
     for key in keys:
-        found = found.get(key) if found is not None else None
-    return found.value if found is not None else None
+        found = found.at(key)
+    return found.value
 
 
 def _check(value: JsonValue, node: Node) -> Table:
     if value is None:
         return {"equals_null": True}
-    if _has_null(value):
+    if holds_null(value):
         raise node.refused("null inside a value")
-    return {"equals_text": value} if isinstance(value, str | list | dict) else {"equals": value, "cast": False}
+    if isinstance(value, str | list | dict):
+        return {"equals_text": value}
+    return {"equals": value, "cast": False}
 
 
 def _whole(node: Node) -> Iterator[JsonValue]:
-    """Return the whole values that an accepted one stands for: each field of a table lists what is accepted in it."""
+    """Yield the whole values that an accepted one stands for: each field of a table lists what is accepted in it."""
     if isinstance(node.value, dict):
         choices: list[list[dict[str, JsonValue]]] = []
         for name, accepted in node.value.items():
@@ -198,18 +201,11 @@ def _whole(node: Node) -> Iterator[JsonValue]:
 
 
 def _combinations(node: Node, choices: list[list[_Choice]]) -> Iterator[tuple[_Choice, ...]]:
-    count = 1
-    for each in choices:
-        count *= len(each)
+    # Counted before they are made: ten fields with four values each are a million tables.
+    count = math.prod(map(len, choices))
     if count > MAX_ACCEPTED_VALUES:
         raise node.refused(MAX_ACCEPTED_VALUES.reached(count=count))
     return product(*choices)
-
-
-def _has_null(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_null, value.values()))
-    return any(map(_has_null, value)) if isinstance(value, list) else value is None
 
 
 BFCL = Format(_recognizes, _read, graded_as())

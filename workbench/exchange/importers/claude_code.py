@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, gathered
+from workbench.exchange.importers.conversations import (
+    Format,
+    Imported,
+    ImportedCase,
+    Note,
+    case_of,
+    first_refusal,
+    gathered,
+)
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.numerals import counted
@@ -25,32 +32,27 @@ def _read(source: Source) -> Imported:
     lines = [line for line in source.records if _is_line(line)]
     if not lines:
         raise RefusedError("holds no line of a session: type, uuid, sessionId and message")
-    main = [line for line in lines if not _is_true(line, "isSidechain")]
+    main = [line for line in lines if line.value_of("isSidechain") is not True]
     notes: list[Note] = []
     if aside := len(lines) - len(main):
         notes.append(Note("", f"{counted(aside, 'line')} of side chains (agents that the session started): left out"))
     turns = _turns(_last_branch(main), notes)
-    makers: list[Callable[[], ImportedCase]] = [partial(_case, turn) for turn in turns]
-    cases, refused = gathered(makers)
+    cases, refused = gathered(partial(_case, turn) for turn in turns)
     if not cases:
-        raise RefusedError(refused[0].why if refused else "holds no request", refused[0].place if refused else "")
+        raise first_refusal(refused, "holds no request")
     return Imported(cases, notes=(*notes, *refused))
 
 
-def _is_true(node: Node, key: str) -> bool:
-    found = node.get(key)
-    return found is not None and found.value is True
-
-
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Return the lines that lead to the last one: what was rewound is not among them."""
+    """Return the lines that lead to the last one. Those that the user rewound are not among them."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
-    line: Node | None = lines[-1] if lines else None
-    while line is not None and len(found) < len(lines):
+    line = lines[-1] if lines else None
+    while line is not None and len(found) < len(lines):  # a file may link lines in a circle
         found.append(line)
-        parent = line.first("parentUuid", "logicalParentUuid")
-        line = known.get(parent.value) if parent is not None and isinstance(parent.value, str) else None
+        # `logicalParentUuid`: of the line after a conversation was compacted.
+        parent = line.value_of("parentUuid", "logicalParentUuid")
+        line = known.get(parent) if isinstance(parent, str) else None
     return found[::-1]
 
 
@@ -59,7 +61,7 @@ def _turns(lines: list[Node], notes: list[Note]) -> list[list[Node]]:
     turns: list[list[Node]] = []
     before = 0
     for line in lines:
-        if _is_true(line, "isMeta"):
+        if line.value_of("isMeta") is True:
             continue
         if _is_request(line):
             turns.append([line])
@@ -73,10 +75,10 @@ def _turns(lines: list[Node], notes: list[Note]) -> list[list[Node]]:
 
 
 def _is_request(line: Node) -> bool:
-    content = line.need("message").get("content")
-    if line.text_of("type") != "user" or content is None:
+    parts = line.need("message").listed_of("content")
+    if line.text_of("type") != "user" or not line.at("message").has("content"):
         return False
-    return not any(part.text_of("type") == "tool_result" for part in content.listed())
+    return not any(part.text_of("type") == "tool_result" for part in parts)
 
 
 def _case(turn: list[Node]) -> ImportedCase:
@@ -106,7 +108,9 @@ def _parts(message: dict[str, JsonValue]) -> list[JsonValue]:
     content = message.get("content")
     if isinstance(content, list):
         return content
-    return [] if content is None else [{"type": "text", "text": content}]
+    if content is None:
+        return []
+    return [{"type": "text", "text": content}]
 
 
 CLAUDE_CODE = Format(_recognizes, _read)

@@ -1,5 +1,8 @@
-"""Makes cases of conversations: what came before the last request is the case's conversation, what came after it is a
-run, and the calls in it are what the case expects."""
+"""Cases made of conversations.
+
+The messages before the last request are the case's conversation, those after it are a run, and the calls in the run are
+what the case expects.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Literal, NamedTuple, cast
 
-from workbench.authoring.form.typed import items_at
+from workbench.authoring.form.typed import holds_null, items_at
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.external_run import ToldResult, ToldRound
@@ -32,20 +35,20 @@ from workbench.trajectory.events import (
     usable,
 )
 
-# What an importer makes of a file: cases, the runs that were made of them, and what it could not take.
+# The result of reading a file: cases, the runs that were made of them, and notes on what is left out.
 
 NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the suite"
-"""What is said of a case that calls tools which its file does not define."""
+"""The note on a case that calls tools which its file does not define."""
 
 
 NoteKind = Literal["other", "not imported", "check calls", "expects nothing yet", "no tools", "no mock"]
-"""What code decides by a note: `not imported` counts as left out, `check calls` goes when a file names its own
-expectations, and so do `expects nothing yet` and `no tools` when it has some."""
+"""The part of a note that code decides by: `not imported` counts as left out; `check calls` goes when a file names its
+own expectations, and so do `expects nothing yet` and `no tools` when it has some."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What of the file is not in the suite, or is there in another way: its place, and why."""
+    """A part of the file that is not in the suite, or is there in another way: its place, and the reason."""
 
     place: str
     why: str
@@ -56,14 +59,12 @@ class Note:
 
 
 def not_imported(place: str, why: str) -> Note:
-    """Return the note on something that became no case."""
+    """Make the note on something that became no case."""
     return Note(place, f"not imported: {why}", "not imported")
 
 
 class Mapped(NamedTuple):
-    """What of the file became what in the case.
-
-    `into` is the key of the case, empty where `what` names it."""
+    """A part of the file and the key of the case that it became. `into` is empty where `what` names that key."""
 
     what: str
     into: str = ""
@@ -82,7 +83,7 @@ class ImportedRun:
     rounds: tuple[ToldRound, ...]
     started_at: str = ""
     scores: tuple[SourceScore, ...] = ()
-    """What the system that made it says of it."""
+    """The verdicts of the system that made the run."""
 
     @property
     def is_wrong(self) -> bool:
@@ -92,7 +93,7 @@ class ImportedRun:
 
 @dataclass(frozen=True)
 class ImportedCase:
-    """A case as the suite has it, with its tools; `mapped` says what of the file became what in it."""
+    """A case as the suite has it, with its tools; `mapped` lists which part of the file became which key."""
 
     place: str
     table: Table
@@ -100,15 +101,20 @@ class ImportedCase:
     notes: tuple[Note, ...] = ()
     runs: tuple[ImportedRun, ...] = ()
 
+    @property
+    def expects_nothing_yet(self) -> bool:
+        return self.table.get("expect_nothing_yet") is True
+
     def noted(self, *notes: Note) -> ImportedCase:
         return replace(self, notes=(*self.notes, *notes))
+
+    def table_without(self, *keys: str) -> Table:
+        return {key: value for key, value in self.table.items() if key not in keys}
 
 
 @dataclass(frozen=True)
 class Imported:
-    """All of a file.
-
-    `suite` is what stands at the top of the suite beside its name; `notes` are about no one case."""
+    """The content of a whole file. `suite` has the suite's keys beside its name; `notes` are about no single case."""
 
     cases: tuple[ImportedCase, ...]
     suite: Table = field(default_factory=dict)
@@ -119,26 +125,31 @@ class Imported:
 class Format:
     """A form of files.
 
-    `recognizes` says whether a file is plainly of this form, and never raises; `read` raises RefusedError where nothing
-    of the file can be taken."""
+    `recognizes` says whether a file is plainly of this form, and never raises. `read` raises RefusedError where nothing
+    of the file can be imported.
+    """
 
     recognizes: Callable[[Source], bool]
     read: Callable[[Source], Imported]
     grading: Table = field(default_factory=dict)
-    """What the suite says of grading, because the system that the file is of grades so."""
+    """The suite's `grading`, so that it judges as the file's own system does."""
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
-    """Return the grading of another system, which knows nothing of a tool's schema; `repeat_rule` is what repeats of a
-    case come to there, where it has repeats."""
-    rule: Table = {"repeat_rule": repeat_rule} if repeat_rule is not None else {}
-    return {"invalid_arguments": "note", **rule}
+    """Return the grading of another system, which does not check arguments against a tool's schema.
+
+    `repeat_rule` is the system's verdict on several repeats of a case, where it has repeats.
+    """
+    grading: Table = {"invalid_arguments": "note"}
+    if repeat_rule is not None:
+        grading["repeat_rule"] = repeat_rule
+    return grading
 
 
 def gathered(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Return the cases that can be made, and notes of those that cannot."""
+    """Make cases; return those that could be made, and a note on each of the others."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -150,13 +161,18 @@ def gathered(
 
 
 def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> Imported:
-    """Return a case of each node that can be made one.
-
-    Raises RefusedError where there is none: for the first reason, or because the file holds no `what`."""
+    """Make a case of each node. Raises RefusedError where none can be made, naming cases as `what`."""
     cases, notes = gathered(partial(make, node) for node in nodes)
     if not cases:
-        raise RefusedError(notes[0].why if notes else f"holds no {what}", notes[0].place if notes else "")
+        raise first_refusal(notes, f"holds no {what}")
     return Imported(cases, notes=notes)
+
+
+def first_refusal(notes: Sequence[Note], otherwise: str, place: str = "") -> RefusedError:
+    """Return the refusal of a file of which no case could be made: for the first reason noted, or for `otherwise`."""
+    if notes:
+        return RefusedError(notes[0].why, notes[0].place)
+    return RefusedError(otherwise, place)
 
 
 _MAX_NAME_CHARS = 60
@@ -164,10 +180,11 @@ _MAX_NAME_CHARS = 60
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation of whatever form.
+    """A conversation from a file of any form. Each call has an id of its own.
 
-    The id of each call is its own; By the index of their message: reasoning, latencies and times to the first token in
-    milliseconds, tokens, and the endpoint's deviations that were repaired."""
+    By the index of their message: reasoning, latencies and times to the first token in milliseconds, tokens, and the
+    endpoint's deviations that were repaired.
+    """
 
     place: str
     messages: tuple[Message, ...]
@@ -186,7 +203,7 @@ class Conversation:
 
 
 class Calls:
-    """The calls of one conversation, each with an id of its own, so that it is plain which one a result answers."""
+    """The calls of one conversation. Each gets an id of its own, so that the call of each result is plain."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -196,20 +213,21 @@ class Calls:
         """The deviations that were repaired, by the calls' own ids."""
 
     def call(self, place: Node, given_id: str, tool: str, arguments: object) -> ToolCall:
-        """Return a call as the model wrote it.
-
-        Raises RefusedError for one of no tool."""
+        """Return a call as the model wrote it. Raises RefusedError for one without a tool."""
         if not tool:
             raise place.refused("is a call without the name of a tool")
         self.made += 1
-        call_id, number = given_id or f"call-{self.made}", 1
-        while call_id in self._taken:
+        own_id = given_id or f"call-{self.made}"
+        call_id, number = own_id, 1
+        while call_id in self._taken:  # files repeat ids, as some models count their calls anew in each answer
             number += 1
-            call_id = f"{given_id or f'call-{self.made}'}-{number}"
+            call_id = f"{own_id}-{number}"
         self._taken.add(call_id)
         self._open.append((call_id, given_id, tool))
         read, problem = read_arguments(arguments)
-        raw = None if problem is None else arguments if isinstance(arguments, str) else json_text(arguments)
+        raw: str | None = None
+        if problem is not None:
+            raw = arguments if isinstance(arguments, str) else json_text(arguments)
         if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)
@@ -217,8 +235,10 @@ class Calls:
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:
-        """Return the id of the call that a result answers: the one of the same id, else the first unanswered one of the
-        tool; `None` where there is none."""
+        """Return the id of the call that a result answers; `None` where there is none.
+
+        That is the open call with the same id. For a result without an id it is the first open call of its tool.
+        """
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):
                 del self._open[index]
@@ -227,22 +247,26 @@ class Calls:
 
 
 def last_request(messages: Sequence[Message]) -> int | None:
-    """Return the index of the last message of a user: what a case asks whose answer is still to come."""
+    """Return the index of the last message of a user; `None` where there is none."""
     return max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
 
 
 def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCase:
-    """Return a conversation as a case, with its run if an answer followed the request: the message with the index
-    `asked`, else the last one of the user that was answered. Raises RefusedError for one in which nobody asks for
-    anything."""
+    """Make a case of a conversation, with its run if an answer followed the request.
+
+    The request is the message with the index `asked`, by default the last one of the user that was answered. Raises
+    RefusedError for a conversation without a message of a user.
+    """
     messages = conversation.messages
     requests = [index for index, message in enumerate(messages) if message.role == "user"]
     followed = [at for at in requests if at + 1 < len(messages) and messages[at + 1].role == "assistant"]
     if not requests:
         raise RefusedError("has no message of a user, so there is no request to make a case of", conversation.place)
-    mapped = [Mapped("the last request" if asked is None else "the request", "user")]
+    request = "the request"
     if asked is None:
-        asked = followed[-1] if followed else requests[-1]
+        request = "the last request"
+        asked = (followed or requests)[-1]
+    mapped = [Mapped(request, "user")]
     table: Table = {"name": conversation.name or name_of(messages[asked].content, conversation.place)}
     notes = list(conversation.notes)
     if conversation.tags:
@@ -259,11 +283,12 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         table["tools"] = [dict(tool) for tool in conversation.tools]
         mapped.append(Mapped(counted(len(conversation.tools), "tool")))
     later = requests[requests.index(asked) + 1 :]
-    if later:
+    end = len(messages)
+    if later:  # a run is the answer to one request
+        end = later[0]
         then = "and what followed" if set(later) & set(followed) else "which no answer followed"
         why = f"{counted(len(later), 'message')} of the user after it, {then}, left out"
         notes.append(Note(conversation.place, why))
-    end = later[0] if later else len(messages)
     rounds = rounds_of(conversation, asked + 1, end)
     if not rounds:
         notes.append(Note(conversation.place, _NO_ANSWER, "expects nothing yet"))
@@ -275,27 +300,28 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 
 
 def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
-    """Return cases of which those that ask the same in the same conversation are one, with the runs of all of them.
+    """Join cases that ask the same in the same conversation into one with the runs of all of them.
 
-    It expects what was done in the first run that its source did not call wrong."""
+    It expects the calls of the first run that its source did not call wrong.
+    """
     found: dict[str, ImportedCase] = {}
     for case in cases:
         asked = {key: case.table.get(key) for key in ("name", "user", "system", "messages", "tools")}
         key = json_text(cast("JsonValue", asked))
-        if (first := found.get(key)) is None:
+        first = found.get(key)
+        if first is None:
             found[key] = case
-            continue
-        if first.table.get("expect_nothing_yet") is True:  # the first right one says what is expected
+        elif first.expects_nothing_yet:  # all runs before were wrong, so this one defines the expectations
             found[key] = replace(case, runs=(*first.runs, *case.runs), place=first.place)
-            continue
-        notes = (note for note in case.notes if note.why not in {known.why for known in first.notes})
-        found[key] = replace(first, notes=(*first.notes, *notes), runs=(*first.runs, *case.runs))
-    return tuple(
-        case.noted(Note(case.place, f"{counted(len(case.runs), 'run')}: the first right one's calls are expected"))
-        if len(case.runs) > 1 and case.table.get("expect_nothing_yet") is not True
-        else case
-        for case in found.values()
-    )
+        else:
+            known = {note.why for note in first.notes}
+            notes = [note for note in case.notes if note.why not in known]
+            found[key] = replace(first, notes=(*first.notes, *notes), runs=(*first.runs, *case.runs))
+    for key, case in found.items():
+        if len(case.runs) > 1 and not case.expects_nothing_yet:
+            why = f"{counted(len(case.runs), 'run')}: the first right one's calls are expected"
+            found[key] = case.noted(Note(case.place, why))
+    return tuple(found.values())
 
 
 def name_of(text: str, place: str) -> str:
@@ -307,31 +333,33 @@ def name_of(text: str, place: str) -> str:
 
 
 def tool_table(name: str, description: str, parameters: Mapping[str, JsonValue] | None) -> Table:
-    """Return a tool as a suite writes it."""
+    """Write a tool as a suite has it."""
     table: Table = {"name": name}
     if description:
         table["description"] = description
     if parameters:
+        # TOML has no null, but a suite also takes a schema as a JSON text.
         schema = dict(parameters)
-        table["parameters"] = json_text(schema) if _has_null(schema) else schema
+        table["parameters"] = json_text(schema) if holds_null(schema) else schema
     return table
 
 
 def tool_of(node: Node) -> Table:
-    """Return a definition of a tool as OpenAI, Anthropic, MCP and OpenTelemetry write it.
-
-    Raises RefusedError."""
-    inner = node.get("function") or node
-    inner = inner if isinstance(inner.value, dict) else node
-    schema = inner.first("parameters", "input_schema", "inputSchema")
+    """Read a definition of a tool of OpenAI, Anthropic, MCP or OpenTelemetry. Raises RefusedError."""
+    inner = node.at("function")
+    if not isinstance(inner.value, dict):
+        inner = node
     name = inner.need("name").text()
     if not name:
         raise inner.refused("is a tool without a name")
-    return tool_table(name, inner.text_of("description"), schema.parsed().table() if schema is not None else None)
+    parameters: dict[str, JsonValue] | None = None
+    if (schema := inner.first("parameters", "input_schema", "inputSchema")) is not None:
+        parameters = schema.parsed().table()
+    return tool_table(name, inner.text_of("description"), parameters)
 
 
 def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRound, ...]:
-    """Return the answers among some messages, by index, with what their calls were answered."""
+    """Return the answers among the messages from `first` to before `end`, with the results of their calls."""
     rounds: list[ToldRound] = []
     for index in range(first, end):
         message = conversation.messages[index]
@@ -343,35 +371,40 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
             deviations = conversation.deviations.get(index, ())
             calls = message.tool_calls
             rounds.append(ToldRound(message.content, reasoning, calls, {}, latency_ms, usage, first_ms, deviations))
-        elif message.call_id is not None and rounds:
-            of_call = next(
-                (at for at, each in enumerate(rounds) if message.call_id in {call.id for call in each.calls}), None
-            )
-            if of_call is not None:
-                results = {
-                    **rounds[of_call].results,
-                    message.call_id: ToldResult(message.content, message.is_error),
-                }
-                rounds[of_call] = replace(rounds[of_call], results=results)
+        elif message.call_id is not None:
+            _add_result(rounds, message.call_id, ToldResult(message.content, message.is_error))
     return tuple(rounds)
+
+
+def _add_result(rounds: list[ToldRound], call_id: str, result: ToldResult) -> None:
+    for at, each in enumerate(rounds):
+        if any(call.id == call_id for call in each.calls):
+            rounds[at] = replace(each, results={**each.results, call_id: result})
+            return
 
 
 def _expecting(
     table: Table, rounds: tuple[ToldRound, ...], place: str
 ) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
-    """Return a case that expects the calls of a run, answered by mocks as they were there; what was mapped; notes."""
+    """Return a case that expects the calls of a run, with mocks of their results; the mapped parts; notes."""
     notes: list[Note] = []
     mapped: list[Mapped] = []
     ordered: list[Table] = []
+    calls: list[ToolCall] = []
+    results: dict[str, ToldResult] = {}
     for each in rounds:
+        calls += each.calls
+        results.update(each.results)
         group: list[Table] = []
         for call in each.calls:
             if call.problem is not None:
                 notes.append(Note(place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
                 continue
             group.append(_expected_call(call, place, notes))
-        ordered += group if len(group) < 2 else [{"any_order": group}]
-    calls = [call for each in rounds for call in each.calls]
+        if len(group) > 1:  # calls of one answer are made at the same time
+            ordered.append({"any_order": group})
+        else:
+            ordered += group
     if ordered:
         table = table | {"ordered": ordered}
         verb = "was" if len(calls) == 1 else "were"
@@ -385,7 +418,6 @@ def _expecting(
         mapped.append(Mapped("no call was made", "expect_no_calls"))
         why = "no call is expected because none was made: check whether that is right"
         notes.append(Note(place, why, "check calls"))
-    results = {call_id: result for each in rounds for call_id, result in each.results.items()}
     table = _with_mocks(table, calls, results, place, mapped, notes)
     last = rounds[-1]
     if last.calls:
@@ -403,15 +435,15 @@ _EXPECTATIONS = ("ordered", "unordered", "expect_no_calls", "expect_nothing_yet"
 
 
 def without_expectations(case: ImportedCase) -> ImportedCase:
-    """Return a case of a conversation that does not expect what was done in it."""
-    table = {key: value for key, value in case.table.items() if key not in _EXPECTATIONS}
+    """Return a case of a conversation without the expectation of its calls."""
+    table = case.table_without(*_EXPECTATIONS)
     notes = tuple(note for note in case.notes if note.kind != "check calls")
     mapped = tuple(each for each in case.mapped if each.into not in _EXPECTATIONS)
     return replace(case, table=table, notes=notes, mapped=mapped)
 
 
 def unless_wrong(case: ImportedCase) -> ImportedCase:
-    """Return a case of a conversation, which expects nothing yet where the source called its first run wrong."""
+    """Return a case of a conversation; one whose first run the source called wrong expects nothing yet."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
     score = next(each for each in case.runs[0].scores if not each.passed)
@@ -429,18 +461,22 @@ def of_reference(
     key: Literal["ordered", "unordered"] = "ordered",
     exact: bool = False,
 ) -> ImportedCase:
-    """Return a case that expects the calls that a file asks for, answered as the file says by their ids.
+    """Return a case that expects the calls which a file asks for, with mocks of their results by the calls' ids.
 
-    With `exact`, these calls with these arguments and no others."""
-    table = {name: value for name, value in case.table.items() if name != "expect_nothing_yet"}
+    With `exact`, it expects these calls with these arguments and no others.
+    """
+    table = case.table_without("expect_nothing_yet")
     notes = [note for note in case.notes if note.kind != "expects nothing yet"]
     mapped = list(case.mapped)
     expected: list[Table] = []
     for call in calls:
         if call.problem is not None:
             notes.append(Note(case.place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
-        else:
-            expected.append(_expected_call(call, case.place, notes) | ({"only_args": True} if exact else {}))
+            continue
+        wanted = _expected_call(call, case.place, notes)
+        if exact:
+            wanted["only_args"] = True
+        expected.append(wanted)
     if expected:
         table[key] = expected
         mapped.append(Mapped(counted(len(expected), "call"), key))
@@ -460,11 +496,10 @@ def of_reference(
 def _expected_call(call: ToolCall, place: str, notes: list[Note]) -> Table:
     (expected,) = items_at(case_expecting({}, call.tool, call.arguments), ("ordered",))
     assert isinstance(expected, dict)
-    notes += [
-        Note(place, f"{call.tool}.{name} holds null inside a value: only its presence is checked")
-        for name, value in call.arguments.items()
-        if value is not None and _has_null(value)
-    ]
+    for name, value in call.arguments.items():
+        if value is not None and holds_null(value):  # an argument that is null itself has a check of its own
+            why = f"{call.tool}.{name} holds null inside a value: only its presence is checked"
+            notes.append(Note(place, why))
     return expected
 
 
@@ -510,15 +545,12 @@ def _written(messages: Iterable[Message], place: str) -> tuple[list[Table], list
 
 
 def _prior_call(call: ToolCall, place: str, notes: list[Note]) -> Table:
-    arguments = {name: value for name, value in call.arguments.items() if not _has_null(value)}
+    arguments = {name: value for name, value in call.arguments.items() if not holds_null(value)}
     for name in call.arguments.keys() - arguments.keys():
         notes.append(Note(place, f"{call.tool}.{name} of an earlier call holds null, which TOML lacks: left out"))
     if call.problem is not None:
         notes.append(Note(place, f"the arguments of an earlier call of {call.tool} are {call.problem}: left out"))
-    return {"id": call.id, "tool": call.tool, **({"args": arguments} if arguments else {})}
-
-
-def _has_null(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_null, value.values()))
-    return any(map(_has_null, value)) if isinstance(value, list) else value is None
+    written: Table = {"id": call.id, "tool": call.tool}
+    if arguments:
+        written["args"] = arguments
+    return written

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.dataclasses import json_text
 from workbench.engine.external_run import ToldResult, ToldRound
 from workbench.exchange.importers.conversations import (
     Calls,
@@ -22,13 +21,14 @@ from workbench.exchange.importers.conversations import (
     not_imported,
     of_reference,
 )
-from workbench.exchange.importers.source_files import Node, Source
+from workbench.exchange.importers.source_files import Node, Source, as_text
 from workbench.trajectory.events import Message, ToolCall
 
 _READ = {"input", "name", "expected_output", "expected_tools", "actual_output", "tools_called"}
 
 
 def _keys(source: Source) -> set[str]:
+    # A CSV file names its columns even if the first record leaves them empty.
     first = source.records[0].value if source.records else None
     return {*source.columns, *(first if isinstance(first, dict) else ())}
 
@@ -69,16 +69,14 @@ def _case(record: Node) -> ImportedCase:
     else:
         notes.append(Note(record.place, "no expected_tools: DeepEval writes nothing also where no call is expected"))
         if answer:
-            table = {key: value for key, value in case.table.items() if key != "expect_nothing_yet"}
-            case = replace(case, table=table, notes=())
+            case = replace(case, table=case.table_without("expect_nothing_yet"), notes=())
     if made:  # the answers of tools that were called hold for calls that are expected, too
         mocked = of_reference(replace(case, mapped=(), notes=()), made, of_made)
         notes += [note for note in mocked.notes if note.kind == "no mock"]
         if "mocks" in mocked.table:
             case.table["mocks"] = mocked.table["mocks"]
             case = replace(case, mapped=(*case.mapped, *(each for each in mocked.mapped if each.into == "mocks")))
-    others = [key for key, value in record.table().items() if key not in _READ and value not in (None, "", [], {})]
-    if others:
+    if others := record.other_keys(_READ):
         notes.append(not_imported(record.place, ", ".join(others)))
     run = _run(record, made, of_made)
     if run is not None and made:
@@ -89,19 +87,17 @@ def _case(record: Node) -> ImportedCase:
 
 
 def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ToldResult]]:
-    """Return tools of a golden as calls, and what they answered.
-
-    In CSV they are a JSON text."""
+    """Return tools of a golden as calls, and their results. In CSV they are a JSON text."""
     calls: list[ToolCall] = []
     results: dict[str, ToldResult] = {}
-    found = record.get(key)
-    for each in found.parsed().listed() if found is not None and found.value else []:
-        arguments = each.first("inputParameters", "input_parameters")
-        call = ids.call(each, "", each.text_of("name"), arguments.value if arguments is not None else {})
+    if not record.value_of(key):
+        return calls, results
+    for each in record.at(key).parsed().listed():
+        arguments = each.first("inputParameters", "input_parameters") or Node({})
+        call = ids.call(each, "", each.text_of("name"), arguments.value)
         calls.append(call)
-        if (output := each.get("output")) is not None:
-            text = output.value if isinstance(output.value, str) else json_text(output.value)
-            results[call.id] = ToldResult(text)
+        if each.has("output"):
+            results[call.id] = ToldResult(as_text(each.value_of("output")))
     return calls, results
 
 

@@ -1,7 +1,6 @@
 """The forms of files that can be imported.
 
-A further one is a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
-tests/exchange/importers/samples.py.
+To add one, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """A form by its module and what it is called there, and what it is for a person."""
+    """A form by its module, the attribute with its `Format`, and its description."""
 
     module: str
     attribute: str
@@ -43,15 +42,17 @@ FORMS: dict[str, Form] = {
 
 
 def format_of(name: str) -> Format:
-    """Return what reads a form."""
+    """Return the reader of a form."""
     form = FORMS[name]
     found: Format = getattr(import_module(f"workbench.exchange.importers.{form.module}"), form.attribute)
     return found
 
 
 def forms_that_fit(source: Source) -> list[str]:
-    """Return the names of all forms that a file plainly has: of one whose fields a person has named, a table; a CSV
-    file is one also where it has no other form."""
+    """Return the names of all forms that a file plainly has.
+
+    A file with mapped fields is a table; a CSV file is a table only if it has no other form.
+    """
     if source.fields is not None:
         return ["table"]
     fit = [name for name in FORMS if format_of(name).recognizes(source)]

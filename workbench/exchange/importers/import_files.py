@@ -1,5 +1,7 @@
-"""Imports a file, or a folder of files of one form: finds out the form, makes a suite and recordings of it, and says
-what it could not take."""
+"""Import of a file, or of a folder of files of one form.
+
+It recognizes the form, makes a suite and recordings, and reports the parts that were left out.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 
 from workbench.analysis.totals import Agreement, AgreementFold, agreements
 from workbench.authoring.proposal import places_without_secrets, table_without_secrets
@@ -27,6 +28,7 @@ from workbench.exchange.importers.conversations import (
     ImportedCase,
     ImportedRun,
     Note,
+    first_refusal,
     not_imported,
     tool_of,
 )
@@ -50,15 +52,15 @@ from workbench.trajectory.events import Event, EventPayload, FinishReason, JsonV
 from workbench.trajectory.recording import RecordingError, recordings_in
 from workbench.trajectory.trajectory import fold
 
-# Makes the text of a suite out of imported cases, as a person would write it.
+# The text of a suite of imported cases, written as a person would write it.
 
 RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITES_FREE}}
-"""What stands at the top of a suite of recorded conversations beside its name."""
+"""The keys at the top of a suite of recorded conversations, beside its name."""
 
 
 @dataclass(frozen=True)
 class MadeSuite:
-    """A suite that loads, the cases in it in their order, and what is said of no one case."""
+    """A suite that loads, its cases in their order, and the notes about no single case."""
 
     file: SuiteFile
     cases: tuple[ImportedCase, ...]
@@ -66,9 +68,10 @@ class MadeSuite:
 
 
 def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> MadeSuite:
-    """Return the suite of all cases that format 1 can say; the others are among the notes.
+    """Make a suite of all cases that format 1 can express; the others are among the notes.
 
-    Raises RefusedError where no case is left."""
+    Raises RefusedError where no case is left.
+    """
     shared = table_without_secrets(dict(imported.suite), {}, secrets)
     top: Table = {"format": 1, "name": name} | shared
     notes = [*imported.notes, *(Note("", why) for why in places_without_secrets(dict(imported.suite), shared))]
@@ -84,6 +87,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
             cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
     file = _file(top, cases, path, secrets)
     if file.suite is None:
+        # Each case is loaded alone to find the ones at fault, which is slow and therefore done only now.
         sound: list[ImportedCase] = []
         for case in cases:
             alone = _file(top, [case], path, secrets)
@@ -93,21 +97,22 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
                 notes.append(not_imported(case.place, alone.errors[0].message))
         cases, file = sound, _file(top, sound, path, secrets)
     if not cases or file.suite is None:
-        why = notes[-1] if notes else Note("", "holds no case")
-        raise RefusedError(why.why, why.place)
+        raise first_refusal(notes[-1:], "holds no case")
     return MadeSuite(file, tuple(cases), tuple(notes))
 
 
 def fitted(case: Table, top: Table) -> Table:
-    """Return a case for a suite that has more at its top than the one it was made for: without what the suite says
-    already, and asking the model the same."""
+    """Return a case for a suite with more at its top than the one that it was made for.
+
+    It loses the keys that repeat the suite, and asks the model for the same.
+    """
     shared, tools = _tools(top), _tools(case)
-    own = [tool for tool in tools if not any(same(tool, other) for other in shared)]
-    names = [str(tool["name"]) for tool in tools]
-    changed = {key: value for key, value in case.items() if key != "tools"}
-    if own:
+    changed = dict(case)
+    changed.pop("tools", None)
+    if own := [tool for tool in tools if not any(same(tool, other) for other in shared)]:
         changed["tools"] = own
-    if "offer" not in case and ("servers" in top or not {str(tool["name"]) for tool in shared} <= set(names)):
+    names = _names(tools)
+    if "offer" not in case and ("servers" in top or not set(_names(shared)) <= set(names)):
         changed["offer"] = names
     if (prompt := case.get("system", "")) == top.get("system", ""):
         changed.pop("system", None)
@@ -119,33 +124,41 @@ def fitted(case: Table, top: Table) -> Table:
 def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secrets) -> SuiteFile:
     given = _tools(top)
     tools, tables = _with_shared_tools(_with_ids(case.table for case in cases), bool(given) or "servers" in top)
-    tools = [*given, *tools]
-    pieces = [suite_text(top | ({"tools": tools} if tools else {})).rstrip("\n")]
+    if tools := [*given, *tools]:
+        top = top | {"tools": tools}
+    pieces = [suite_text(top).rstrip("\n")]
     for case, table in zip(cases, tables, strict=True):
-        comments = [f"# {one_line(secrets.redact(why))}" for why in dict.fromkeys(note.why for note in case.notes)]
+        reasons = dict.fromkeys(note.why for note in case.notes)
+        comments = [f"# {one_line(secrets.redact(why))}" for why in reasons]
         pieces.append("\n".join([*comments, block_text(("cases",), table, of_array=True)]))
     return parse_suite("\n\n".join(pieces) + "\n", path)
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Return cases whose ids are unique; only those have one of their own whose name makes none."""
+    """Return cases with unique ids, written only where the name does not give the same one."""
     taken: set[str] = set()
-    found = []
+    found: list[Table] = []
     for table in tables:
-        wanted = table["id"] if isinstance(table.get("id"), str) else derived_id(str(table["name"]))
-        case_id, number = str(wanted), 1
+        written = dict(table)
+        derived = derived_id(str(table["name"]))
+        wanted = written.pop("id", None)
+        if not isinstance(wanted, str):
+            wanted = derived
+        case_id, number = wanted, 1
         while case_id in taken:
             number += 1
             case_id = f"{wanted}-{number}"
         taken.add(case_id)
-        written = {key: value for key, value in table.items() if key != "id"}
-        found.append({"id": case_id, **written} if case_id != derived_id(str(table["name"])) else written)
+        found.append(written if case_id == derived else {"id": case_id, **written})
     return found
 
 
 def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[Table], list[Table]]:
-    """Return the tools for the suite, which several cases offer alike, and the cases: with tools of their own, and with
-    the names of those on offer where that is not all of the suite's, which may offer others, too."""
+    """Return the tools for the suite, and the cases without them.
+
+    A tool is shared if it has one definition and at least two cases offer it. A case keeps tools of its own, and names
+    those on offer where the suite, or with `offers_others` a server, has more.
+    """
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:
@@ -160,10 +173,11 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
     found = []
     for table in tables:
         tools = _tools(table)
-        names = [str(tool["name"]) for tool in tools]
-        own = [tool for tool in tools if tool["name"] not in shared]
-        changed = {key: value for key, value in table.items() if key != "tools"}
-        if own:
+        names = _names(tools)
+        changed = dict(table)
+        changed.pop("tools", None)
+        if own := [tool for tool in tools if tool["name"] not in shared]:
+            changed["tools"] = own
             changed["tools"] = own
         if "tools" in table and "offer" not in table and (offers_others or not shared.keys() <= set(names)):
             changed["offer"] = names
@@ -176,13 +190,15 @@ def _tools(table: Table) -> list[Table]:
     return tools if isinstance(tools, list) else []
 
 
-# Makes recordings of imported runs: their events, and the grades that their cases give them.
+def _names(tools: Iterable[Table]) -> list[str]:
+    return [str(tool["name"]) for tool in tools]
+
+
+# Recordings of imported runs: their events, and their grades as runs of their cases.
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
-    """Return an imported run as one of its case, graded by it.
-
-    No model is asked, and no tool is called."""
+    """Return an imported run as one of its case, graded by it. No model is asked, and no tool is called."""
     planned = PlannedRun(next_run_id(), file, case, run.model, repeat)
     events: list[Event] = []
     time_ms = 0.0
@@ -196,15 +212,19 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
 def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
     """Return how the scores of the runs where they were made agree with those of their cases."""
     assert made.file.suite is not None
-    pairs = zip(made.file.suite.cases, made.cases, strict=True)
-    scored = [(case, number, run) for case, each in pairs for number, run in enumerate(each.runs) if run.scores]
-    return agreements(run_of(made.file, case, run, number)[2] for case, number, run in scored)
+    results: list[RunResult] = []
+    for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
+        for repeat, run in enumerate(imported.runs):
+            if run.scores:
+                results.append(run_of(made.file, case, run, repeat)[2])
+    return agreements(results)
 
 
 def record_runs(made: MadeSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
-    """Record the runs of all cases into a folder, and count them in an `agreement`.
+    """Record the runs of all cases into a folder, and add them to `agreement`; return their number.
 
-    Returns how many there are. Raises RecordingError."""
+    Raises RecordingError.
+    """
     assert made.file.suite is not None
     count, excerpts = 0, Excerpts()
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -224,52 +244,59 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
     notice = "imported: the run was made elsewhere"
     yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
     yield from told_payloads(run.rounds)
+    # A conversation that ends with calls was cut off there, unless the case is one decision and asks for no answer.
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:
         reason = "decided" if len(run.rounds) == 1 and not case.checks_answer else "rounds exhausted"
     yield RunFinished(reason)
 
 
-# Definitions of tools for a file that has none: those of a suite, or a list of them as servers answer it.
+# Definitions of tools for a file without them: those of a suite, or a list as servers answer it.
 
 
 def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
-    """Return what was imported with the `tools` and `servers` of a suite, or with the tools of a JSON file, as a server
-    answers tools/list or as a list. A tool that the imported file defines itself stays as it is there. Raises
-    RefusedError."""
-    tools, servers = _tools_of_suite(path) if path.suffix.lower() == ".toml" else (_tools_of_list(path), [])
+    """Return the imported cases with the tools of another file.
+
+    That is a suite with `tools` and `servers`, or a JSON file with a list of tools, as a server answers tools/list. A
+    tool that the imported file defines itself stays as it is there. Raises RefusedError.
+    """
+    if path.suffix.lower() == ".toml":
+        tools, servers = _tools_of_suite(path)
+    else:
+        tools, servers = _tools_of_list(path), []
     if not tools and not servers:
         raise RefusedError(f"{path} defines no tools: it has neither [[tools]] nor [[servers]]")
-    own = {str(tool["name"]) for case in imported.cases for tool in cast("list[Table]", case.table.get("tools", []))}
+    own = {name for case in imported.cases for name in _names(_tools(case.table))}
     notes = list(imported.notes)
     if doubled := sorted(own & {str(tool.get("name")) for tool in tools}):
         notes.append(Note("", f"{', '.join(doubled)}: as the file itself defines it, not as {path} does"))
     if servers and path.resolve().parent != output.resolve().parent:
         notes.append(Note("", f"the servers of {path} start in the folder of the suite: check paths in their commands"))
-    kept = [tool for tool in tools if tool.get("name") not in own]
-    suite = imported.suite | ({"tools": kept} if kept else {}) | ({"servers": servers} if servers else {})
-    cases = tuple(
-        replace(case, notes=tuple(note for note in case.notes if note.why != NO_TOOLS)) for case in imported.cases
-    )
-    return Imported(cases, suite, tuple(notes))
+    suite = dict(imported.suite)
+    if kept := [tool for tool in tools if tool.get("name") not in own]:
+        suite["tools"] = kept
+    if servers:
+        suite["servers"] = servers
+    cases: list[ImportedCase] = []
+    for case in imported.cases:
+        remaining = tuple(note for note in case.notes if note.why != NO_TOOLS)
+        cases.append(replace(case, notes=remaining))
+    return Imported(tuple(cases), suite, tuple(notes))
 
 
 def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
-    """Return a note of the tools that cases ask for and that are not defined."""
+    """Return a note on the tools that cases ask for and that are not defined."""
     suite = file.suite
     assert suite is not None
-    known = {tool.name for tool in suite.tools}
-    missing = {
-        call.tool
-        for case in suite.cases
-        for call in case.expected_calls()
-        if call.tool not in known and call.tool not in {tool.name for tool in case.tools}
-    }
+    missing: set[str] = set()
+    for case in suite.cases:
+        known = {tool.name for tool in (*suite.tools, *case.tools)}
+        missing |= {call.tool for call in case.expected_calls()} - known
     if not missing:
         return []
-    where = (
-        f"not among the [[tools]] of {path}: its servers must have it" if suite.servers else f"not defined in {path}"
-    )
+    where = f"not defined in {path}"
+    if suite.servers:
+        where = f"not among the [[tools]] of {path}: its servers must have it"
     return [Note("", f"{', '.join(sorted(missing))}: {where}")]
 
 
@@ -293,11 +320,13 @@ def _tools_of_list(path: Path) -> list[Table]:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What to import to where; `file` may be a folder.
+    """What to import, and where to.
 
-    `form` is found out where it is `None`; `fields` says which fields of a table are what, `tools_from` which file
-    defines tools. Existing files are replaced, and recordings added to others, only with `force`; with `dry` nothing is
-    written. `source` is what a Python file said when it was run (`workbench.exchange.importers.arcade.executed`)."""
+    `file` may be a folder. `form` is recognized where it is `None`; `fields` are the fields of a table by their
+    meaning, `tools_from` the file that defines tools. Existing files are replaced, and recordings added to others, only
+    with `force`; with `dry` nothing is written. `source` is the output of a Python file that was run
+    (`workbench.exchange.importers.arcade.executed`).
+    """
 
     file: Path
     output: Path
@@ -312,7 +341,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What was imported: the form, the suite, its cases, and how many runs were recorded."""
+    """The result of an import: the form, the suite, its cases, and the number of recorded runs."""
 
     options: ImportOptions
     form: str
@@ -320,38 +349,37 @@ class ImportReport:
     recorded: int
     keys: int
     agreement: tuple[Agreement, ...] = ()
-    """How the source's own scores agree with the grades here."""
+    """Agreement of the source's own scores with the grades here."""
 
     @property
     def findings(self) -> list[str]:
-        """Each case with what was mapped and what was not, then what is about no one case."""
+        """Each case with its mapped parts and notes, then the notes about no single case."""
         made = self.made
         found = []
         assert made.file.suite is not None
         for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
-            found.append(f"{case.id}{f'  ({imported.place})' if imported.place else ''}")
+            found.append(f"{case.id}  ({imported.place})" if imported.place else case.id)
             found += [f"  ✓ {line}" for line in imported.mapped]
-            found += [f"  · {note.why if note.place == imported.place else note}" for note in imported.notes]
+            for note in imported.notes:
+                found.append(f"  · {note.why if note.place == imported.place else note}")
         found += [f"· {note}" for note in made.notes]
-        if self.keys:
-            what = (
-                "1 value that looked like a key"
-                if self.keys == 1
-                else f"{count_text(self.keys)} values that looked like keys"
-            )
-            found.append(f"· {what} became $IMPORTED_KEY_…")
+        if self.keys == 1:
+            found.append("· 1 value that looked like a key became $IMPORTED_KEY_…")
+        elif self.keys:
+            found.append(f"· {count_text(self.keys)} values that looked like keys became $IMPORTED_KEY_…")
         return found
 
     @property
     def lines(self) -> list[str]:
-        """The report for a person: the findings, then the files."""
+        """The report as text: the findings, then the files."""
         made, options, found = self.made, self.options, self.findings
-        warnings = len(made.file.warnings)
         verb = "would become" if options.dry else "became"
         said = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
-        left_out = sum(note.kind == "not imported" for note in made.notes)
-        said += f", {count_text(left_out)} left out" if left_out else ""
-        found.append(f"{said}, {counted(warnings, 'warning')}" if warnings else said)
+        if left_out := sum(note.kind == "not imported" for note in made.notes):
+            said += f", {count_text(left_out)} left out"
+        if warnings := len(made.file.warnings):
+            said += f", {counted(warnings, 'warning')}"
+        found.append(said)
         runs = sum(len(case.runs) for case in made.cases)
         if self.recorded:
             found.append(f"{counted(self.recorded, 'run')} in {options.runs}: workbench grade {options.runs}")
@@ -363,7 +391,8 @@ class ImportReport:
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     """Import a file, or the files of a folder into one suite.
 
-    Raises RefusedError, and writes nothing then, where that cannot be done."""
+    Raises RefusedError where that cannot be done, and writes nothing then.
+    """
     if not (options.force or options.dry):
         must_be_free(options.output, options.runs, "-o")
     if options.source is None and is_code(options.file, options.form):
@@ -375,6 +404,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
         form = options.form or _form_of(source)
         read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
+    # Before anything is made of the file: a key in it must not get into the suite, the recordings or the report.
     keys = learn_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
         imported = with_tools_from(imported, options.tools_from, options.output)
@@ -389,17 +419,20 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
 
 
 def _imported(form: str, source: Source) -> Imported:
-    """Read a file of a form, with the grading of the system that it is of."""
+    """Read a file of a form, with the grading of the file's own system."""
     found = format_of(form)
     imported = found.read(source)
-    written = imported.suite.get("grading")
-    grading = found.grading | (written if isinstance(written, dict) else {})
-    return replace(imported, suite=imported.suite | {"grading": grading}) if grading else imported
+    grading = dict(found.grading)
+    if isinstance(written := imported.suite.get("grading"), dict):
+        grading |= written
+    if not grading:
+        return imported
+    return replace(imported, suite=imported.suite | {"grading": grading})
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read: its form, what became of it, and all values of it."""
+    """A file or folder after reading: its form, the cases made of it, and all values in it."""
 
     form: str
     imported: Imported
@@ -407,10 +440,11 @@ class _Read:
 
 
 def _read_folder(options: ImportOptions) -> _Read:
-    """Read the files of a folder, without those in folders below and hidden ones, as one file.
+    """Read the visible files of a folder as one file. Folders in it are left out.
 
-    Notes say why others are left out. Raises RefusedError where none can be read, or they have several forms and
-    `options` name none."""
+    Notes give the reasons of files that are left out. Raises RefusedError where none can be read, or they have several
+    forms and `options` name none.
+    """
     read: dict[Path, tuple[str, Imported, JsonValue]] = {}
     notes: list[Note] = []
     for path in _visible_in(options.file):
@@ -423,12 +457,14 @@ def _read_folder(options: ImportOptions) -> _Read:
             form = options.form or _form_of(source)
             read[path] = form, _imported(form, source), source.root.value
         except RefusedError as error:
-            place = f"{path.name}: {error.place}" if error.place else path.name
-            notes.append(not_imported(place, error.reason))
+            notes.append(not_imported(_within(path, error.place), error.reason))
     if not read:
-        why = f": {notes[0]}" if notes else ""
-        others = f", and {counted(len(notes) - 1, 'other')}" if len(notes) > 1 else ""
-        raise RefusedError(f"{options.file} has no file that can be imported{why}{others}")
+        why = f"{options.file} has no file that can be imported"
+        if notes:
+            why += f": {notes[0]}"
+        if len(notes) > 1:
+            why += f", and {counted(len(notes) - 1, 'other')}"
+        raise RefusedError(why)
     forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
     if len(forms) > 1:
         named = ", ".join(f"{name}: {form}" for form, name in forms.items())
@@ -482,12 +518,17 @@ def written(
     force: bool,
     agreement: AgreementFold | None = None,
 ) -> int:
-    """Write a suite and the recordings of its runs, each where there is a place for it, and count these in an
-    `agreement`. Returns how many runs were recorded. Raises RefusedError."""
+    """Write a suite and the recordings of its runs, each where it has a path, and return the number of recorded runs.
+
+    The runs are added to `agreement`. Raises RefusedError.
+    """
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        recorded = record_runs(made, recordings, secrets, agreement) if recordings is not None else 0
+        # Recordings first: where they cannot be written, no suite is left that seems to be imported.
+        recorded = 0
+        if recordings is not None:
+            recorded = record_runs(made, recordings, secrets, agreement)
         if suite is not None:
             save(suite, made.file.text, state_of(suite) if force else None)
     except RecordingError as error:
@@ -522,9 +563,10 @@ def _form_of(source: Source) -> str:
 
 
 def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
-    """Make secret whatever in some values looks like a key, as `name` with a number.
+    """Register every text among the values that looks like a key as a secret, as `name` with a number.
 
-    Returns how many there are."""
+    Returns their number.
+    """
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
     while waiting:

@@ -1,14 +1,10 @@
-"""Logs of Inspect: `.json` and `.eval` (see `inspect_archives`).
-
-A sample is a case, its epochs are runs."""
+"""Logs of Inspect: `.json` and `.eval` (see `source_files`). A sample is a case, its epochs are runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from workbench.dataclasses import json_text
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
@@ -21,7 +17,7 @@ from workbench.exchange.importers.conversations import (
     unless_wrong,
 )
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
-from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text
 from workbench.trajectory.events import JsonValue, SourceScore
 
 _ATTACHMENT = "attachment://"
@@ -35,11 +31,10 @@ def _recognizes(source: Source) -> bool:
 def _read(source: Source) -> Imported:
     log = source.root
     evaluation = log.need("eval")
-    samples = log.get("samples")
-    if samples is None or not samples.items():
+    samples = log.items_of("samples")
+    if not samples:
         raise RefusedError("holds no samples: it was written without them")
-    makers: list[Callable[[], ImportedCase]] = [partial(_case, each, evaluation) for each in samples.items()]
-    cases, notes = gathered(makers)
+    cases, notes = gathered(partial(_case, each, evaluation) for each in samples)
     if not cases:
         raise RefusedError(notes[0].why, notes[0].place)
     return Imported(joined(cases), {"name": evaluation.need("task").text()}, notes)
@@ -47,44 +42,44 @@ def _read(source: Source) -> Imported:
 
 def _case(sample: Node, evaluation: Node) -> ImportedCase:
     attached = sample.get("attachments") or Node({})
-    events = sample.get("events")
-    asked = [each for each in (events.items() if events is not None else []) if each.text_of("event") == "model"]
+    asked = [each for each in sample.items_of("events") if each.text_of("event") == "model"]
     answers = [each for each in sample.need("messages").items() if each.text_of("role") == "assistant"]
     measured = {_id_of_answer(event): event for event in asked}
     if "" in measured:  # a log whose answers have no ids: in their order, where it is plain which is which
-        pairs = zip(answers, asked, strict=True) if len(answers) == len(asked) else ()
-        measured = {answer.place: event for answer, event in pairs}
+        measured = {}
+        if len(answers) == len(asked):
+            measured = {answer.place: event for answer, event in zip(answers, asked, strict=True)}
     messages: list[Node] = []
     last_input = None
     for each in sample.need("messages").items():
         if each.text_of("role") == "user" and each.text_of("source") == "input":
             last_input = len(messages)
         messages.append(Node(_message(each, attached, measured.get(each.text_of("id") or each.place)), each.place))
-    tools = next((found.value for event in asked if (found := event.get("tools")) is not None and found.value), None)
+    tools = next((given for event in asked if (given := event.value_of("tools"))), None)
     place = f"{sample.place} ({_said(sample, 'id')}, epoch {_said(sample, 'epoch') or 1})"
     document: dict[str, JsonValue] = {"tools": tools, "model": evaluation.text_of("model") or None}
     conversation = conversation_of(Node(document, place), messages)
     notes = list(conversation.notes)
-    scores = sample.get("scores")
     own: list[SourceScore] = []
-    for name, score in scores.table().items() if scores is not None else ():
-        value = Node(score).get("value")
+    for name, score in (sample.get("scores") or Node({})).table().items():
+        value = Node(score).value_of("value")
         if (number := _number(value)) is not None:
             own.append(SourceScore(f"{name} of Inspect", number, number >= 1, place))
         else:
-            notes.append(Note(place, f"Inspect scored {name} = {_text(value)}, which is no number from 0 to 1"))
-    if (target := sample.get("target")) is not None and target.value:
-        notes.append(Note(place, f"its target is {_text(target)}, which no check asks for"))
+            notes.append(Note(place, f"Inspect scored {name} = {as_text(value)}, which is no number from 0 to 1"))
+    if target := sample.value_of("target"):
+        notes.append(Note(place, f"its target is {as_text(target)}, which no check asks for"))
     if sample.has("error"):
-        notes.append(Note(place, f"ended with an error: {_text(sample.need('error').get('message'))}"))
+        notes.append(Note(place, f"ended with an error: {as_text(sample.at('error').value_of('message'))}"))
     conversation = replace(
         conversation, place=place, name=_said(sample, "id"), started_at=sample.text_of("started_at"), notes=tuple(notes)
     )
-    # What an agent says to itself to go on stands there as a user's message, too.
-    before = messages[:last_input] if last_input is not None else []
-    index = sum(1 for each in before if each.text_of("role") != "system") if last_input is not None else None
-    if index is not None and not (index < len(conversation.messages) and conversation.messages[index].role == "user"):
-        index = None
+    # An agent's notes to itself stand there as messages of a user, too: the request is the last one of the input.
+    index = None
+    if last_input is not None:
+        at = sum(each.text_of("role") != "system" for each in messages[:last_input])
+        if at < len(conversation.messages) and conversation.messages[at].role == "user":
+            index = at
     case = case_of(conversation, index)
     return unless_wrong(replace(case, runs=tuple(replace(run, scores=tuple(own)) for run in case.runs)))
 
@@ -93,28 +88,23 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Correct, partly correct, incorrect, no answer: Inspect's own values of these."""
 
 
-def _number(value: Node | None) -> float | None:
+def _number(value: JsonValue) -> float | None:
     """Return a score as a number from 0 to 1; `None` for any other."""
-    found = value.value if value is not None else None
-    if isinstance(found, bool):
-        return float(found)
-    if isinstance(found, str):
-        return _LETTERS.get(found)
-    return float(found) if isinstance(found, int | float) and 0 <= found <= 1 else None
+    if isinstance(value, str):
+        return _LETTERS.get(value)
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value)
 
 
 def _id_of_answer(event: Node) -> str:
-    output = event.get("output")
-    choices = output.get("choices") if output is not None else None
-    first = choices.items()[:1] if choices is not None else []
-    message = first[0].get("message") if first else None
-    return message.text_of("id") if message is not None else ""
+    choices = event.at("output").items_of("choices")
+    return choices[0].at("message").text_of("id") if choices else ""
 
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
     """Return a message as OpenAI has it, with the tokens and the time of the request that it answers."""
-    content = message.get("content")
-    parts = [_resolved(part, attached) for part in content.listed()] if content is not None else []
+    parts = [_resolved(part, attached) for part in message.listed_of("content")]
     match message.text_of("role"):
         case "assistant":
             pass
@@ -122,26 +112,23 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
             error = message.get("error")
             texts = [part.text_of("text") or part.value for part in parts if part.value]
             if error is not None:
-                texts = [error.text_of("message") or _text(error)]
-            said = texts[0] if len(texts) == 1 else "\n".join(map(_text, map(Node, texts)))
+                texts = [error.text_of("message") or as_text(error.value)]
+            said = texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
             return result_written(message.text_of("tool_call_id"), said, error is not None)
         case role:
             return {"role": role, "content": [part.value for part in parts]}
     thoughts = [part.text_of("reasoning") for part in parts if part.text_of("type") == "reasoning"]
-    calls = message.get("tool_calls")
-    written: list[JsonValue] = []
-    for call in calls.items() if calls is not None else []:
-        arguments = call.get("arguments")
-        value = arguments.value if arguments is not None else None
-        written.append(call_written(call.text_of("id"), call.text_of("function"), value))
+    calls = [
+        call_written(call.text_of("id"), call.text_of("function"), call.value_of("arguments"))
+        for call in message.items_of("tool_calls")
+    ]
     answer: dict[str, JsonValue] = {
         "role": "assistant",
         "content": [part.value for part in parts if part.text_of("type") != "reasoning"],
         "reasoning_content": "\n".join(filter(None, thoughts)),
-        "tool_calls": written,
+        "tool_calls": calls,
     }
-    output = event.get("output") if event is not None else None
-    if output is not None:
+    if event is not None and (output := event.get("output")) is not None:
         seconds = number_of(output.get("time"))
         answer["latency_ms"] = seconds * 1000 if seconds is not None else None
         answer["usage"] = _usage(output.get("usage"))
@@ -174,14 +161,7 @@ def _resolved(part: Node, attached: Node) -> Node:
 
 
 def _said(node: Node, key: str) -> str:
-    found = node.get(key)
-    return "" if found is None else _text(found)
-
-
-def _text(node: Node | None) -> str:
-    if node is None:
-        return ""
-    return node.value if isinstance(node.value, str) else json_text(node.value)
+    return as_text(node.value_of(key))
 
 
 INSPECT = Format(_recognizes, _read, graded_as("mean"))

@@ -15,6 +15,7 @@ from workbench.exchange.importers.conversations import (
     case_of,
     graded_as,
     imported_of,
+    last_request,
     name_of,
     not_imported,
     of_reference,
@@ -28,7 +29,7 @@ _KEYS = ("inputs", "outputs", "reference_outputs")
 
 
 def _agentevals_messages(node: Node | None) -> Node | None:
-    """Return the messages of one of the three: a list, or a table with `messages`."""
+    """Return the messages of an input or output: a list, or a table with `messages`."""
     if node is None or is_list_of_messages(node):
         return node
     inner = node.get("messages")
@@ -56,7 +57,6 @@ def _read_agentevals(source: Source) -> Imported:
 
 def _agentevals_case(record: Node) -> ImportedCase:
     record.table()
-    tools = record.get("tools")
     reference, made = (_agentevals_messages(record.get(key)) for key in ("reference_outputs", "outputs"))
     wanted = reference or made
     if wanted is None:
@@ -64,7 +64,7 @@ def _agentevals_case(record: Node) -> ImportedCase:
 
     def read(messages: Node) -> ImportedCase:
         said = [*_asked(record, messages), *(each.value for each in messages.items())]
-        document: dict[str, JsonValue] = {"messages": said, "tools": tools.value if tools is not None else None}
+        document: dict[str, JsonValue] = {"messages": said, "tools": record.value_of("tools")}
         return case_of(conversation_of(Node(document, messages.place)))
 
     case = read(wanted)
@@ -87,9 +87,11 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
     before = _agentevals_messages(inputs)
     if before is not None:
         return [each.value for each in before.items()]
-    values = [inputs.value] if inputs is not None and isinstance(inputs.value, str) else []
+    values: list[JsonValue] = []
     if inputs is not None and isinstance(inputs.value, dict):
         values = [value for value in inputs.value.values() if isinstance(value, str)]
+    elif inputs is not None and isinstance(inputs.value, str):
+        values = [inputs.value]
     if len(values) != 1:
         raise record.refused("has no request: neither the trajectory nor inputs holds just one")
     return [{"role": "user", "content": values[0]}]
@@ -131,23 +133,23 @@ def _case(record: Node) -> ImportedCase:
         wanted = wanted[len(asked) :]
     if not wanted and (calls := outputs.get("tool_calls")) is not None:
         wanted = [Node({"role": "assistant", "tool_calls": calls.value}, calls.place)]
-    tools = record.need("inputs").get("tools")
-    document = Node({"tools": tools.value if tools is not None else None}, record.place)
+    document = Node({"tools": record.need("inputs").value_of("tools")}, record.place)
     full = conversation_of(document, [*asked, *wanted])
-    index = max((at for at, each in enumerate(full.messages) if each.role == "user"), default=None)
+    index = last_request(full.messages)
     if index is None:
         raise record.refused("has no message of a user")
     about = tuple(note for note in full.notes if note.why != NO_TOOLS)
     name = record.text_of("name") or name_of(full.messages[index].content, record.place)
-    metadata = record.get("metadata")
-    split = metadata.get("dataset_split") if metadata is not None else None
-    tags = tuple(each.text() for each in split.listed()) if split is not None else ()
+    metadata = record.at("metadata")
+    tags = tuple(each.text() for each in metadata.listed_of("dataset_split"))
     before = replace(full, messages=full.messages[: index + 1], name=name, tags=tags, notes=about)
     case = case_of(before, index)
     said = full.messages[index + 1 :]
-    answer = next((each.content for each in reversed(said) if each.role == "assistant" and not each.tool_calls), "")
+    answers = [each.content for each in said if each.role == "assistant" and not each.tool_calls]
+    answer = answers[-1] if answers else ""
     texts_out = [value for value in outputs.table().values() if isinstance(value, str)]
-    answer = answer or (texts_out[0] if not wanted and len(texts_out) == 1 else "")
+    if not answer and not wanted and len(texts_out) == 1:
+        answer = texts_out[0]
     if answer:
         case.table["response"] = {"similar": answer}
         notes.append(
@@ -157,12 +159,10 @@ def _case(record: Node) -> ImportedCase:
         results = {each.call_id: ToldResult(each.content, each.is_error) for each in said if each.call_id is not None}
         case = of_reference(case, [call for each in said for call in each.tool_calls], results)
     elif answer:
-        table = {key: value for key, value in case.table.items() if key != "expect_nothing_yet"}
-        case = replace(case, table=table, notes=about)
+        case = replace(case, table=case.table_without("expect_nothing_yet"), notes=about)
     if not wanted and not answer and outputs.value:
         notes.append(not_imported(outputs.place, f"{', '.join(outputs.table())}: neither messages nor one text"))
-    others = [key for key in (metadata.table() if metadata is not None else {}) if key != "dataset_split"]
-    if others:
+    if metadata.value is not None and (others := metadata.other_keys(("dataset_split",))):
         notes.append(not_imported(record.place, f"metadata ({', '.join(others)})"))
     return case.noted(*notes)
 
@@ -175,31 +175,32 @@ def _messages(table: Node) -> list[Node]:
         listed = table.first(*table.table())
     if listed is None:
         return []
-    found = [_message(each) for each in listed.listed()]
-    return [each for each in found if each is not None] if None not in found else []
+    found: list[Node] = []
+    for each in listed.listed():
+        message = _message(each)
+        if message is None:
+            return []
+        found.append(message)
+    return found
 
 
 def _message(node: Node) -> Node | None:
-    """Return a message as OpenAI has it; `None` for what is none."""
+    """Return a message as OpenAI has it; `None` for a value that is no message."""
     if is_message(node):
         return node
     kind, inner = node.text_of("type"), node
     if kind == "constructor" and (given := node.get("kwargs")) is not None:
-        path = node.get("id")
-        names = path.listed() if path is not None else []
-        last = names[-1].value if names else ""
-        kind = str(last).removesuffix("Chunk").removesuffix("Message").lower()
+        # Serialized by LangChain: `id` is the path of a class, such as `[…, "messages", "HumanMessage"]`.
+        path = [each.value for each in node.listed_of("id")]
+        kind = str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower() if path else ""
         inner = given
     elif (given := node.get("data")) is not None:
         inner = given
     if kind not in _ROLES or not isinstance(inner.value, dict):
         return None
-    more = inner.get("additional_kwargs")
-    calls = inner.get("tool_calls")
-    if (calls is None or not calls.value) and more is not None:
-        calls = more.get("tool_calls")
+    calls = inner.value_of("tool_calls") or inner.at("additional_kwargs").value_of("tool_calls")
     table: dict[str, JsonValue] = {key: inner.value.get(key) for key in ("content", "tool_call_id", "name")}
-    table |= {"role": _ROLES[kind], "tool_calls": calls.value if calls is not None else None}
+    table |= {"role": _ROLES[kind], "tool_calls": calls}
     return Node(table | {"is_error": inner.text_of("status") == "error"}, node.place)
 
 

@@ -1,5 +1,7 @@
-"""Conversations as lists of messages, as OpenAI and Anthropic have them: requests, logs, examples for fine-tuning,
-trajectories. A file is one conversation or many, as a list or as JSON lines."""
+"""Lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
+
+A file is one conversation or many, as a list or as JSON lines.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from workbench.exchange.importers.conversations import (
     imported_of,
     tool_of,
 )
-from workbench.exchange.importers.source_files import Node, Source
+from workbench.exchange.importers.source_files import Node, Source, as_text
 from workbench.providers.wire.repairs import DETAILS, THOUGHTS, parted
 from workbench.providers.wire.wire import UsageCount
 from workbench.suite.render import Table
@@ -46,30 +48,36 @@ def conversation_nodes(source: Source) -> list[Node]:
 
 
 def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversation:
-    """Return a conversation: a list of messages, or a table with `messages` and maybe `tools`, `system` and `model`;
-    with `messages`, these are the conversation's. Raises RefusedError."""
+    """Read a list of messages, or a table with `messages` and maybe `tools`, `system` and `model`.
+
+    `messages` replace those of the node. Raises RefusedError.
+    """
     if messages is None:
-        messages = (node if isinstance(node.value, list) else node.need("messages")).items()
+        listed = node if isinstance(node.value, list) else node.need("messages")
+        messages = listed.items()
     reading = _Reading()
     for each in messages:
         reading.take(each)
-    tools: list[Table] = []
-    for each in _listed(node, "tools") or _listed(node, "functions"):
-        if each.get("type") is not None and each.text_of("type") not in ("function", "custom", ""):
-            reading.note(each, f"a tool of the type {each.text_of('type')!r} is the provider's own: left out")
-        elif (tool := tool_of(each))["name"] not in {other["name"] for other in tools}:
-            tools.append(tool)
+    tools: dict[str, Table] = {}
+    for each in node.items_of("tools") or node.items_of("functions"):
+        kind = each.text_of("type")
+        if kind not in ("function", "custom", ""):
+            reading.note(each, f"a tool of the type {kind!r} is the provider's own: left out")
+            continue
+        tool = tool_of(each)
+        name = str(tool["name"])
+        if name in tools:
+            reading.note(each, f"a second tool called {name!r}: left out")
         else:
-            reading.note(each, f"a second tool called {tool['name']!r}: left out")
+            tools[name] = tool
     if not tools and reading.calls.made:
         reading.note(node, NO_TOOLS)
-    system = node.get("system")
-    texts = ([_text(system, reading)] if system is not None else []) + reading.system
+    texts = [_text(node.get("system"), reading), *reading.system]
     return Conversation(
         node.place,
         tuple(reading.messages),
         "\n\n".join(filter(None, texts)),
-        tuple(tools),
+        tuple(tools.values()),
         node.text_of("model") or "imported",
         node.text_of("name", "title"),
         reasoning=reading.reasoning,
@@ -78,11 +86,6 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
         deviations=reading.deviations,
         notes=tuple(reading.notes),
     )
-
-
-def _listed(node: Node, key: str) -> list[Node]:
-    found = node.get(key)
-    return found.items() if found is not None else []
 
 
 class _Reading:
@@ -103,89 +106,84 @@ class _Reading:
 
     def take(self, node: Node) -> None:
         role = node.need("role").text()
-        content = node.get("content")
         match role:
             case "system" | "developer":
-                self.system.append(_text(content, self))
+                self.system.append(_text(node.get("content"), self))
             case "user" | "human":
-                self._user(content)
+                self._user(node)
             case "assistant" | "ai":
-                self._assistant(node, content)
+                self._assistant(node)
             case "tool" | "function":
-                given = node.text_of("tool_call_id", "call_id")
-                is_error = node.get("is_error")
-                self._result(
-                    node, given, node.text_of("name"), content, is_error is not None and is_error.value is True
-                )
+                self._result(node, node.text_of("tool_call_id", "call_id"), node.text_of("name"))
             case _:
                 raise node.refused(f"has the role {role!r}, which is none of system, user, assistant and tool")
 
-    def _user(self, content: Node | None) -> None:
-        parts = content.listed() if content is not None else []
-        others = [part for part in parts if part.text_of("type") != "tool_result"]
+    def _user(self, node: Node) -> None:
+        # Anthropic sends the results of calls as parts of a message of the user, before any text.
+        parts = node.listed_of("content")
+        others: list[Node] = []
         for part in parts:
             if part.text_of("type") == "tool_result":
-                is_error = part.get("is_error")
-                given = part.text_of("tool_use_id")
-                self._result(part, given, "", part.get("content"), is_error is not None and is_error.value is True)
+                self._result(part, part.text_of("tool_use_id"))
+            else:
+                others.append(part)
         if others or not parts:
             text = "\n".join(filter(None, (_text(part, self) for part in others)))
             self.messages.append(Message("user", text))
 
-    def _assistant(self, node: Node, content: Node | None) -> None:
+    def _assistant(self, node: Node) -> None:
         texts: list[str] = []
         thoughts = [node.text_of("reasoning_content", "reasoning")]
         made: list[ToolCall] = []
-        for part in content.listed() if content is not None else []:
+        for part in node.listed_of("content"):
             match part.text_of("type"):
                 case "tool_use":
-                    arguments = part.get("input")
-                    value = arguments.value if arguments is not None else None
-                    made.append(self.calls.call(part, part.text_of("id"), part.text_of("name"), value))
+                    made.append(self.calls.call(part, part.text_of("id"), part.text_of("name"), part.value_of("input")))
                 case "thinking":
                     thoughts.append(part.text_of("thinking"))
                 case _:
                     texts.append(_text(part, self))
-        for each in _listed(node, "tool_calls"):
+        for each in node.items_of("tool_calls"):
             inner = each.get("function") or each
-            arguments = inner.first("arguments", "args", "input")
-            value = arguments.value if arguments is not None else None
-            made.append(self.calls.call(each, each.text_of("id"), inner.text_of("name"), value))
+            arguments = inner.value_of("arguments", "args", "input")
+            made.append(self.calls.call(each, each.text_of("id"), inner.text_of("name"), arguments))
         if (old := node.get("function_call")) is not None:
-            arguments = old.get("arguments")
-            value = arguments.value if arguments is not None else None
-            made.append(self.calls.call(old, "", old.text_of("name"), value))
+            made.append(self.calls.call(old, "", old.text_of("name"), old.value_of("arguments")))
+        at = len(self.messages)
         in_text, answer = parted("\n".join(filter(None, texts)))
         if reasoning := "\n".join(filter(None, (*thoughts, in_text))):
-            self.reasoning[len(self.messages)] = reasoning
-        repaired = [Deviation(THOUGHTS, DETAILS[THOUGHTS])] if in_text else []
+            self.reasoning[at] = reasoning
+        repaired: list[Deviation] = []
+        if in_text:
+            repaired.append(Deviation(THOUGHTS, DETAILS[THOUGHTS]))
         repaired += [self.calls.repaired[call.id] for call in made if call.id in self.calls.repaired]
         if repaired:
-            self.deviations[len(self.messages)] = tuple(repaired)
+            self.deviations[at] = tuple(repaired)
         if (usage := _usage(node.get("usage"))) is not None:
-            self.usage[len(self.messages)] = usage
-        if (latency := node.get("latency_ms")) is not None and (latency_ms := number_of(latency)) is not None:
-            self.latency_ms[len(self.messages)] = latency_ms
+            self.usage[at] = usage
+        if (latency_ms := number_of(node.get("latency_ms"))) is not None:
+            self.latency_ms[at] = latency_ms
         self.messages.append(Message("assistant", answer, tuple(made)))
 
-    def _result(self, node: Node, given: str, tool: str, content: Node | None, is_error: bool) -> None:
-        call_id = self.calls.answered(given, tool)
+    def _result(self, node: Node, given_id: str, tool: str = "") -> None:
+        call_id = self.calls.answered(given_id, tool)
         if call_id is None:
             self.note(node, "a result that answers no call: left out")
             return
-        self.messages.append(Message("tool", _text(content, self), call_id=call_id, is_error=is_error))
+        is_error = node.value_of("is_error") is True
+        self.messages.append(Message("tool", _text(node.get("content"), self), call_id=call_id, is_error=is_error))
 
 
 def number_of(node: Node | None) -> float | None:
-    """Return a number that is not below zero; `None` for anything else."""
-    value = node.value if node is not None else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+    """Return a number that is not below zero; `None` for any other value."""
+    value = None if node is None else node.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value
+    return value if 0 <= value < 2**53 else None
 
 
 def _usage(node: Node | None) -> Usage | None:
-    """Return the tokens of an answer, by the keys of one of the three wires; `None` where they do not say any."""
+    """Return the tokens of an answer, by the keys of one of the three wires; `None` where it has none of them."""
     if node is None or not isinstance(node.value, dict):
         return None
     count = UsageCount()
@@ -196,22 +194,23 @@ def _usage(node: Node | None) -> Usage | None:
         usage = count.messages()
     else:
         usage = count.responses()
-    return usage if usage is not None and (usage.input_tokens or usage.output_tokens) else None
+    if usage is None or not (usage.input_tokens or usage.output_tokens):
+        return None
+    return usage
 
 
 def call_written(given_id: str, tool: str, arguments: JsonValue) -> JsonValue:
-    """Return a call as a message of OpenAI has it, for `conversation_of`."""
+    """Return a call as messages of OpenAI have it, for `conversation_of`."""
     return {"id": given_id, "function": {"name": tool, "arguments": arguments}}
 
 
 def result_written(given_id: str, content: JsonValue, is_error: bool = False) -> JsonValue:
     """Return the message that answers a call: a text, or the JSON of another value."""
-    text = content if isinstance(content, str) else "" if content is None else json_text(content)
-    return {"role": "tool", "tool_call_id": given_id, "content": text, "is_error": is_error}
+    return {"role": "tool", "tool_call_id": given_id, "content": as_text(content), "is_error": is_error}
 
 
 def _text(node: Node | None, reading: _Reading) -> str:
-    """Return the text of a message's content: a text, or parts of which some may be texts."""
+    """Return the text of a message's content, which is a text or a list of parts."""
     if node is None:
         return ""
     if isinstance(node.value, str):
@@ -233,32 +232,28 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> Imported:
-    """Return a case for each conversation.
-
-    Raises RefusedError where there is none."""
+    """Make a case of each conversation. Raises RefusedError where there is none. `more` returns tags."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)
-        return case_of(replace(conversation, tags=more(node)) if more is not None else conversation)
+        if more is not None:
+            conversation = replace(conversation, tags=more(node))
+        return case_of(conversation)
 
     return imported_of(nodes, make, "conversation")
 
 
-def _parts(node: Node) -> Iterator[Node]:
-    listed = node if isinstance(node.value, list) else node.get("messages")
-    for message in listed.items() if listed is not None and isinstance(listed.value, list) else []:
-        content = message.get("content")
-        if content is not None and isinstance(content.value, list):
-            yield from content.items()
+_ANTHROPIC_PARTS = ("tool_use", "tool_result", "thinking")
 
 
 def _is_anthropic(node: Node) -> bool:
-    tools = node.get("tools")
-    return (
-        node.has("system")
-        or any(tool.has("input_schema") for tool in (tools.listed() if tools is not None else []))
-        or any(part.text_of("type") in ("tool_use", "tool_result", "thinking") for part in _parts(node))
-    )
+    if node.has("system") or any(tool.has("input_schema") for tool in node.listed_of("tools")):
+        return True
+    messages = node if isinstance(node.value, list) else node.get("messages")
+    for message in _items(messages):
+        if any(part.text_of("type") in _ANTHROPIC_PARTS for part in _items(message.get("content"))):
+            return True
+    return False
 
 
 def _holds_conversations(source: Source) -> bool:
@@ -278,8 +273,8 @@ ANTHROPIC = Format(
 )
 
 
-# Conversations as OpenAI has them: messages (`workbench.exchange.importers.messages`), or items of its Responses API,
-# `input` and `output` in a record or one list, as requests, answers and the sessions of its agents hold them.
+# Items of OpenAI's Responses API: `input` and `output` in a record or one list, as requests, answers and the sessions
+# of its agents hold them.
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
@@ -295,7 +290,9 @@ def _answer(record: Node) -> Node:
 
 
 def _items(node: Node | None) -> list[Node]:
-    return node.items() if node is not None and isinstance(node.value, list) else []
+    if node is None or not isinstance(node.value, list):
+        return []
+    return node.items()
 
 
 def _is_typed(items: list[Node], kinds: set[str]) -> bool:
@@ -312,29 +309,24 @@ def has_items(record: Node) -> bool:
 
 
 def conversation_of_items(record: Node) -> Conversation:
-    """Return a conversation in items.
-
-    Raises RefusedError."""
+    """Read a conversation in items. Raises RefusedError."""
     notes: list[Note] = []
     if isinstance(record.value, list):
         return _with_notes(conversation_of(record, [*messages_of_items(record.items(), notes)]), notes)
     request, answer = _request(record), _answer(record)
-    given, output = request.get("input"), answer.get("output")
-    items = given.listed() if given is not None else []
+    given, made = request.listed_of("input"), answer.items_of("output")
     if request.get("previous_response_id") is not None:
         notes.append(Note(request.place, "continues an earlier response, which is not in the record"))
-    made = output.items() if output is not None else []
-    document = {key: each.value for key in ("tools", "model") if (each := request.get(key) or answer.get(key))}
-    if (system := request.get("instructions") or answer.get("instructions")) is not None:
-        document["system"] = system.value
-    messages = [*messages_of_items([*items, *made], notes)]
+    document = {key: request.value_of(key) or answer.value_of(key) for key in ("tools", "model")}
+    document["system"] = request.value_of("instructions") or answer.value_of("instructions")
+    messages = [*messages_of_items([*given, *made], notes)]
     conversation = _with_notes(conversation_of(Node(document, record.place), messages), notes)
-    count, usage = UsageCount(), answer.get("usage")
-    count.update(usage.value if usage is not None else None)
-    last = max((at for at, each in enumerate(conversation.messages) if each.role == "assistant"), default=None)
-    if last is None or not made or (counted := count.responses()) is None:
+    count = UsageCount()
+    count.update(answer.value_of("usage"))
+    answers = [at for at, each in enumerate(conversation.messages) if each.role == "assistant"]
+    if not made or not answers or (counted := count.responses()) is None:
         return conversation
-    return replace(conversation, usage={last: counted})
+    return replace(conversation, usage={answers[-1]: counted})
 
 
 def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
@@ -342,13 +334,16 @@ def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
 
 
 def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
-    """Return items as messages.
+    """Yield items as messages.
 
-    What a model says one after another, without a result or a request in between, is one answer."""
+    Items of the model without a result or a request in between are one answer.
+    """
     answer: dict[str, JsonValue] = {}
     place = ""
     for item in items:
-        kind = item.text_of("type") or ("message" if is_message(item) else "")
+        kind = item.text_of("type")
+        if not kind and is_message(item):
+            kind = "message"
         if isinstance(item.value, str):
             yield Node({"role": "user", "content": item.value}, item.place)
             continue
@@ -361,40 +356,35 @@ def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
                 answer = {}
             yield _result(item) if kind in _RESULTS else item
             continue
-        place = place if answer else item.place
+        if not answer:
+            place = item.place
         answer = _added(answer or {"role": "assistant", "content": []}, kind, item)
     if answer:
         yield Node(answer, place)
 
 
 def _result(item: Node) -> Node:
-    content = item.get("output")
-    value = content.value if content is not None else None
-    return Node({"role": "tool", "tool_call_id": item.text_of("call_id"), "content": value}, item.place)
+    content = item.value_of("output")
+    return Node({"role": "tool", "tool_call_id": item.text_of("call_id"), "content": content}, item.place)
 
 
 def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, JsonValue]:
     if kind == "reasoning":
-        parts = [part for key in ("summary", "content") for part in _items(item.get(key))]
-        text = "\n".join(filter(None, (part.text_of("text") for part in parts)))
-        said = answer.get("reasoning_content")
-        return {**answer, "reasoning_content": "\n".join(filter(None, [said if isinstance(said, str) else "", text]))}
+        parts = [*_items(item.get("summary")), *_items(item.get("content"))]
+        thoughts = [str(answer.get("reasoning_content") or ""), *(part.text_of("text") for part in parts)]
+        return {**answer, "reasoning_content": "\n".join(filter(None, thoughts))}
     if kind == "message":
-        content, said = item.get("content"), answer["content"]
+        said = answer["content"]
         assert isinstance(said, list)
-        parts_of = [each.value for each in content.listed()] if content is not None else []
-        return {**answer, "content": [*said, *parts_of]}
-    calls = answer.get("tool_calls")
-    arguments = item.first("arguments", "input")
-    call: JsonValue = {
-        "id": item.text_of("call_id", "id"),
-        "function": {"name": item.text_of("name"), "arguments": arguments.value if arguments is not None else None},
-    }
-    return {**answer, "tool_calls": [*(calls if isinstance(calls, list) else []), call]}
+        return {**answer, "content": [*said, *(each.value for each in item.listed_of("content"))]}
+    calls = answer.get("tool_calls", [])
+    assert isinstance(calls, list)
+    function: JsonValue = {"name": item.text_of("name"), "arguments": item.value_of("arguments", "input")}
+    return {**answer, "tool_calls": [*calls, {"id": item.text_of("call_id", "id"), "function": function}]}
 
 
 def _nodes(source: Source) -> list[Node]:
-    """Return the records of a file that may hold items: a list that is all of a conversation is one."""
+    """Return the records of a file that may hold items; a list that is one conversation is one record."""
     return [source.root] if source.kind != "lines" and has_items(source.root) else source.records
 
 
@@ -403,11 +393,9 @@ def _holds_items(source: Source) -> bool:
 
 
 def _responses_read(source: Source) -> Imported:
-    return (
-        read_conversations(_nodes(source), read=conversation_of_items)
-        if _holds_items(source)
-        else MESSAGES.read(source)
-    )
+    if _holds_items(source):
+        return read_conversations(_nodes(source), read=conversation_of_items)
+    return MESSAGES.read(source)
 
 
 OPENAI = Format(lambda source: _holds_items(source) or MESSAGES.recognizes(source), _responses_read)

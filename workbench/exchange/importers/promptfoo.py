@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,6 +19,7 @@ from workbench.exchange.importers.conversations import (
     Mapped,
     Note,
     case_of,
+    first_refusal,
     graded_as,
     last_request,
     not_imported,
@@ -25,14 +27,15 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.promptfoo_asserts import Expectations
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, read_source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, read_source
 from workbench.limits import MAX_INCLUDED_FILES, MAX_TEST_CASES
 from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue, Message, SourceScore
 
-# The files that a configuration of promptfoo names: prompts, tests, tools, variables. Only data is read, and only
-# below the configuration's folder: code is never run, and what is read gets into a suite.
+# The files that a configuration of promptfoo names: prompts, tests, tools, variables. Only data below the
+# configuration's folder is read, and code is never run: what is read gets into a suite, and the configuration may be a
+# stranger's.
 
 _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
@@ -60,16 +63,14 @@ _KINDS = _LISTED | {
 
 
 class Files:
-    """Reads the files of a configuration.
-
-    What could not be read is among the notes, and stays as it is written."""
+    """Reader of the files that a configuration names. Files that cannot be read are noted, and their names stay."""
 
     def __init__(self, folder: Path) -> None:
         self.notes: list[Note] = []
         self._folder = folder
 
     def filled(self, node: Node, level: int = 0) -> Node:
-        """Return a value in which the content of files stands for their names."""
+        """Return a value with the names of files replaced by their content."""
         match node.value:
             case dict() as table:
                 inner: JsonValue = {
@@ -86,11 +87,13 @@ class Files:
         return Node(inner, node.place)
 
     def tests(self, node: Node) -> list[Node]:
-        """Return the tests of a configuration: those in it and those of its files."""
+        """Return the tests of a configuration and those in its files."""
         found: list[Node] = []
         for each in node.listed():
-            named = each.get("path") if each.has("path") and not each.has("vars") else each
-            if named is None or not isinstance(named.value, str):
+            named = each
+            if each.has("path") and not each.has("vars"):
+                named = each.at("path")
+            if not isinstance(named.value, str):
                 found.append(self.filled(each))
                 continue
             for content in self._contents(named.value, named, tests=True):
@@ -99,7 +102,7 @@ class Files:
         return found
 
     def prompts(self, node: Node) -> Iterator[Node]:
-        """Return the texts of prompts, those in files too: a text file may hold several, with `---` between them."""
+        """Yield the texts of prompts and those in files. A text file may hold several, separated by lines of `---`."""
         for each in node.listed():
             prompt = each.first("raw", "content") or each.get("id") or each
             if not isinstance(prompt.value, str) or not self._is_file(prompt.value):
@@ -110,13 +113,11 @@ class Files:
                     parts = content.split("\n---\n")
                     yield from (Node(part.strip(), prompt.place) for part in parts if part.strip())
                     continue
-                rows = content if isinstance(content, list) else []
-                if prompt.value.endswith((".csv", ".tsv", ".jsonl", ".ndjson")):
-                    texts = [row.get("prompt", row) if isinstance(row, dict) else row for row in rows]
-                else:
-                    texts = [content]
+                texts: list[JsonValue] = [content]
+                if isinstance(content, list) and prompt.value.endswith((".csv", ".tsv", ".jsonl", ".ndjson")):
+                    texts = [Node(row).value_of("prompt") or row for row in content]
                 for text in texts:
-                    yield Node(text if isinstance(text, str) else json_text(text), prompt.place)
+                    yield Node(as_text(text), prompt.place)
 
     def _is_file(self, text: str) -> bool:
         if text.startswith(_SCHEME):
@@ -126,7 +127,7 @@ class Files:
         return (self._folder / text).is_file()
 
     def _contents(self, text: str, node: Node, *, tests: bool = False) -> list[JsonValue]:
-        """Return what files hold, empty where that cannot be read."""
+        """Return the contents of files, empty where one cannot be read."""
         found: list[JsonValue] = []
         try:
             for path in self._paths(text.removeprefix(_SCHEME)):
@@ -135,7 +136,7 @@ class Files:
                     content = _tests_of_rows(content)
                 found.append(content)
         except (RefusedError, OSError, ValueError, NotImplementedError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            why = getattr(error, "strerror", None) or str(error)
             self.notes.append(Note(node.place, f"{text}: {why}"))
             return []
         return found
@@ -143,7 +144,9 @@ class Files:
     def _paths(self, name: str) -> list[Path]:
         if _CODE.fullmatch(name):
             raise RefusedError("is code, and importing runs nothing")
-        paths = sorted(self._folder.glob(name)) if set("*?[") & set(name) else [self._folder / name]
+        paths = [self._folder / name]
+        if set("*?[") & set(name):
+            paths = sorted(self._folder.glob(name))
         if not paths:
             raise RefusedError("there is no such file")
         top = self._folder.resolve()
@@ -162,28 +165,30 @@ def _content(path: Path) -> JsonValue:
 
 
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
-    """Return the rows of a CSV file as tests: columns that begin with `__` say what is expected, others are variables.
+    """Return the rows of a CSV file as tests.
 
-    A cell that is empty in one row is an empty variable."""
+    Columns that begin with `__` say what is expected, others are variables. A cell that is empty in one row is an empty
+    variable.
+    """
     tables = [row for row in rows if isinstance(row, dict)]
     names = list(dict.fromkeys(name for row in tables for name in row if not name.startswith("__")))
     found: list[JsonValue] = []
     for row in tables:
-        asserts = [
-            _assertion(value)
-            for name, value in row.items()
-            if name.startswith("__expected") and isinstance(value, str) and value.strip()
-        ]
+        asserts: list[JsonValue] = []
         test: dict[str, JsonValue] = {"vars": {name: row.get(name, "") for name in names}, "assert": asserts}
-        if "__description" in row:
-            test["description"] = row["__description"]
-        left = {name: row[name] for name in row if name.startswith("__") and not name.startswith("__expected")}
-        found.append({**{name: value for name, value in left.items() if name != "__description"}, **test})
+        for name, value in row.items():
+            if name == "__description":
+                test["description"] = value
+            elif not name.startswith("__expected"):
+                test.update({name: value} if name.startswith("__") else {})
+            elif isinstance(value, str) and value.strip():
+                asserts.append(_assertion(value))
+        found.append(test)
     return found
 
 
 def _assertion(text: str) -> JsonValue:
-    """Return an assertion that is written in one cell: `type: value`, `type(threshold): value`, or the answer."""
+    """Read an assertion written in one cell: `type: value`, `type(threshold): value`, or the expected answer."""
     text = text.strip()
     for beginning in ("javascript:", "fn:", "eval:"):
         if text.startswith(beginning):
@@ -194,8 +199,10 @@ def _assertion(text: str) -> JsonValue:
     if match is None or match[2] not in _KINDS:
         return {"type": "equals", "value": text}
     made: dict[str, JsonValue] = {"type": (match[1] or "") + match[2]}
-    if match[4]:
-        made["value"] = [part.strip() for part in match[4].split(",")] if match[2] in _LISTED else match[4]
+    if match[4] and match[2] in _LISTED:
+        made["value"] = [part.strip() for part in match[4].split(",")]
+    elif match[4]:
+        made["value"] = match[4]
     if match[3]:
         try:
             made["threshold"] = float(match[3])
@@ -210,32 +217,29 @@ _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _OF_TEST = {"description", "vars", "assert"}
 
 
-def cases_of(
-    test: Node, defaults: Node | None, prompts: list[Node], tools: tuple[Table, ...]
-) -> Iterator[ImportedCase]:
+def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table, ...]) -> Iterator[ImportedCase]:
+    """Yield a case for each prompt and each combination of values, as promptfoo runs a test whose variables are lists.
+
+    `defaults` is the configuration's `defaultTest`, an empty table where it has none. Raises RefusedError.
+    """
     test.table()
     given: dict[str, JsonValue] = {}
     for each in (defaults, test):
-        variables = each.get("vars") if each is not None else None
-        given |= variables.table() if variables is not None else {}
+        if (variables := each.get("vars")) is not None:
+            given |= variables.table()
     choices: list[list[JsonValue]] = [value if isinstance(value, list) else [value] for value in given.values()]
-    count = len(prompts)
-    for values in choices:
-        count *= len(values)
+    # Counted before they are made: a few variables with a hundred values each are millions of cases.
+    count = len(prompts) * math.prod(map(len, choices))
     if count > MAX_TEST_CASES:
         raise test.refused(MAX_TEST_CASES.reached(count=count))
     variants = [dict(zip(given, chosen, strict=True)) for chosen in product(*choices)]
+    asserts = [*defaults.items_of("assert"), *test.items_of("assert")]
     for number, (prompt, variant) in enumerate(product(prompts, variants), start=1):
-        asserts = [one for each in (defaults, test) for one in _asserts(each)]
         conversation = _conversation(prompt, variant, test)
         name = test.text_of("description")
-        numbered = f"{name} {number}".strip() if name and count > 1 else name
-        yield case_of_test(test, asserts, conversation, variant, tools, numbered)
-
-
-def _asserts(test: Node | None) -> list[Node]:
-    listed = test.get("assert") if test is not None else None
-    return listed.items() if listed is not None else []
+        if name and count > 1:
+            name = f"{name} {number}"
+        yield case_of_test(test, asserts, conversation, variant, tools, name)
 
 
 def case_of_test(
@@ -246,27 +250,22 @@ def case_of_test(
     tools: tuple[Table, ...],
     name: str,
 ) -> ImportedCase:
-    """Return a case that expects what assertions say about the answer to a conversation.
-
-    Raises RefusedError."""
+    """Return a case that expects what assertions ask of the answer to a conversation. Raises RefusedError."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, [str(tool["name"]) for tool in tools])
     for one in asserts:
         expectations.take(one)
-    table = {key: value for key, value in asked.table.items() if key != "expect_nothing_yet"}
-    table |= expectations.keys()
+    table = asked.table_without("expect_nothing_yet") | expectations.keys()
     notes = list(conversation.notes) + expectations.notes
-    others = [key for key in test.table() if key not in _OF_TEST and test.table()[key] not in (None, {}, [])]
+    others = test.other_keys(_OF_TEST)
     if others:
         notes.append(not_imported(test.place, ", ".join(others)))
     return ImportedCase(test.place, table, (Mapped("prompt and vars", "user"), *expectations.mapped), tuple(notes))
 
 
 def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Conversation:
-    """Return a prompt with its variables filled in.
-
-    Raises RefusedError for a template that does more."""
+    """Return a prompt with its variables filled in. Raises RefusedError for a template with more than variables."""
 
     def filled(text: str) -> str:
         return _VARIABLE.sub(lambda match: _value(match[1], values, test), text)
@@ -278,9 +277,7 @@ def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Con
 
 
 def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda text: text) -> Conversation:
-    """Return a prompt as a conversation: the JSON text of messages, or the request itself.
-
-    Raises RefusedError."""
+    """Read a prompt: the JSON text of messages, or the request itself. Raises RefusedError."""
     text = prompt.text()
     if text.lstrip().startswith("["):
         return conversation_of(Node(_filled(prompt.parsed().value, filled), prompt.place))
@@ -288,11 +285,13 @@ def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda t
 
 
 def _filled(value: JsonValue, filled: Callable[[str], str]) -> JsonValue:
+    if isinstance(value, str):
+        return filled(value)
     if isinstance(value, dict):
         return {key: _filled(inner, filled) for key, inner in value.items()}
     if isinstance(value, list):
         return [_filled(inner, filled) for inner in value]
-    return filled(value) if isinstance(value, str) else value
+    return value
 
 
 def _value(name: str, values: dict[str, JsonValue], test: Node) -> str:
@@ -315,25 +314,23 @@ _CALLS = ("tool_use", "function_call")
 
 def results_in(root: Node) -> list[Node]:
     """Return the results in a file of results, empty for any other file."""
-    inner = root.get("results")
-    listed = inner.get("results") if inner is not None else None
-    rows = listed.items() if listed is not None and isinstance(listed.value, list) else []
+    listed = root.at("results").at("results")
+    if not isinstance(listed.value, list):
+        return []
+    rows = listed.items()
     return rows if all(row.has("testCase", "prompt") for row in rows) else []
 
 
 def cases_of_results(
     results: list[Node], tools: tuple[Table, ...], model_of: Callable[[str], str | None], notes: list[Note]
 ) -> list[ImportedCase]:
-    """Return a case of each test with a prompt, with the runs of it.
-
-    What cannot be taken is added to the notes."""
+    """Return a case of each test with a prompt, with its runs. Reasons of tests that are left out go to `notes`."""
     groups: dict[str, list[Node]] = {}
     for result in results:
-        prompt, values = result.get("prompt"), result.get("vars")
-        raw = prompt.text_of("raw") if prompt is not None else ""
-        key = json_text([raw, values.value if values is not None else None, result.text_of("description")])
-        number = result.get("testIdx")
-        groups.setdefault(f"{number.value if number is not None else ''} {key}", []).append(result)
+        # Repeats of a test share its index, but older versions write no index.
+        raw = result.at("prompt").text_of("raw")
+        key = json_text([raw, result.value_of("vars"), result.text_of("description")])
+        groups.setdefault(f"{result.value_of('testIdx')} {key}", []).append(result)
     cases: list[ImportedCase] = []
     for group in groups.values():
         try:
@@ -345,13 +342,12 @@ def cases_of_results(
 
 def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str], str | None]) -> ImportedCase:
     first = group[0]
-    test, given = first.need("testCase"), first.get("vars")
-    values = given.table() if given is not None else {}
+    test = first.need("testCase")
+    values = (first.get("vars") or Node({})).table()
     raw = first.need("prompt").need("raw")
-    asserts = test.get("assert")
-    listed = asserts.items() if asserts is not None else []
     conversation = conversation_of_prompt(raw)
-    case = case_of_test(test, listed, conversation, values, tools, test.text_of("description"))
+    asserts = test.items_of("assert")
+    case = case_of_test(test, asserts, conversation, values, tools, test.text_of("description"))
     runs: list[ImportedRun] = []
     notes: list[Note] = []
     passed = 0
@@ -363,73 +359,75 @@ def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str],
             continue
         run = _run(result, answer, raw, tools, model_of)
         runs.append(replace(run, scores=_scores(result)))
-        success = result.get("success")
-        passed += success is not None and success.value is True
-    verdicts = f"recordings; promptfoo's verdicts: {passed} passed, {len(runs) - passed} failed"
-    mapped = (*case.mapped, Mapped(counted(len(runs), "result"), verdicts)) if runs else case.mapped
+        passed += result.value_of("success") is True
+    mapped = case.mapped
+    if runs:
+        verdicts = f"recordings; promptfoo's verdicts: {passed} passed, {len(runs) - passed} failed"
+        mapped = (*mapped, Mapped(counted(len(runs), "result"), verdicts))
     return replace(case, place=first.place, mapped=mapped, runs=tuple(runs)).noted(*notes)
 
 
 def _scores(result: Node) -> tuple[SourceScore, ...]:
     """Return promptfoo's own score and verdict."""
-    success, score = result.get("success"), number_of(result.get("score"))
-    if success is None or not isinstance(success.value, bool):
+    success, score = result.value_of("success"), number_of(result.get("score"))
+    if not isinstance(success, bool):
         return ()
-    value = float(success.value) if score is None else min(score, 1.0)
-    return (SourceScore("score of promptfoo", value, success.value, result.place),)
+    if score is None:
+        score = float(success)
+    return (SourceScore("score of promptfoo", min(score, 1.0), success, result.place),)
 
 
 def _run(
     result: Node, answer: Node, raw: Node, tools: tuple[Table, ...], model_of: Callable[[str], str | None]
 ) -> ImportedRun:
     said = _message(answer.need("output"))
-    tokens, latency = answer.get("tokenUsage"), result.get("latencyMs")
-    if tokens is not None:
-        details = tokens.get("completionDetails")
-        reasoning = details.get("reasoning") if details is not None else None
+    if (tokens := answer.get("tokenUsage")) is not None:
         said["usage"] = {
             "prompt_tokens": tokens.table().get("prompt"),
             "completion_tokens": tokens.table().get("completion"),
-            "completion_tokens_details": {"reasoning_tokens": reasoning.value if reasoning is not None else None},
+            "completion_tokens_details": {"reasoning_tokens": tokens.at("completionDetails").value_of("reasoning")},
         }
-    if latency is not None and answer.table().get("cached") is not True:
-        said["latency_ms"] = latency.value
-    before: list[JsonValue] = [{"role": "user", "content": raw.value}]
-    provider = result.get("provider")
-    name = provider.text_of("id") or provider.text_of("label") if provider is not None else ""
-    conversation = conversation_of(
-        Node(
-            {
-                "messages": [*before, said],
-                "model": model_of(name) or name,
-                "tools": [{"name": str(tool["name"])} for tool in tools],
-            },
-            answer.place,
-        )
-    )
+    if answer.value_of("cached") is not True:  # an answer of the cache has the time of the cache
+        said["latency_ms"] = result.value_of("latencyMs")
+    provider = result.at("provider")
+    name = provider.text_of("id") or provider.text_of("label")
+    document: JsonValue = {
+        "messages": [{"role": "user", "content": raw.value}, said],
+        "model": model_of(name) or name,
+        "tools": [{"name": str(tool["name"])} for tool in tools],
+    }
+    conversation = conversation_of(Node(document, answer.place))
     (run,) = case_of(conversation).runs
     return run
 
 
 def _message(output: Node) -> dict[str, JsonValue]:
-    """Return an output as an answer: calls as OpenAI has them, or a text in which Anthropic's and those of Responses
-    have a line each."""
+    """Return an output as an answer: a text, or calls in the form of OpenAI, Anthropic or Responses."""
     if isinstance(output.value, str):
-        whole = _parsed(output.value)
-        lines = [_parsed(line) for line in output.value.splitlines()]
-        if whole is not None and _calls(Node(whole, output.place)) is not None:
-            return _message(Node(whole, output.place))
-        called = [each for each in lines if isinstance(each, dict) and each.get("type") in _CALLS]
-        if not called:
-            return {"role": "assistant", "content": output.value}
-        pairs = zip(output.value.splitlines(), lines, strict=True)
-        texts = [line for line, each in pairs if not (isinstance(each, dict) and each.get("type") in _CALLS)]
-        made = _calls(Node([*called], output.place))
-        return {"role": "assistant", "content": "\n".join(texts).strip(), "tool_calls": made or []}
+        return _message_of_text(output.value, output.place)
     calls = _calls(output)
     if calls is None:
         return {"role": "assistant", "content": json_text(output.value)}
     return {"role": "assistant", "content": output.text_of("content"), "tool_calls": calls}
+
+
+def _message_of_text(text: str, place: str) -> dict[str, JsonValue]:
+    whole = Node(_parsed(text), place)
+    if whole.value is not None and _calls(whole) is not None:
+        return _message(whole)
+    # promptfoo joins the parts of an answer of Anthropic or Responses by line breaks, with calls as JSON.
+    called: list[JsonValue] = []
+    texts: list[str] = []
+    for line in text.splitlines():
+        part = _parsed(line)
+        if isinstance(part, dict) and part.get("type") in _CALLS:
+            called.append(part)
+        else:
+            texts.append(line)
+    if not called:
+        return {"role": "assistant", "content": text}
+    calls = _calls(Node(called, place)) or []
+    return {"role": "assistant", "content": "\n".join(texts).strip(), "tool_calls": calls}
 
 
 def _parsed(text: str) -> JsonValue:
@@ -443,7 +441,7 @@ def _parsed(text: str) -> JsonValue:
 
 
 def _calls(output: Node) -> list[JsonValue] | None:
-    """Return the calls of an output, `None` where it is none."""
+    """Return the calls of an output; `None` where it is not made of calls."""
     listed = output.get("tool_calls") or output
     made: list[JsonValue] = []
     for each in listed.listed():
@@ -469,8 +467,7 @@ _READ = {"prompts", "providers", "targets", "tests", "defaultTest", "description
 def _config(source: Source) -> Node:
     """Return the configuration: the file, or the one in a file of results."""
     root = source.root
-    inner = root.get("config")
-    return inner if inner is not None and root.has("results") else root
+    return root.at("config") if root.has("results", "config") else root
 
 
 def _recognizes(source: Source) -> bool:
@@ -489,68 +486,73 @@ def _read(source: Source) -> Imported:
     if results:
         cases += cases_of_results(results, tools, model_of, notes)
     else:
-        written = config.get("prompts")
-        prompts = list(files.prompts(written)) if written is not None else []
-        if not prompts:
-            first = files.notes[0] if files.notes else Note("prompts", "has no prompt that is written in it")
-            raise RefusedError(first.why, first.place)
-        defaults = config.get("defaultTest")
-        defaults = files.filled(defaults) if defaults is not None else None
-        defaults = defaults if defaults is not None and isinstance(defaults.value, dict) else None
-        for test in files.tests(config.need("tests")):
-            try:
-                cases += cases_of(test, defaults, prompts, tools)
-            except RefusedError as error:
-                notes.append(not_imported(error.place, error.why))
+        cases += _cases_of_tests(config, files, tools, notes)
     notes = [*(not_imported(note.place, note.why) for note in files.notes), *notes]
-    others = [key for key in config.table() if key not in _READ and config.table()[key] not in (None, {}, [])]
-    if others:
+    if others := config.other_keys(_READ):
         notes.append(not_imported("", ", ".join(others)))
     if not cases:
-        raise RefusedError(notes[0].why if notes else "holds no test", notes[0].place if notes else "tests")
+        raise first_refusal(notes, "holds no test", "tests")
     suite: Table = {"grading": {"by": "trajectory"}}
     if models:
         suite["models"] = models
     return Imported(tuple(cases), suite, tuple(notes))
 
 
+def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes: list[Note]) -> Iterator[ImportedCase]:
+    prompts: list[Node] = []
+    if (written := config.get("prompts")) is not None:
+        prompts += files.prompts(written)
+    if not prompts:
+        raise first_refusal(files.notes, "has no prompt that is written in it", "prompts")
+    defaults = files.filled(config.at("defaultTest"))
+    if not isinstance(defaults.value, dict):  # a file that could not be read
+        defaults = Node({})
+    for test in files.tests(config.need("tests")):
+        try:
+            yield from cases_of(test, defaults, prompts, tools)
+        except RefusedError as error:
+            notes.append(not_imported(error.place, error.why))
+
+
 def model_of(provider: str) -> str | None:
-    """Return the model of a provider's id, `None` for one that is no model here."""
-    beginning = next((known for known in _MODELS if provider.startswith(known)), None)
-    if beginning is None or provider == beginning:
-        return None
-    return _MODELS[beginning] + provider.removeprefix(beginning)
+    """Return the model of a provider's id; `None` for a provider that is no model of the workbench."""
+    for beginning, ours in _MODELS.items():
+        if provider.startswith(beginning):
+            name = provider.removeprefix(beginning)
+            return ours + name if name else None
+    return None
 
 
 def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Table, ...], list[str]]:
     tools: dict[str, Table] = {}
     models: list[str] = []
-    providers = config.first("providers", "targets")
-    for each in providers.listed() if providers is not None else []:
-        each = files.filled(each)
+    for each in map(files.filled, config.listed_of("providers", "targets")):
         provider = each
         name = each.value if isinstance(each.value, str) else each.text_of("id")
-        if not name and isinstance(each.value, dict) and len(each.value) == 1:
-            ((name, _),) = each.value.items()
-            provider = each.need(name) if each.has(name) else each
-        if isinstance(name, str) and (model := model_of(name)) is not None:
+        if not name and isinstance(each.value, dict) and len(each.value) == 1:  # {id: options}
+            (name,) = each.value
+            provider = each.get(name) or each
+        if (model := model_of(name)) is not None:
             models.append(model)
         else:
             notes.append(not_imported(each.place, f"the provider {name!r}; write a model into the suite"))
         options = provider.get("config")
-        for key in ("tools", "functions"):
-            listed = options.get(key) if options is not None else None
-            inner = listed.listed() if listed is not None else []
-            for tool in (one for some in inner for one in some.listed()):
-                if isinstance(tool.value, str):  # a file that could not be read, which the notes of files say
-                    continue
-                table = tool_of(tool)
-                if tools.setdefault(str(table["name"]), table) != table:
-                    notes.append(not_imported(tool.place, f"a second definition of {table['name']}"))
-        others = [key for key in (options.table() if options is not None else {}) if key not in ("tools", "functions")]
-        if others:
+        if options is None:
+            continue
+        for tool in _tools_in(options):
+            table = tool_of(tool)
+            if tools.setdefault(str(table["name"]), table) != table:
+                notes.append(not_imported(tool.place, f"a second definition of {table['name']}"))
+        if others := options.other_keys(("tools", "functions")):
             notes.append(not_imported(provider.place, f"the provider's {', '.join(others)}"))
     return tuple(tools.values()), list(dict.fromkeys(models))
+
+
+def _tools_in(options: Node) -> Iterator[Node]:
+    for each in [*options.listed_of("tools"), *options.listed_of("functions")]:
+        for tool in each.listed():  # each file of tools holds a list of its own
+            if not isinstance(tool.value, str):  # a text names a file that could not be read, which `Files` has noted
+                yield tool
 
 
 PROMPTFOO = Format(_recognizes, _read, graded_as("every"))

@@ -25,9 +25,10 @@ _KNOWN = {"type", "value", "threshold", "transform"}
 
 
 class Expectations:
-    """What a case expects.
+    """The expectations of one case.
 
-    `values` are the variables of its test, `tools` the names on offer."""
+    `values` are the variables of its test, `tools` the names on offer.
+    """
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
         self.mapped: list[Mapped] = []
@@ -37,6 +38,7 @@ class Expectations:
         self._calls: list[Table] = []
         self._ordered: list[Table] = []
         self._disallowed: list[Table] = []
+        # The name and the arguments of the first call come in assertions of their own, joined in `keys`.
         self._first: tuple[str | None, Table] = (None, {})
         self._contained: list[str] = []
         self._checks: list[object] = []
@@ -44,9 +46,10 @@ class Expectations:
         self._no_others = False
 
     def take(self, node: Node) -> None:
-        """Take one assertion.
+        """Add one assertion. A part of it without a counterpart becomes a note.
 
-        What of it has no counterpart becomes a note; raises RefusedError for what is none."""
+        Raises RefusedError for a node that is no assertion.
+        """
         kind = node.need("type").text()
         try:
             done = self._take(kind, node)
@@ -57,20 +60,16 @@ class Expectations:
             self.notes.append(Note(node.place, f"{kind}: not mapped: it has no counterpart"))
             return
         self.mapped.append(Mapped(kind, done))
-        others = [key for key in node.table() if key not in _KNOWN]
-        if others:
+        if others := [key for key in node.table() if key not in _KNOWN]:
             self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
 
     def keys(self) -> Table:
         """Return the keys of the case."""
         tool, args = self._first
-        if tool is not None or args:
-            tool = tool or (self._tools[0] if len(self._tools) == 1 else ANY_TOOL)
-            found = next((each for each in self._calls if each["tool"] == tool and "args" not in each), None)
-            if found is None:
-                self._calls.append({"tool": tool, **({"args": args} if args else {})})
-            elif args:
-                found["args"] = args
+        if tool is None and args:
+            tool = self._tools[0] if len(self._tools) == 1 else ANY_TOOL
+        if tool is not None:
+            self._expect_first(tool, args)
         table: Table = {}
         if self._ordered:
             table["ordered"] = self._ordered
@@ -91,6 +90,13 @@ class Expectations:
         if self._limits:
             table["limits"] = self._limits
         return table
+
+    def _expect_first(self, tool: str, args: Table) -> None:
+        for call in self._calls:
+            if call["tool"] == tool and "args" not in call:
+                call |= {"args": args} if args else {}
+                return
+        self._calls.append({"tool": tool, "args": args} if args else {"tool": tool})
 
     def _take(self, kind: str, node: Node) -> str | None:
         if kind in ("is-valid-openai-tools-call", "is-valid-openai-function-call"):
@@ -126,7 +132,7 @@ class Expectations:
         self.notes.append(Note(node.place, f"{node.text_of('type')}: {why}"))
 
     def _filled(self, node: Node) -> str:
-        """Return a text with the variables of the test."""
+        """Return a text with the variables of the test filled in. Raises RefusedError for other templates."""
         text = str(node.value) if isinstance(node.value, int | float) else node.text()
         for name, value in self._values.items():
             if isinstance(value, str | int | float):
@@ -146,7 +152,10 @@ class Expectations:
         code = node.need("value").text()
         if (match := _NAME_IS.fullmatch(code)) and isinstance(name := self._literal(match[1]), str):
             return self._first_tool(node, name)
-        if (match := _ARGUMENT_IS.fullmatch(code)) and (value := self._literal(match[2])) is not _NONE:
+        value = _NONE
+        if match := _ARGUMENT_IS.fullmatch(code):
+            value = self._literal(match[2])
+        if match and value is not _NONE:
             return self._first_argument(match[1], {"equals": value, "cast": False})
         raise node.refused("JavaScript, but for comparing the name or one argument of the first call")
 
@@ -164,24 +173,28 @@ class Expectations:
         return "tool of an expected call, wherever it is among the calls"
 
     def _first_argument(self, name: str, check: Table) -> str:
+        # JavaScript's `==` and `===` compare a number with a number: only a text must not be cast.
         tool, args = self._first
-        if check.keys() == {"equals", "cast"} and isinstance(check["equals"], str | int | float):
-            check = {"equals": check["equals"]} if not isinstance(check["equals"], str) else check
-        before = args.get(name)
-        self._first = (tool, {**args, name: check if before is None else {"all_of": [before, check]}})
+        equal = check.get("equals")
+        if check.keys() == {"equals", "cast"} and isinstance(equal, int | float):
+            check = {"equals": equal}
+        if (before := args.get(name)) is not None:
+            check = {"all_of": [before, check]}
+        self._first = (tool, {**args, name: check})
         return f"the argument {name} of an expected call"
 
     def _literal(self, code: str) -> JsonValue | object:
-        """Return the value of a literal of JavaScript or a variable of the test, `_NONE` for other code."""
+        """Return the value of a literal of JavaScript or a variable of the test; `_NONE` for other code."""
+        value: object
         if match := _VARIABLE.fullmatch(code):
             value = self._values.get(match[1], _NONE)
-            return value if isinstance(value, str | int | float) else _NONE
-        if len(code) > 1 and code[0] == code[-1] and code[0] in "'`" and not set("\\'`${") & set(code[1:-1]):
-            return code[1:-1]
-        try:
-            value = parsed_json(code)
-        except ValueError:
-            return _NONE
+        elif len(code) > 1 and code[0] == code[-1] and code[0] in "'`" and not set("\\'`${") & set(code[1:-1]):
+            value = code[1:-1]
+        else:
+            try:
+                value = parsed_json(code)
+            except ValueError:
+                return _NONE
         return value if isinstance(value, str | int | float) else _NONE
 
     def _tool_call_f1(self, node: Node) -> str:
@@ -202,8 +215,8 @@ class Expectations:
 
     def _tool_used(self, node: Node) -> str:
         for each in node.need("value").listed():
-            name, least = self._named(each), each.get("min")
-            count = self._number(each, "min") if least is not None else 1
+            name = self._named(each)
+            count = self._number(each, "min") if each.has("min") else 1
             if not isinstance(count, int) or count > 100:
                 raise each.refused("'min' must be a whole number up to 100")
             if each.has("max") and count == 0 and each.need("max").value == 0:
@@ -220,10 +233,8 @@ class Expectations:
 
     def _args_match(self, node: Node) -> str:
         value = node.need("value")
-        args = value.first("args", "arguments")
-        given = args.table() if args is not None else {}
-        ignored = value.get("ignore")
-        left = {each.text() for each in ignored.listed()} if ignored is not None else set()
+        given = (value.first("args", "arguments") or Node({})).table()
+        left = {each.text() for each in value.listed_of("ignore")}
         kept = {name: self._given(inner) for name, inner in given.items() if name not in left}
         made = case_expecting({}, self._named(value), kept)["ordered"]
         assert isinstance(made, list) and isinstance(made[0], dict)
@@ -236,15 +247,18 @@ class Expectations:
             self._weaker(node, "a table is compared as a whole here, so it must not hold more")
         if value.has("defaults"):
             self._weaker(node, "its defaults are not mapped")
-        same = next((each for each in self._calls if each == {"tool": call["tool"]}), None)
-        if same is not None:
-            same.update(call)
+        for other in self._calls:
+            if other == {"tool": call["tool"]}:
+                other.update(call)
+                break
         else:
             self._calls.append(call)
         return "args of an expected call"
 
     def _given(self, value: JsonValue) -> JsonValue:
-        return self._filled(Node(value)) if isinstance(value, str) and "{{" in value else value
+        if isinstance(value, str) and "{{" in value:
+            return self._filled(Node(value))
+        return value
 
     def _sequence(self, node: Node) -> str:
         value = node.need("value")
@@ -298,9 +312,8 @@ def _any(node: Node, make: Callable[[Node], Table], key: str) -> Table:
 
 
 def _similar(node: Node, fill: _Fill) -> Table:
-    threshold = node.get("threshold")
     check: Table = {"similar": fill(node.need("value"))}
-    if threshold is not None:
+    if node.has("threshold"):
         check["threshold"] = Expectations._number(node, "threshold")
     return check
 

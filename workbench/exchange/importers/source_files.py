@@ -1,4 +1,4 @@
-"""Reads the files of other tools: JSON, JSON lines, YAML and CSV as values that know their place in the file."""
+"""Files of other tools: JSON, JSON lines, YAML and CSV, read as values that know their place in the file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import math
 import re
 import zipfile
+from collections.abc import Collection
 from datetime import date, time
 from functools import cached_property, partial
 from io import BytesIO, StringIO
@@ -15,11 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.dataclasses import dataclass, parsed_json
+from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
 
-# The limits of files that are imported, and the refusal of what is beyond them.
+# Limits of imported files. Tokens are counted in the text before it is parsed: a parsed file takes many times its size
+# in memory, so that a limit on the parsed value would come too late.
 
 _TOKENS_OF_A_VALUE = 3
 """A key, the text that is its value, and the comma behind it."""
@@ -27,31 +29,30 @@ _TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):
-    """What cannot be imported; `place` is where in the file, empty for all of it.
+    """A file, or a part of one, that cannot be imported.
 
-    A message about a whole file begins with `file`, where it is given; `reason` is the message without it."""
+    `place` is where in the file, empty for all of it. A message about a whole file begins with `file`, where it is
+    given; `reason` is the message without it.
+    """
 
     def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
-        said = why if file is None else f"{file} {why}"
-        super().__init__(f"{place}: {said}" if place else said)
-        self.why = said
         self.reason = why
         self.place = place
+        self.why = why
+        if file is not None:
+            self.why = f"{file} {why}"
+        super().__init__(f"{place}: {self.why}" if place else self.why)
 
 
 class FewValues:
-    """Parses texts of JSON that together hold no more values than one file may.
-
-    One with more is not parsed."""
+    """Parser of JSON texts that together hold no more values than one file may. One with more is not parsed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._left = _TOKENS_OF_A_VALUE * MAX_FILE_VALUES
 
     def parsed(self, text: str) -> JsonValue:
-        """Return the value of a text.
-
-        Raises RefusedError for too many, ValueError for no JSON."""
+        """Return the value of a text. Raises RefusedError for too many values, ValueError for invalid JSON."""
         without_escapes = text.replace("\\\\", "").replace('\\"', "")
         self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
         if self._left < 0:
@@ -60,39 +61,42 @@ class FewValues:
         return value
 
 
-# Unpacks the `.eval` files of Inspect: zip archives of the parts of a log.
+# `.eval` files of Inspect: zip archives of the parts of a log.
 
 _STEP_BYTES = 4_096
-"""So many are unpacked at once: an archive may say less of a part than what that expands to."""
+"""Bytes unpacked at once: the size that an archive declares for a part may be less than what it expands to."""
 _ZSTANDARD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 
 
 def log_of_archive(path: Path, content: bytes) -> JsonValue:
-    """Return the log that a `.eval` file holds, as its `.json` would.
+    """Return the log in a `.eval` file, as its `.json` would hold it.
 
-    Raises ValueError and RefusedError, which say what to do."""
+    Raises ValueError and RefusedError with advice.
+    """
     how = f"make a .json of it: inspect log convert --to json --output-dir . {path.name}"
     few = FewValues(path)
     try:
         with _archive(content) as archive:
             parts = {info.filename: info for info in archive.infolist()}
-            head = next((parts[name] for name in ("header.json", "_journal/start.json") if name in parts), None)
+            # A log that was cut off has no header yet, only the journal.
+            head = parts.get("header.json") or parts.get("_journal/start.json")
             if head is None:
                 raise ValueError("it has no header.json, so it is no log of Inspect")
             names = sorted(name for name in parts if name.startswith("samples/") and name.endswith(".json"))
             samples = [parts[name] for name in names]
-            if sum(part.file_size for part in (head, *samples)) > MAX_FILE_BYTES:
+            if head.file_size + sum(part.file_size for part in samples) > MAX_FILE_BYTES:
                 raise RefusedError(f"unpacked {MAX_FILE_BYTES.reached()}", file=path)
             log = few.parsed(_unpacked(archive, head))
-            return (log if isinstance(log, dict) else {}) | {
-                "samples": [few.parsed(_unpacked(archive, part)) for part in samples]
-            }
+            if not isinstance(log, dict):
+                log = {}
+            log["samples"] = [few.parsed(_unpacked(archive, part)) for part in samples]
+            return log
     except RefusedError:
         raise
     except NotImplementedError as error:
         raise ValueError(f"is packed with Zstandard: install backports.zstd, or {how}") from error
-    except Exception as error:  # of a broken archive, each method has errors of its own
+    except Exception as error:  # each compression method raises errors of its own for a broken archive
         raise ValueError(f"is an archive that cannot be unpacked, {error}; of a log, {how}") from error
 
 
@@ -104,9 +108,7 @@ def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
 
 
 def _archive(content: bytes) -> zipfile.ZipFile:
-    """Return an archive.
-
-    `zipfile` has Zstandard from Python 3.14 on; `backports.zstd` has it before."""
+    """Open an archive. `zipfile` reads Zstandard from Python 3.14 on; `backports.zstd` does before."""
     try:
         module = importlib.import_module("backports.zstd.zipfile")
     except ImportError:
@@ -122,23 +124,42 @@ Kind = Literal["json", "lines", "yaml", "csv"]
 class Node:
     """A value of the file and its place there, such as `line 3.messages[0].role`.
 
-    What is asked of a value that is of another kind raises RefusedError."""
+    Methods that need a value of another kind raise RefusedError.
+    """
 
     value: JsonValue
     place: str = ""
 
     def get(self, key: str) -> Node | None:
-        """Return what a table has under a key; `None` where that is nothing or null, or where this is no table."""
+        """Return a table's value under a key; `None` for no value, for null, and where this is no table."""
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
-        return Node(self.value[key], f"{self.place}.{key}".lstrip("."))
+        return Node(self.value[key], self._place_of(key))
+
+    def at(self, key: str) -> Node:
+        """Return a table's value under a key; a node of `None` where `get` returns `None`.
+
+        It can be asked on: `node.at("output").at("choices").value`.
+        """
+        return self.get(key) or Node(None, self._place_of(key))
+
+    def _place_of(self, key: str) -> str:
+        return f"{self.place}.{key}".lstrip(".")
 
     def first(self, *keys: str) -> Node | None:
-        """Return what a table has under the first of some keys that it has."""
-        return next((found for key in keys if (found := self.get(key)) is not None), None)
+        """Return a table's value under the first of some keys that it has."""
+        for key in keys:
+            if (found := self.get(key)) is not None:
+                return found
+        return None
+
+    def value_of(self, *keys: str) -> JsonValue:
+        """Return the bare value under the first of some keys that a table has; `None` where it has none of them."""
+        found = self.first(*keys)
+        return None if found is None else found.value
 
     def need(self, key: str) -> Node:
-        """Return what a table has under a key that must be there."""
+        """Return a table's value under a required key."""
         self.table()
         found = self.get(key)
         if found is None:
@@ -155,13 +176,28 @@ class Node:
         return self.value
 
     def items(self) -> list[Node]:
+        """Return the elements of a list."""
         if not isinstance(self.value, list):
             raise self.refused(f"must be a list, not {kind_of(self.value)}")
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
+    def items_of(self, *keys: str) -> list[Node]:
+        """Return the elements of the list under the first of some keys that a table has; empty where it has none."""
+        found = self.first(*keys)
+        return [] if found is None else found.items()
+
     def listed(self) -> list[Node]:
-        """Return the elements of a list; anything else is one element."""
+        """Return the elements of a list; any other value is the only element."""
         return self.items() if isinstance(self.value, list) else [self]
+
+    def listed_of(self, *keys: str) -> list[Node]:
+        """Return `listed` of the value under the first of some keys that a table has; empty where it has none."""
+        found = self.first(*keys)
+        return [] if found is None else found.listed()
+
+    def other_keys(self, known: Collection[str]) -> list[str]:
+        """Return the keys of a table that hold something and are not `known`."""
+        return [key for key, value in self.table().items() if key not in known and value not in (None, "", [], {})]
 
     def text(self) -> str:
         if not isinstance(self.value, str):
@@ -169,11 +205,14 @@ class Node:
         return self.value
 
     def text_of(self, *keys: str) -> str:
-        """Return the text under the first of some keys that has one, empty where none has."""
-        return next((each.value for key in keys if (each := self.get(key)) and isinstance(each.value, str)), "")
+        """Return the text under the first of some keys that holds one; empty where none does."""
+        for key in keys:
+            if isinstance(found := self.at(key).value, str):
+                return found
+        return ""
 
     def parsed(self) -> Node:
-        """Return the value of a JSON text; what is no text stays as it is."""
+        """Return the value of a JSON text; a value that is no text stays as it is."""
         if not isinstance(self.value, str):
             return self
         try:
@@ -185,8 +224,15 @@ class Node:
         return RefusedError(why, self.place)
 
 
+def as_text(value: JsonValue) -> str:
+    """Return a text as it is, an empty text for null, any other value as its JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_text(value)
+
+
 def kind_of(value: JsonValue) -> str:
-    """Return what a value is, for a person."""
+    """Return the kind of a value in words."""
     match value:
         case None:
             return "nothing"
@@ -206,8 +252,9 @@ def kind_of(value: JsonValue) -> str:
 class Source:
     """A file as it was read.
 
-    `root` is all of it: of JSON lines and CSV, the list of its records. With `fields`, a person has said which fields
-    of its records are what."""
+    `root` is all of it: of JSON lines and CSV, the list of its records. `fields` are the fields of its records that
+    the user has mapped, by their meaning.
+    """
 
     path: Path
     kind: Kind
@@ -216,18 +263,18 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What the suite is called that is made of it."""
+        """The name of the suite that is imported from it."""
         return self.path.name.split(".")[0].replace("_", " ").replace("-", " ").strip().capitalize() or "Imported"
 
     line_numbers: tuple[int, ...] = ()
     """Of JSON lines and CSV, the line of each record."""
 
     columns: tuple[str, ...] = ()
-    """Of CSV, what the first line names, also where no record has a value of it."""
+    """Of CSV, the names in the first line, including columns without a value."""
 
     @cached_property
     def records(self) -> list[Node]:
-        """The elements of the file, where it is a list of some; else all of it is one."""
+        """The elements of a file that is a list; any other file is one record."""
         records = self.root.listed()
         if not self.line_numbers:
             return records
@@ -235,18 +282,17 @@ class Source:
 
 
 def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
-    """Read a file.
-
-    Raises RefusedError when it cannot be read or is none of the four."""
+    """Read a file. Raises RefusedError when it cannot be read or has none of the four kinds."""
     try:
-        if path.exists() and not path.is_file():
-            kind = "folder" if path.is_dir() else "special file"
-            raise RefusedError(f"cannot be read: it is a {kind}", file=path)
+        if path.is_dir():
+            raise RefusedError("cannot be read: it is a folder", file=path)
+        if path.exists() and not path.is_file():  # to read a pipe would wait for its writer
+            raise RefusedError("cannot be read: it is a special file", file=path)
         if path.stat().st_size > MAX_FILE_BYTES:
             raise RefusedError(MAX_FILE_BYTES.reached(), file=path)
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise RefusedError(f"cannot be read: {reason}", file=path) from error
     return source_of(path, content, fields)
 
@@ -269,16 +315,16 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
         )
     if not text.strip():
         raise RefusedError("the file is empty")
-    match path.suffix.lower():
-        case ".yaml" | ".yml":
-            return Source(path, "yaml", Node(_yaml(text)), fields)
-        case ".csv" | ".tsv":
-            rows, numbers, columns = _rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")
-            return Source(path, "csv", Node(rows), fields, line_numbers=numbers, columns=columns)
+    ending = path.suffix.lower()
+    if ending in (".yaml", ".yml"):
+        return Source(path, "yaml", Node(_yaml(text)), fields)
+    if ending in _DELIMITERS:
+        rows, numbers, columns = _rows(text, _DELIMITERS[ending])
+        return Source(path, "csv", Node(rows), fields, line_numbers=numbers, columns=columns)
     few = FewValues(path)
     try:
         value = _checked(few.parsed(text))
-        if path.suffix.lower() in (".jsonl", ".ndjson"):  # of one line
+        if ending in (".jsonl", ".ndjson"):  # of one line
             return Source(path, "lines", Node([value]), fields, line_numbers=(1,))
         return Source(path, "json", Node(value), fields)
     except json.JSONDecodeError as error:
@@ -287,6 +333,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             raise RefusedError(f"is not JSON: {error.msg}", f"line {error.lineno}") from error
     except ValueError as error:
         raise RefusedError(f"is not JSON: {error}") from error
+    # JSON lines are recognized by their content too: many tools write them into a file that ends with `.json`.
     few = FewValues(path)
     values: list[JsonValue] = []
     for at, each in lines:
@@ -296,7 +343,11 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             # Where already the first line is no JSON, the file is meant as one value.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
-    return Source(path, "lines", Node(values), fields, line_numbers=tuple(number for number, _ in lines))
+    numbers = tuple(number for number, _ in lines)
+    return Source(path, "lines", Node(values), fields, line_numbers=numbers)
+
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def _error_line(text: str) -> int:
@@ -323,7 +374,7 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
             count += len(row)
             if count > MAX_FILE_VALUES:
                 raise RefusedError(MAX_FILE_VALUES.reached())
-            if len(row) > len(head):
+            if len(row) > len(head):  # most often an unquoted comma, which would move all later values
                 raise RefusedError(
                     f"has {len(row)} values, and the first line names {len(head)}", f"line {reader.line_num}"
                 )
@@ -351,17 +402,20 @@ def _yaml(text: str) -> JsonValue:
 
     try:
         value = yaml.load(text, Loader=Loader)
-    except Exception as error:  # a value that is not what its tag says raises errors of any kind
+    except Exception as error:  # a value that contradicts its tag raises errors of any kind
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or str(error)
-        raise RefusedError(f"is not YAML: {why}", f"line {mark.line + 1}" if mark is not None else "") from error
+        place = f"line {mark.line + 1}" if mark is not None else ""
+        raise RefusedError(f"is not YAML: {why}", place) from error
     return _checked(value)
 
 
 def _checked(value: object) -> JsonValue:
     """Return a value as JSON has it, with dates as texts.
 
-    Raises RefusedError for what nests too deeply, or is more than a file holds."""
+    Raises RefusedError for one that nests too deeply or holds more values than a file may. Aliases of YAML are
+    counted each time they are used: a small file can stand for billions of values.
+    """
     count = 0
 
     def copied(value: object, level: int) -> JsonValue:

@@ -1,6 +1,4 @@
-"""Traces of OpenTelemetry as OTLP JSON (`workbench.exchange.importers.spans` reads their attributes).
-
-The file is one export, or one a line as collectors write them."""
+"""Traces of OpenTelemetry as OTLP JSON. The file is one export, or one a line as collectors write them."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from re import Match
 
-from workbench.dataclasses import dataclass, json_text, parsed_json
+from workbench.dataclasses import dataclass, parsed_json
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
@@ -19,17 +17,17 @@ from workbench.exchange.importers.conversations import (
     ImportedCase,
     Note,
     case_of,
+    first_refusal,
     gathered,
 )
 from workbench.exchange.importers.messages import conversation_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text
 from workbench.limits import MAX_TOKENS
 from workbench.numerals import count_text
 from workbench.trajectory.events import JsonValue, Usage
 
-# The messages, tools and token counts that a span holds, in the attributes of the GenAI conventions and of those
-# who write others: OpenInference, OpenLLMetry, Logfire with Pydantic AI, and Vercel's AI SDK. Messages are
-# OpenAI's.
+# Messages, tools and token counts in the attributes of a span: those of the GenAI conventions and those of
+# OpenInference, OpenLLMetry, Logfire with Pydantic AI, and Vercel's AI SDK. All are read as messages of OpenAI.
 
 _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
 _PROMPT = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
@@ -79,9 +77,7 @@ class Attributes:
         self.place = place
 
     def node(self, key: str) -> Node | None:
-        """Return a value, and of a JSON text what it says.
-
-        Raises RefusedError for a text that is no JSON."""
+        """Return a value; of a JSON text, its value. Raises RefusedError for a text that is no JSON."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -90,15 +86,28 @@ class Attributes:
         except RefusedError as error:
             raise RefusedError(f"was cut off, or is no JSON at all ({error.why})", error.place) from error
 
+    def items(self, key: str) -> list[Node]:
+        """Return the elements of a list; empty where there is none. Raises RefusedError."""
+        found = self.node(key)
+        return [] if found is None else found.items()
+
+    def first(self, *keys: str) -> JsonValue:
+        """Return the first of some values that is there; `None` without one."""
+        for key in keys:
+            if (value := self.values.get(key)) is not None:
+                return value
+        return None
+
     def text(self, *keys: str) -> str:
-        """Return the first of some values that is a text."""
-        return next((value for key in keys if isinstance(value := self.values.get(key), str) and value), "")
+        """Return the first of some values that is a text; empty without one."""
+        for key in keys:
+            if isinstance(value := self.values.get(key), str) and value:
+                return value
+        return ""
 
 
 def messages_of(span: Attributes) -> list[JsonValue]:
-    """Return the conversation of a span, empty where it holds none.
-
-    Raises RefusedError for one that was cut off."""
+    """Return the conversation of a span, empty where it holds none. Raises RefusedError for one that was cut off."""
     for read in _DIALECTS:
         found = [*read(span)]
         if any(isinstance(each, dict) and each.get("role") not in ("system", "developer") for each in found):
@@ -116,28 +125,31 @@ def is_of_whole_run(span: Attributes) -> bool:
 
 
 def usage_of(span: Attributes) -> Usage | None:
-    """Return the tokens that a span counts, `None` where it counts none."""
+    """Return the tokens that a span counts; `None` where it counts none."""
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
-        value = next((number for key in keys if (number := whole_number(span.values.get(key))) is not None), None)
+        value = next(filter(lambda number: number is not None, map(whole_number, map(span.values.get, keys))), None)
         if value is not None and value <= MAX_TOKENS:
             counts[name] = value
     return Usage(**counts) if counts else None
 
 
 def whole_number(value: JsonValue) -> int | None:
-    """Return a number that OTLP writes as a number or as a text, `None` for anything else."""
+    """Return a number that OTLP writes as a number or as a text; `None` for any other value."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63 else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63:
+        return None
+    return int(value)
 
 
 def tool_result_of(span: Attributes) -> tuple[str, str] | None:
-    """Return the call that the span of a tool answers, and the answer."""
+    """Return the id of the call that the span of a tool answers, and the answer; `None` for any other span."""
     call_id = span.text("gen_ai.tool.call.id", "ai.toolCall.id")
-    keys = ("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result")
-    result = next((value for key in keys if (value := span.values.get(key)) is not None), None)
-    return (call_id, as_text(result)) if call_id and result is not None else None
+    result = span.first("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result")
+    if not call_id or result is None:
+        return None
+    return call_id, as_text(result)
 
 
 def tools_of(span: Attributes) -> list[JsonValue]:
@@ -145,12 +157,11 @@ def tools_of(span: Attributes) -> list[JsonValue]:
     for key in ("gen_ai.tool.definitions", "ai.prompt.tools"):
         if (given := span.node(key)) is not None:
             return [each.parsed().value for each in given.listed()]
-    if (
-        '"tools"' in as_text(span.values.get("request_data"))
-        and (request := span.node("request_data")) is not None
-        and (given := request.get("tools")) is not None
-    ):
-        return [each.value for each in given.listed()]
+    # Other texts under this key need not be JSON, so it is parsed only if it can hold tools.
+    if '"tools"' in as_text(span.values.get("request_data")):
+        request = span.node("request_data")
+        if request is not None and request.has("tools"):
+            return [each.value for each in request.listed_of("tools")]
     if (asked := span.node("model_request_parameters")) is not None and (given := asked.get("function_tools")):
         return [_of_pydantic(each) for each in given.listed()]
     functions: dict[int, dict[str, JsonValue]] = {}
@@ -165,43 +176,41 @@ def tools_of(span: Attributes) -> list[JsonValue]:
 
 def _of_pydantic(tool: Node) -> JsonValue:
     written = tool.table()
-    return {"name": written.get("name"), "description": written.get("description")} | (
-        {"parameters": written["parameters_json_schema"]} if tool.has("parameters_json_schema") else {}
-    )
-
-
-def as_text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json_text(value)
+    table = {"name": written.get("name"), "description": written.get("description")}
+    if tool.has("parameters_json_schema"):
+        table["parameters"] = written["parameters_json_schema"]
+    return table
 
 
 def _of_conventions(span: Attributes) -> Iterator[JsonValue]:
     if (system := span.node("gen_ai.system_instructions")) is not None:
         yield {"role": "system", "content": _texts(system.value)}
-    whole = span.node("pydantic_ai.all_messages")
-    keys = ("gen_ai.input.messages", "gen_ai.output.messages")
-    for given in [whole] if whole is not None else map(span.node, keys):
-        for message in given.items() if given is not None else []:
+    keys: tuple[str, ...] = ("gen_ai.input.messages", "gen_ai.output.messages")
+    if span.values.get("pydantic_ai.all_messages") is not None:
+        keys = ("pydantic_ai.all_messages",)
+    for key in keys:
+        for message in span.items(key):
             yield from _of_parts(message)
 
 
 def _texts(value: JsonValue) -> str:
-    parts = value if isinstance(value, list) else [value]
-    return "\n".join(
-        part if isinstance(part, str) else str(part.get("content") or "")
-        for part in parts
-        if isinstance(part, str | dict)
-    )
+    texts: list[str] = []
+    for part in Node(value).listed():
+        if isinstance(part.value, str):
+            texts.append(part.value)
+        elif isinstance(part.value, dict):
+            texts.append(str(part.value.get("content") or ""))
+    return "\n".join(texts)
 
 
 def _of_parts(message: Node) -> Iterator[JsonValue]:
-    """Return a message of the conventions as messages of OpenAI: each result is one of its own."""
+    """Yield a message of the conventions as messages of OpenAI: each result is one of its own."""
     role = message.need("role").text()
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[JsonValue] = []
     results: list[JsonValue] = []
-    parts = message.get("parts")
-    for part in parts.items() if parts is not None else []:
+    for part in message.items_of("parts"):
         match part.text_of("type"):
             case "text":
                 texts.append(part.text_of("content"))
@@ -211,11 +220,9 @@ def _of_parts(message: Node) -> Iterator[JsonValue]:
                 function: JsonValue = {"name": part.text_of("name"), "arguments": part.table().get("arguments")}
                 calls.append({"id": part.text_of("id"), "function": function})
             case "tool_call_response":
-                response = part.first("response", "result")
-                content = as_text(response.value) if response is not None else ""
-                failed = part.get("is_error")
+                content = as_text(part.value_of("response", "result"))
                 result: dict[str, JsonValue] = {"role": "tool", "tool_call_id": part.text_of("id"), "content": content}
-                results.append(result | ({"is_error": failed.value} if failed is not None else {}))
+                results.append(result | {"is_error": part.value_of("is_error")})
             case kind:
                 texts.append(f"({kind or 'a part'}, not imported)")
     if texts or thoughts or calls or not results:
@@ -230,10 +237,13 @@ def _of_parts(message: Node) -> Iterator[JsonValue]:
 
 
 def _of_events(span: Attributes) -> Iterator[JsonValue]:
-    """Return the messages that Logfire and Pydantic AI have as a list of events."""
-    key = next((key for key in ("all_messages_events", "events") if "role" in as_text(span.values.get(key))), "")
-    events = span.node(key)
-    for event in events.items() if events is not None else []:
+    """Yield the messages that Logfire and Pydantic AI write as a list of events."""
+    key = "all_messages_events"
+    if "role" not in as_text(span.values.get(key)):
+        key = "events"
+    if "role" not in as_text(span.values.get(key)):
+        return
+    for event in span.items(key):
         kind = event.text_of("event.name")
         message = event.need("message") if kind == "gen_ai.choice" else event
         table = dict(message.table())
@@ -246,36 +256,41 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
-    """Return the messages that Logfire has as the body of a request to OpenAI or Anthropic, and the answer to it."""
+    """Yield the messages that Logfire has as the body of a request to OpenAI or Anthropic, and the answer to it."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")
-    listed = request.get("messages") if request is not None else None
-    if request is None or listed is None:
+    if request is None or not request.has("messages"):
         return
     if (system := request.get("system")) is not None:
         yield {"role": "system", "content": system.value}
-    yield from (each.value for each in listed.items())
-    if response is not None and (message := response.get("message")) is not None:
+    yield from (each.value for each in request.items_of("messages"))
+    if response is None:
+        return
+    if (message := response.get("message")) is not None:
         yield {**message.table(), "role": "assistant"}
-    elif response is not None and (text := response.text_of("combined_chunk_content")):
+    elif text := response.text_of("combined_chunk_content"):  # a streamed answer
         yield {"role": "assistant", "content": text}
 
 
 def _of_vercel(span: Attributes) -> Iterator[JsonValue]:
-    prompt = span.node("ai.prompt") if "ai.prompt.messages" not in span.values else None
-    listed = span.node("ai.prompt.messages") or (prompt.get("messages") if prompt is not None else None)
+    # The span of a whole run has `ai.prompt`, that of one request `ai.prompt.messages`; some have both.
+    prompt, listed = None, span.node("ai.prompt.messages")
+    if "ai.prompt.messages" not in span.values:
+        prompt = span.node("ai.prompt")
     if prompt is not None:
+        listed = prompt.get("messages")
         if system := prompt.text_of("system"):
             yield {"role": "system", "content": system}
         if listed is None and (asked := prompt.text_of("prompt")):
             yield {"role": "user", "content": asked}
-    for message in listed.items() if listed is not None else []:
-        yield from _of_vercel_message(message)
-    if listed is None and prompt is None:
+    if listed is not None:
+        for message in listed.items():
+            yield from _of_vercel_message(message)
+    elif prompt is None:
         return
-    calls = span.node("ai.response.toolCalls") or span.node("ai.result.toolCalls")
-    made = [_vercel_call(each) for each in calls.items()] if calls is not None else []
+    calls = span.items("ai.response.toolCalls") or span.items("ai.result.toolCalls")
+    made = [_vercel_call(each) for each in calls]
     text = span.text("ai.response.text", "ai.result.text", "ai.response.object")
     if text or made:
         thoughts = span.text("ai.response.reasoning")
@@ -283,22 +298,22 @@ def _of_vercel(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_vercel_message(message: Node) -> Iterator[JsonValue]:
-    role, content = message.need("role").text(), message.get("content")
+    role = message.need("role").text()
     others: list[JsonValue] = []
     calls: list[JsonValue] = []
     thoughts: list[str] = []
-    for part in content.listed() if content is not None else []:
+    for part in message.listed_of("content"):
         match part.text_of("type"):
             case "tool-call":
                 calls.append(_vercel_call(part))
             case "tool-result":
-                output = part.first("output", "result")
-                kind, inner = (output.text_of("type"), output.get("value")) if output is not None else ("", None)
-                shown = inner if kind and inner is not None else output
+                output = part.first("output", "result") or Node(None)
+                kind = output.text_of("type")
+                shown = output.at("value") if kind and output.has("value") else output
                 yield {
                     "role": "tool",
                     "tool_call_id": part.text_of("toolCallId"),
-                    "content": as_text(shown.value) if shown is not None else "",
+                    "content": as_text(shown.value),
                     "is_error": part.table().get("isError") is True or kind.startswith("error"),
                 }
             case "reasoning":
@@ -310,12 +325,10 @@ def _of_vercel_message(message: Node) -> Iterator[JsonValue]:
 
 
 def _vercel_call(part: Node) -> JsonValue:
-    arguments = part.first("input", "args")
-    function = part.get("function")
-    if function is not None:
+    if (function := part.get("function")) is not None:
         return {"id": part.text_of("id"), "function": function.value}
-    value = arguments.value if arguments is not None else None
-    return {"id": part.text_of("toolCallId"), "function": {"name": part.text_of("toolName"), "arguments": value}}
+    called: JsonValue = {"name": part.text_of("toolName"), "arguments": part.value_of("input", "args")}
+    return {"id": part.text_of("toolCallId"), "function": called}
 
 
 def _of_openllmetry(span: Attributes) -> list[JsonValue]:
@@ -327,9 +340,10 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 
 
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
-    """Return the messages that a span has in attributes of their own, those of `last` after the others.
+    """Return the messages that a span has in numbered attributes, those of `last` after the others.
 
-    Raises RefusedError where one in between is missing, as where a limit of attributes was reached."""
+    Raises RefusedError where one in between is missing: an SDK drops attributes beyond its limit without a word.
+    """
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
     for key, value in span.values.items():
@@ -359,11 +373,13 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
         if numbers and numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
             missing = next(number for number in range(numbers[0], numbers[-1]) if number not in numbers)
             raise Node(None, span.place).refused(f"was cut off: the message number {missing} is missing")
-    return [
-        {"role": "assistant" if place[0] else "", **message}
-        for place, message in sorted(messages.items())
-        if place[0] or message.get("role")
-    ]
+    found: list[JsonValue] = []
+    for (is_answer, _), message in sorted(messages.items(), key=lambda item: item[0]):
+        if is_answer:
+            found.append({"role": "assistant", **message})
+        elif message.get("role"):
+            found.append(message)
+    return found
 
 
 def _parts_in(value: JsonValue) -> JsonValue:
@@ -378,6 +394,7 @@ def _parts_in(value: JsonValue) -> JsonValue:
     return parts if typed else value
 
 
+# In this order: a span that has its messages in several dialects has them most completely in an earlier one.
 _DIALECTS: tuple[Callable[[Attributes], Iterator[JsonValue] | list[JsonValue]], ...] = (
     _of_conventions,
     _of_events,
@@ -409,13 +426,10 @@ def _recognizes(source: Source) -> bool:
 def _spans(source: Source) -> Iterator[_Span]:
     for export in _exports(source):
         for resource in (export.get("resource_spans") or export.need("resourceSpans")).items():
-            scopes = resource.first("scopeSpans", "scope_spans")
-            for scope in scopes.items() if scopes is not None else []:
-                spans = scope.get("spans")
-                for node in spans.items() if spans is not None else []:
+            for scope in resource.items_of("scopeSpans", "scope_spans"):
+                for node in scope.items_of("spans"):
                     values = _attributes(node)
-                    events = node.get("events")
-                    for event in events.items() if events is not None else []:
+                    for event in node.items_of("events"):  # older conventions have the messages in events
                         values = _attributes(event) | values
                     trace = node.text_of("traceId", "trace_id")
                     start, end = _time(node, "startTimeUnixNano"), _time(node, "endTimeUnixNano")
@@ -423,50 +437,42 @@ def _spans(source: Source) -> Iterator[_Span]:
 
 
 def _time(node: Node, key: str) -> int:
-    found = node.get(key)
-    return (whole_number(found.value) or 0) if found is not None else 0
+    return whole_number(node.value_of(key)) or 0
 
 
 def _attributes(node: Node) -> dict[str, JsonValue]:
-    listed = node.get("attributes")
+    return _table_of(node.items_of("attributes"))
+
+
+def _table_of(pairs: list[Node]) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
-    for each in listed.items() if listed is not None else []:
-        value = each.get("value")
-        if value is not None:
+    for each in pairs:
+        if (value := each.get("value")) is not None:
             found[each.text_of("key")] = _any_value(value)
     return found
 
 
 def _any_value(node: Node) -> JsonValue:
     """Return a value of OTLP as JSON."""
-    for key in ("stringValue", "boolValue", "intValue", "doubleValue"):
-        if (found := node.get(key)) is not None:
-            return found.value
     if (array := node.get("arrayValue")) is not None:
-        values = array.get("values")
-        return [_any_value(each) for each in values.items()] if values is not None else []
+        return [_any_value(each) for each in array.items_of("values")]
     if (table := node.get("kvlistValue")) is not None:
-        values = table.get("values")
-        pairs = values.items() if values is not None else []
-        return {each.text_of("key"): _any_value(inner) for each in pairs if (inner := each.get("value")) is not None}
-    return None
+        return _table_of(table.items_of("values"))
+    return node.value_of("stringValue", "boolValue", "intValue", "doubleValue")
 
 
 def _read(source: Source) -> Imported:
     traces: dict[str, list[_Span]] = {}
     for span in _spans(source):
         traces.setdefault(span.trace, []).append(span)
-    makers: list[Callable[[], ImportedCase]] = [partial(_case, trace, spans) for trace, spans in traces.items()]
-    cases, notes = gathered(makers)
+    cases, notes = gathered(partial(_case, trace, of_trace) for trace, of_trace in traces.items())
     if not cases:
-        raise RefusedError(notes[0].why if notes else "holds no span", notes[0].place if notes else "")
+        raise first_refusal(notes, "holds no span")
     return Imported(cases, notes=notes)
 
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
-    """Return the longest conversation of a trace as a case, with what its tools answered.
-
-    Raises RefusedError."""
+    """Make a case of the longest conversation of a trace, with the results of its tools. Raises RefusedError."""
     place = f"trace {trace}" if trace else "the trace"
     asked = [(span, messages) for span in spans if (messages := messages_of(span.attributes))]
     if not asked:
@@ -474,6 +480,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             "no span of a model holds its messages: record content at the source, as without it there are names only",
             place,
         )
+    # Each request repeats the conversation so far: the longest holds all others of the same agent.
     span, messages = max(
         asked, key=lambda each: (len(each[1]), not is_of_whole_run(each[0].attributes), each[0].start_ns)
     )
@@ -508,25 +515,31 @@ def _must_be_whole(span: _Span, messages: list[JsonValue], place: str) -> None:
     dropped = span.node.first("droppedAttributesCount", "dropped_attributes_count")
     if dropped is not None and whole_number(dropped.value):
         raise RefusedError(f"was cut off: its source dropped {dropped.value} attributes of the span", place)
-    roles = [each.get("role") for each in messages if isinstance(each, dict)]
-    first = next((role for role in roles if role not in ("system", "developer")), None)
-    if first not in ("user", "human") and "user" in roles:
+    roles = _roles(messages)
+    spoken = [role for role in roles if role not in ("system", "developer")]
+    if "user" in roles and spoken[0] not in ("user", "human"):
         raise RefusedError("was cut off: it does not begin with a message of the user", place)
+
+
+def _roles(messages: list[JsonValue]) -> list[JsonValue]:
+    return [each.get("role") for each in messages if isinstance(each, dict)]
 
 
 def _measured(
     conversation: Conversation, spans: list[tuple[_Span, list[JsonValue]]]
 ) -> tuple[dict[int, float], dict[int, Usage]]:
-    """Return the milliseconds and the tokens of the answers, by the indices of their messages: each span has made the
-    last answer of its messages. One that stands for several answers says nothing of one of them."""
+    """Return the milliseconds and the tokens of the answers, by the indices of their messages.
+
+    Each span made the last answer of its messages. A span that stands for several answers measures none of them.
+    """
     answers = [index for index, message in enumerate(conversation.messages) if message.role == "assistant"]
     latencies: dict[int, float] = {}
     usage: dict[int, Usage] = {}
     several = any(not is_of_whole_run(span.attributes) for span, _ in spans)
     for span, messages in sorted(spans, key=lambda each: each[0].end_ns - each[0].start_ns):
-        roles = [each.get("role") for each in messages if isinstance(each, dict)]
-        count = sum(role in ("assistant", "ai") for role in roles)
-        ends = bool(roles) and next((role for role in reversed(roles) if role != "tool"), None) in ("assistant", "ai")
+        said = [role for role in _roles(messages) if role != "tool"]
+        count = sum(role in ("assistant", "ai") for role in said)
+        ends = bool(said) and said[-1] in ("assistant", "ai")
         if not ends or not 0 < count <= len(answers) or ((several or count > 1) and is_of_whole_run(span.attributes)):
             continue
         at = answers[count - 1]
@@ -551,24 +564,24 @@ def _first_request(messages: list[JsonValue]) -> JsonValue:
 
 
 def _when(ns: int) -> str:
+    if not ns:
+        return ""
     try:
-        return datetime.fromtimestamp(ns / 1e9, UTC).isoformat(timespec="milliseconds") if ns else ""
+        return datetime.fromtimestamp(ns / 1e9, UTC).isoformat(timespec="milliseconds")
     except (OverflowError, ValueError, OSError):
         return ""
 
 
 def _makes(messages: list[JsonValue], call_id: str) -> bool:
-    return any(
-        isinstance(message, dict)
-        and isinstance(calls := message.get("tool_calls"), list)
-        and any(isinstance(call, dict) and call.get("id") == call_id for call in calls)
-        for message in messages
-    )
+    for message in messages:
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        if isinstance(calls, list) and any(Node(call).value_of("id") == call_id for call in calls):
+            return True
+    return False
 
 
 def _answered(message: JsonValue) -> JsonValue:
-    found = message.get("tool_call_id") if isinstance(message, dict) else None
-    return found if isinstance(found, str) else None
+    return Node(message).text_of("tool_call_id") or None
 
 
 SPANS = Format(_recognizes, _read)

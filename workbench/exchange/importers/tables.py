@@ -1,6 +1,4 @@
-"""Tables of home-made sets: a request in each row, and what is expected of it.
-
-A person says which field is what."""
+"""Tables of home-made sets: a request in each row, and its expectations. The user says which field is which."""
 
 from __future__ import annotations
 
@@ -30,13 +28,11 @@ MEANINGS = {
     "answer": "a text that the answer contains",
     "skip": "why the case is skipped",
 }
-"""What a field can be, as `--map` says it."""
+"""The meanings that `--map` can give to a field."""
 
 
 def fields_of(words: str) -> dict[str, str]:
-    """Return what `user=question,tool=expected_tool` says.
-
-    Raises RefusedError."""
+    """Read `user=question,tool=expected_tool`, the value of `--map`. Raises RefusedError."""
     fields: dict[str, str] = {}
     for word in words.split(","):
         meaning, equals, field = word.partition("=")
@@ -50,20 +46,17 @@ def _records(source: Source) -> list[Node]:
     """Return the rows of a file: its elements, or those of the one list of tables that a table holds."""
     if source.kind in ("lines", "csv") or isinstance(source.root.value, list):
         return source.records
-    lists = [
-        found
-        for key in source.root.table()
-        if (found := source.root.get(key)) is not None
-        and isinstance(found.value, list)
-        and any(isinstance(each, dict) for each in found.value)
-    ]
+    lists: list[Node] = []
+    for key, value in source.root.table().items():
+        if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+            lists.append(source.root.at(key))
     if len(lists) != 1:
         raise source.root.refused("holds no list of rows, or several")
     return lists[0].items()
 
 
-def _rows_of(source: Source) -> list[Node]:
-    return [row for row in _records(source) if isinstance(row.value, dict)]
+def _known_fields(rows: list[Node]) -> str:
+    return ", ".join(dict.fromkeys(key for row in rows if isinstance(row.value, dict) for key in row.value))
 
 
 def _recognizes(source: Source) -> bool:
@@ -72,25 +65,25 @@ def _recognizes(source: Source) -> bool:
 
 def _read(source: Source) -> Imported:
     fields = source.fields or {}
-    if "user" not in fields:
-        known = ", ".join(dict.fromkeys(key for row in _rows_of(source) for key in row.table()))
-        raise RefusedError(f"a table needs --map user=FIELD, the field with the request, one of: {known}")
     rows = _records(source)
+    if "user" not in fields:
+        known = _known_fields(rows)
+        raise RefusedError(f"a table needs --map user=FIELD, the field with the request, one of: {known}")
     for meaning, field in fields.items():
         if not any(_at(row, field) is not None for row in rows):
-            known = ", ".join(dict.fromkeys(key for row in _rows_of(source) for key in row.table()))
+            known = _known_fields(rows)
             raise RefusedError(f"no row has the field {field!r}, which --map names as {meaning}; there are: {known}")
     return imported_of(rows, partial(_case, fields=fields), "row")
 
 
 def _at(row: Node, field: str) -> Node | None:
-    """Return what a row has under a field, which may lead inside with dots."""
+    """Return a row's value under a field, which may lead inside with dots."""
     if (whole := row.get(field)) is not None:
         return whole
-    found: Node | None = row
-    for key in field.split("."):
-        found = found.get(key) if found is not None else None
-    return found
+    *path, last = field.split(".")
+    for key in path:
+        row = row.at(key)
+    return row.get(last)
 
 
 def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
@@ -107,10 +100,8 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     for meaning in ("system", "skip"):
         if meaning in given:
             table[meaning] = given[meaning].text()
-    if "tags" in given:
-        tags = given["tags"]
-        parts = tags.items() if isinstance(tags.value, list) else [Node(each, tags.place) for each in _split(tags)]
-        table["tags"] = [_said(part) for part in parts]
+    if (tags := given.get("tags")) is not None:
+        table["tags"] = [_said(part) for part in tags.items()] if isinstance(tags.value, list) else _split(tags)
     if "answer" in given:
         table["response_contains"] = [_said(part) for part in given["answer"].listed()]
     notes = _expect(table, row, fields, given)
@@ -150,9 +141,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
 
 
 def _tools(node: Node) -> list[str]:
-    """Return names of tools: of a list, of its JSON text, or of one name.
-
-    Tables have theirs under `name`."""
+    """Return names of tools: of a list, of its JSON text, or of one name. Tables have theirs under `name`."""
     if isinstance(node.value, str) and node.value.lstrip().startswith("["):
         node = node.parsed()
     names = [(each.first("name", "tool", "tool_name") or each).text().strip() for each in node.listed()]

@@ -1,6 +1,7 @@
 """Results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
 
-Each turn after which the agent called tools is a case, with what was said before as its conversation, and its run."""
+Each turn in which the agent called tools is a case, with the messages before it as its conversation, and its run.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from workbench.exchange.importers.conversations import (
     ImportedCase,
     Note,
     case_of,
+    first_refusal,
     graded_as,
     not_imported,
     of_reference,
@@ -48,41 +50,41 @@ def _read(source: Source) -> Imported:
             "holds tasks, which need a simulated user and a database: import the results of a run of them"
         )
     second = source.root.get("simulations")
-    listed = second.items() if second is not None else source.records
+    results = None if second is None else source.root
     cases: list[ImportedCase] = []
     notes: list[Note] = []
-    for record in listed:
+    for record in source.records if second is None else second.items():
         try:
-            cases += _cases(record, source.root if second is not None else None, notes)
+            cases += _cases(record, results, notes)
         except RefusedError as error:
             notes.append(not_imported(error.place, error.why))
     if not cases:
-        raise RefusedError(notes[0].why if notes else "holds no conversation", notes[0].place if notes else "")
+        raise first_refusal(notes, "holds no conversation")
     systems = {str(case.table.get("system", "")) for case in cases}
     suite: Table = {}
     if len(systems) == 1 and "" not in systems:  # the policy of the domain, which every case would repeat
         suite["system"] = systems.pop()
-        cases = [
-            replace(case, table={key: value for key, value in case.table.items() if key != "system"}) for case in cases
-        ]
+        cases = [replace(case, table=case.table_without("system")) for case in cases]
     return Imported(tuple(cases), suite, tuple(notes))
 
 
 def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[ImportedCase]:
     task_id, trial = record.table().get("task_id"), number_of(record.get("trial")) or 0
-    name = f"Task {task_id}" + (f", trial {setting_text(trial + 1)}" if trial else "")
-    info = results.get("info") if results is not None else None
+    name = f"Task {task_id}"
+    if trial:
+        name += f", trial {setting_text(trial + 1)}"
     about: list[Note] = []
-    messages = [
-        Node(message, each.place)
-        for each in record.need("traj" if results is None else "messages").items()
-        for message in ([each.value] if results is None else _second(each, about))
-    ]
-    agent = info.get("agent_info") if info is not None else None
-    environment = info.get("environment_info") if info is not None else None
+    info = Node(None)
+    messages: list[Node] = []
+    if results is None:
+        messages += record.need("traj").items()
+    else:
+        info = results.at("info")
+        for each in record.need("messages").items():
+            messages += [Node(message, each.place) for message in _second(each, about)]
     document: dict[str, JsonValue] = {
-        "system": (environment.text_of("policy") or None) if environment is not None else None,
-        "model": (agent.text_of("llm") or None) if agent is not None else None,
+        "system": info.at("environment_info").text_of("policy") or None,
+        "model": info.at("agent_info").text_of("llm") or None,
     }
     conversation = conversation_of(Node(document, record.place), messages)
     wanted, scores = _wanted(record, results), _scores(record, results, name)
@@ -98,13 +100,12 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     turns = [index for index, message in enumerate(said) if message.role == "user"]
     if not turns:
         raise record.refused("has no message of a user, so there is no request to make a case of")
-    ends = [*turns[1:], len(said)]
-    spans = zip(turns, ends, strict=True)
+    spans = list(zip(turns, [*turns[1:], len(said)], strict=True))
     calls = [[call for message in said[at:end] for call in message.tool_calls] for at, end in spans]
-    answered = [number for number, (at, end) in enumerate(zip(turns, ends, strict=True), start=1) if end > at + 1]
+    answered = [number for number, (at, end) in enumerate(spans, start=1) if end > at + 1]
     expected = _by_turn(wanted or [], calls, answered[-1] if answered else len(turns))
     quiet = 0
-    for number, (at, end, made) in enumerate(zip(turns, ends, calls, strict=True), start=1):
+    for number, ((at, end), made) in enumerate(zip(spans, calls, strict=True), start=1):
         if not made and number not in expected:
             quiet += 1
             continue
@@ -131,16 +132,20 @@ def _expecting(case: ImportedCase, actions: list[ToolCall]) -> ImportedCase:
 
 
 def _by_turn(actions: list[ToolCall], calls: list[list[ToolCall]], answered: int) -> dict[int, list[ToolCall]]:
-    """Return the actions of a task by the turn, from 1, in which they were made: with these arguments or, failing that,
-    with others. What was never made is expected in the last turn with calls, else in the last one that was
-    `answered`."""
+    """Return the actions of a task by the turn, from 1, in which they were made.
+
+    An action is looked for with its arguments in all turns, and only then with others. One that was never made is
+    expected in the last turn with calls, or in the last one that was `answered`.
+    """
     free = [(number, call) for number, made in enumerate(calls, start=1) for call in made]
     last = max((number for number, _ in free), default=answered)
     turn_of: dict[int, int] = {}
     for exactly in (True, False):
         for index, action in enumerate(actions):
+            if index in turn_of:
+                continue
             found = next((each for each in free if _is_made(action, each[1], exactly=exactly)), None)
-            if index not in turn_of and found is not None:
+            if found is not None:
                 free.remove(found)
                 turn_of[index] = found[0]
     found_in: dict[int, list[ToolCall]] = {}
@@ -155,42 +160,36 @@ def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
 
 def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
     """Return the actions that a task asks for; `None` where the file does not say."""
-    if results is None:
-        info = record.get("info")
-        task = info.get("task") if info is not None else None
-    else:
-        tasks = results.get("tasks")
-        same_id = [
-            task
-            for task in (tasks.items() if tasks is not None else [])
-            if task.table().get("id") == record.table().get("task_id")
-        ]
-        task = same_id[0].get("evaluation_criteria") if same_id else None
-    actions = task.get("actions") if task is not None else None
-    if actions is None or actions.value is None:
+    task = record.at("info").at("task")
+    if results is not None:
+        task_id = record.table().get("task_id")
+        same_id = [each for each in results.items_of("tasks") if each.table().get("id") == task_id]
+        task = same_id[0].at("evaluation_criteria") if same_id else Node(None)
+    if not task.has("actions"):
         return None
     ids = Calls()
     found = []
-    for action in actions.items():
+    for action in task.items_of("actions"):
         if action.text_of("requestor") == "user":
             continue  # a tool of the user's own
-        arguments = action.first("kwargs", "arguments")
-        found.append(ids.call(action, "", action.text_of("name"), arguments.value if arguments is not None else {}))
+        arguments = action.first("kwargs", "arguments") or Node({})
+        found.append(ids.call(action, "", action.text_of("name"), arguments.value))
     return found
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
     """Return the reward of a conversation, which is about all of its turns."""
-    of_run = record.get("reward_info") if results is not None else record
-    reward = number_of(of_run.get("reward")) if of_run is not None else None
+    system, of_run = "tau-bench", record
+    if results is not None:
+        system, of_run = "tau2-bench", record.at("reward_info")
+    reward = number_of(of_run.get("reward"))
     if reward is None:
         return ()
-    system = "tau-bench" if results is None else "tau2-bench"
     return (SourceScore(f"reward of {system}", min(reward, 1.0), reward >= 1 - _ROUNDING, name),)
 
 
 def _second(message: Node, about: list[Note]) -> Iterator[JsonValue]:
-    """Yield a message of tau2 as OpenAI has it: what the user did with tools of his own is left out."""
+    """Yield a message of tau2 as OpenAI has it. The user's calls of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:

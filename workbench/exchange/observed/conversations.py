@@ -1,7 +1,7 @@
-"""Conversations as they are seen on the wire: which request continues which, and the case that each of them makes.
+"""Conversations on the wire: which request continues which, and the case that each conversation makes.
 
-An `Observer` is told of requests and answers in the order in which they pass, and tells a listener what they come to.
-It knows no connection and no screen; all of it belongs on one thread.
+An `Observer` receives requests and answers in the order in which they pass, and reports observations to a listener. It
+knows no connection and no screen; all of it belongs on one thread.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from workbench.exchange.observed.wires import Answer, AnswerReading, body_node, 
 from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer, answer_of
-from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall
+from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall, Usage
 
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
-"""What of a message is the same in every request that repeats it: role, text without blanks, calls, the call that a
-result answers."""
+"""The part of a message that every request repeats unchanged: role, text without blanks, calls, the id of the answered
+call. Clients reformat blanks when they send a conversation again."""
 
 
 @dataclass(frozen=True)
 class ConversationBegan:
     """A request came that continues no other.
 
-    Conversations count from 1; `started_at` is ISO 8601 text, and `request` what the user asks for last."""
+    Conversations count from 1; `started_at` is ISO 8601 text, and `request` the last message of the user.
+    """
 
     number: int
     wire: Provider
@@ -56,9 +57,7 @@ class ConversationBegan:
 
 @dataclass(frozen=True)
 class StepBegan:
-    """A request of a conversation was sent on.
-
-    Its requests count from 1."""
+    """A request of a conversation was sent on. A conversation's requests count from 1."""
 
     number: int
     step: int
@@ -66,7 +65,7 @@ class StepBegan:
 
 @dataclass(frozen=True)
 class StepEnded:
-    """The answer to a request is over; `answer.problem` says why it cannot be taken, if it cannot."""
+    """The answer to a request is over. `answer.problem` is the reason if it cannot be used."""
 
     number: int
     step: int
@@ -75,9 +74,7 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """Nothing more is recorded.
-
-    `case` is what became of the conversation; `None` where `why` says why nothing did."""
+    """Nothing more is recorded. `case` was made of the conversation; where it is `None`, `why` is the reason."""
 
     number: int
     case: ImportedCase | None
@@ -97,9 +94,7 @@ Listener = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Step:
-    """One request of a conversation and its answer, `None` while it comes.
-
-    `began_s` is in seconds since 1970."""
+    """One request of a conversation and its answer, `None` while it comes. `began_s` is in seconds since 1970."""
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
@@ -109,15 +104,22 @@ class Step:
     reading: AnswerReading
     began_s: float
     notes: tuple[Note, ...] = ()
-    """What of the request is left out."""
+    """The parts of the request that are left out."""
     answer: Answer | None = None
     keys_after: list[Key] = field(default_factory=list)
     ended_s: float = 0.0
 
+    @property
+    def said(self) -> list[JsonValue]:
+        """Its answer as a message, if it can be used."""
+        if self.answer is None or self.answer.problem:
+            return []
+        return [self.answer.message]
+
 
 @dataclass(eq=False)
 class ObservedConversation:
-    """A conversation, as far as it is."""
+    """A conversation, up to now."""
 
     number: int
     wire: Provider
@@ -129,19 +131,23 @@ class ObservedConversation:
         return f"conversation {self.number}"
 
     def conversation(self) -> Conversation:
-        """Return all of it that can be taken.
-
-        Raises RefusedError where no answer can be."""
+        """Return all of it that can be read. Raises RefusedError where it has no whole answer."""
         answers = [(step, step.answer) for step in self.steps if step.answer is not None]
         sound = [(step, answer) for step, answer in answers if not answer.problem]
         last = self.steps[-1]
-        problem = last.answer.problem if last.answer is not None else "still under way when the recording ended"
+        messages = list(last.messages)
+        if last.answer is None:
+            problem = "still under way when the recording ended"
+        else:
+            problem = last.answer.problem
+            if not problem:
+                messages.append(last.answer.message)
         if not sound:
             raise RefusedError(f"has no whole answer: {problem}", self.place)
-        messages = [*last.messages, last.answer.message] if last.answer is not None and not problem else last.messages
         read = conversation_of(Node({**last.head, "messages": messages}, self.place))
         left_out = dict.fromkeys(note.why for step in self.steps for note in step.notes)
-        notes = [Note(self.place, why) for why in (*(note.why for note in read.notes), *left_out)]
+        notes = [Note(self.place, note.why) for note in read.notes]
+        notes += [Note(self.place, why) for why in left_out]
         if problem:
             notes.append(Note(self.place, f"its last request has no whole answer: {problem}"))
         for step, answer in answers[:-1] if problem else answers:
@@ -149,24 +155,32 @@ class ObservedConversation:
                 notes.append(Note(self.place, f"a request that was made again: {answer.problem}"))
             elif answer.stop in ("truncated", "refused"):
                 notes.append(Note(self.place, f"answer {self.steps.index(step) + 1} was {answer.stop} by the endpoint"))
+        # The last request repeats all messages, but reasoning and measures are only in the answers themselves.
+        reasoning, latency_ms = dict(read.reasoning), {}
+        first_token_ms: dict[int, float] = {}
+        usage: dict[int, Usage] = {}
         at = {len(step.conversation.messages): answer for step, answer in sound}
+        for index, answer in at.items():
+            latency_ms[index] = answer.latency_ms
+            if answer.reasoning:
+                reasoning[index] = answer.reasoning
+            if answer.first_token_ms is not None:
+                first_token_ms[index] = answer.first_token_ms
+            if answer.usage is not None:
+                usage[index] = answer.usage
         return replace(
             read,
             started_at=self.started_at,
-            reasoning={**read.reasoning, **{index: each.reasoning for index, each in at.items() if each.reasoning}},
-            latency_ms={index: each.latency_ms for index, each in at.items()},
-            first_token_ms={
-                index: each.first_token_ms for index, each in at.items() if each.first_token_ms is not None
-            },
+            reasoning=reasoning,
+            latency_ms=latency_ms,
+            first_token_ms=first_token_ms,
             deviations={**read.deviations, **dict(_deviations(read, at))},
-            usage={index: each.usage for index, each in at.items() if each.usage is not None},
+            usage=usage,
             notes=tuple(notes),
         )
 
     def case(self) -> ImportedCase:
-        """Return the case that it makes, with its run.
-
-        Raises RefusedError, which says why it makes none."""
+        """Return the case that it makes, with its run. Raises RefusedError with the reason where it makes none."""
         return case_of(self.conversation())
 
 
@@ -182,7 +196,8 @@ def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[t
 class Observer:
     """Sorts requests into conversations.
 
-    `listener` is called with each observation as it happens; `notes` are of requests that belong to no conversation."""
+    `listener` is called with each observation as it happens; `notes` are of requests that belong to no conversation.
+    """
 
     def __init__(
         self,
@@ -203,9 +218,10 @@ class Observer:
         """The last step of each conversation that the endpoint keeps, by its id there."""
 
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
-        """Return a request came: its body, how that is compressed, and where it is sent on to.
+        """Record that a request came: its body, its compression, and the address that it is sent on to.
 
-        Returns the step that it is; `None` where it cannot be read, which is among the notes then."""
+        Returns its step; `None` where it cannot be read, which is noted then.
+        """
         self._requests += 1
         try:
             step, parent, kept = self._read(wire, body_node(body, encoding, f"request {self._requests}"), address)
@@ -213,9 +229,11 @@ class Observer:
             self.notes.append(Note(error.place, f"not recorded: {error.why}"))
             self._listener(RequestUnread(self.notes[-1]))
             return None
-        conversation = self._of_step[parent] if parent is not None and self._is_last(parent) else None
+        conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
+        elif self._of_step[parent].steps[-1] is parent:  # an earlier step begins a conversation of its own
+            conversation = self._of_step[parent]
         if conversation is None:
             started_at = datetime.fromtimestamp(step.began_s, UTC).isoformat(timespec="milliseconds")
             conversation = ObservedConversation(len(self.conversations) + 1, wire, started_at)
@@ -230,7 +248,7 @@ class Observer:
         return step
 
     def answered(self, step: Step) -> None:
-        """The answer to a request is over, as far as its reading says."""
+        """Record that the answer to a request is over, once its reading says so."""
         if step.answer is not None or step.reading.answer is None:
             return
         answer = step.answer = step.reading.answer
@@ -250,9 +268,7 @@ class Observer:
     def end(
         self, case_of: Callable[[ObservedConversation], ImportedCase] = ObservedConversation.case
     ) -> tuple[ConversationEnded, ...]:
-        """Nothing more comes: tell, and return, what became of each conversation.
-
-        `case_of` makes the cases."""
+        """Record that nothing more comes: make the cases with `case_of`, report and return them."""
         every: list[ConversationEnded] = []
         for conversation in self.conversations:
             try:
@@ -270,19 +286,19 @@ class Observer:
         notes: list[Note] = []
         messages = messages_in(wire, body, notes)
         if wire == "openai-responses":
-            of = body.get("conversation")
-            kept = "" if of is None else of.text_of("id") or str(of.value)
+            # Here the endpoint keeps the conversation: a request names the response or conversation that it continues.
+            if (of := body.get("conversation")) is not None:
+                kept = of.text_of("id") or str(of.value)
             previous = body.text_of("previous_response_id")
             parent = self._by_response.get(previous) if previous else self._kept.get(kept)
             if previous and parent is None:
                 raise body.refused(f"continues the response {previous}, which did not pass here")
             if parent is not None:
-                said = [parent.answer.message] if parent.answer is not None and not parent.answer.problem else []
-                messages = [*parent.messages, *said, *messages]
+                messages = [*parent.messages, *parent.said, *messages]
         head: dict[str, JsonValue] = {}
-        for ours, theirs in (("tools", "tools"), ("functions", "functions"), ("system", "system"), ("model", "model")):
-            if (found := body.get(theirs)) is not None:
-                head[ours] = found.value
+        for key in ("tools", "functions", "system", "model"):
+            if (found := body.get(key)) is not None:
+                head[key] = found.value
         if wire == "openai-responses" and (instructions := body.get("instructions")) is not None:
             head["system"] = instructions.value
         conversation = conversation_of(Node({**head, "messages": messages}, body.place))
@@ -290,11 +306,8 @@ class Observer:
         keys = _keys(conversation.messages)
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
-    def _is_last(self, step: Step) -> bool:
-        return self._of_step[step].steps[-1] is step
-
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request of these messages goes on with: the one of which it repeats most."""
+        """Return the conversation that a request of these messages continues: the one of which it repeats most."""
         fitting = [each for each in self.conversations if each.wire == wire and _continues(keys, each.steps[-1])]
         return max(fitting, key=lambda each: len(each.steps[-1].keys), default=None)
 
@@ -312,9 +325,10 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 
 
 def _continues(keys: list[Key], last: Step) -> bool:
-    """Return whether a request repeats another one and what it was answered.
+    """Whether a request repeats another one and its answer.
 
-    One whose answer is not known may be made again, or go on with more."""
+    A request whose answer is unknown can be made again, or be continued.
+    """
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
     before = last.keys if last.answer.problem else last.keys_after
@@ -322,27 +336,26 @@ def _continues(keys: list[Key], last: Step) -> bool:
 
 
 def _keys(messages: tuple[Message, ...]) -> list[Key]:
-    return [
-        (
-            message.role,
-            "".join(message.content.split()),
-            tuple((call.id, call.tool, _meant(call)) for call in message.tool_calls),
-            message.call_id or "",
-        )
-        for message in messages
-    ]
+    return [_key(message) for message in messages]
+
+
+def _key(message: Message) -> Key:
+    calls = tuple((call.id, call.tool, _meant(call)) for call in message.tool_calls)
+    return message.role, "".join(message.content.split()), calls, message.call_id or ""
 
 
 def _meant(call: ToolCall) -> str:
-    return call.raw or "" if call.problem is not None else json_text(dict(sorted(call.arguments.items())))
+    if call.problem is not None:
+        return call.raw or ""
+    return json_text(dict(sorted(call.arguments.items())))
 
 
-# Keeps conversations on the disk while they go on, so that nothing is lost with the program: a file of JSON lines,
-# one for each request that was answered, without secrets. It is removed when suite and recordings are written; one
-# that was left behind is read back.
+# Conversations on the disk while they go on, so that nothing is lost with the program: a file of JSON lines, one for
+# each answered request, without secrets. It is removed when suite and recordings are written; a file that was left
+# behind is read back.
 
 SUFFIX = ".kept.jsonl"
-"""What the name of the suite, or of the folder of recordings, is followed by."""
+"""The ending of the file, after the name of the suite or of the folder of recordings."""
 
 
 @dataclass(frozen=True)
@@ -350,7 +363,9 @@ class _Kept:
     """A request with its answer.
 
     The first `same` messages are those of the conversation's request before, and `head` is `None` where it is that of
-    the request before. Times in seconds since 1970."""
+    the request before: requests repeat the whole conversation, and the file would grow with its square. Times are in
+    seconds since 1970.
+    """
 
     conversation: int
     wire: Provider
@@ -368,10 +383,10 @@ _READ = reader_of(_Kept)
 
 
 class Keeper:
-    """Writes each step down when it has ended.
+    """Writes each step down when it has ended. Not safe for use from several threads.
 
-    What goes wrong with the file is told once, and written down with the next step that can be. To be used on one
-    thread."""
+    The first of several write errors is reported. The lines wait in memory and are written with the next step.
+    """
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
         self.path = path
@@ -379,7 +394,7 @@ class Keeper:
         self._complain = complain
         self._file: int | None = None
         self._good = 0
-        """How many bytes of the file are whole lines."""
+        """Bytes of the file that are whole lines."""
         self._waiting: list[bytes] = []
         self._before: dict[int, Step] = {}
         self._is_broken = False
@@ -393,22 +408,26 @@ class Keeper:
             )
 
     def ended(self, conversation: ObservedConversation, step: Step) -> None:
-        """A step has its answer."""
+        """Record that a step has its answer."""
         assert step.answer is not None
         before = self._before.get(conversation.number)
         self._before[conversation.number] = step
-        earlier = before.messages if before is not None else []
-        pairs = zip(step.messages, earlier, strict=False)
-        same = next(
-            (at for at, (one, other) in enumerate(pairs) if one != other), min(len(step.messages), len(earlier))
-        )
+        earlier: list[JsonValue] = []
+        head: dict[str, JsonValue] | None = step.head
+        if before is not None:
+            earlier = before.messages
+            if before.head == step.head:
+                head = None
+        same = 0
+        while same < min(len(step.messages), len(earlier)) and step.messages[same] == earlier[same]:
+            same += 1
         kept = _Kept(
             conversation.number,
             conversation.wire,
             conversation.started_at,
             same,
             tuple(step.messages[same:]),
-            None if before is not None and before.head == step.head else step.head,
+            head,
             step.answer,
             step.began_s,
             step.ended_s,
@@ -420,21 +439,21 @@ class Keeper:
             self._write()
         except (OSError, ValueError, TypeError, RecursionError) as error:
             if not self._is_broken:
-                why = error.strerror if isinstance(error, OSError) else error
+                why = getattr(error, "strerror", None) or error
                 self._complain(f"{self.path} cannot be written, so what is recorded is in memory only: {why}")
             self._is_broken = True
         else:
             self._is_broken = False
 
     def remove(self) -> None:
-        """All is written elsewhere."""
+        """Remove the file, once everything is written elsewhere."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
             self.path.unlink(missing_ok=True)
 
     def rest(self) -> str:
-        """What to do after the end, if something is kept; else empty."""
+        """Advice for after the end, if something is kept; else empty."""
         if self._file is None or not self._good:
             return ""
         return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --suite NEW.toml"
@@ -443,7 +462,7 @@ class Keeper:
         if self._file is None:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         text = b"".join(self._waiting)
-        os.ftruncate(self._file, self._good)  # a line that was broken off begins anew
+        os.ftruncate(self._file, self._good)  # a line that was only partly written is written again
         written = 0
         while written < len(text):
             written += os.pwrite(self._file, text[written:], self._good + written)
@@ -452,9 +471,7 @@ class Keeper:
 
 
 def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
-    """Return the conversations that a recording has kept; a last line that was broken off is left out.
-
-    Raises RefusedError."""
+    """Read the conversations that a recording has kept, without a partly written last line. Raises RefusedError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -473,9 +490,10 @@ def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
 
 
 def _step(kept: _Kept, conversation: ObservedConversation, secrets: Secrets) -> Step:
-    before = conversation.steps[-1] if conversation.steps else None
-    messages = [*(before.messages[: kept.same] if before is not None else []), *kept.messages]
-    head = dict(kept.head) if kept.head is not None else conversation.steps[-1].head
+    messages = list(kept.messages)
+    if conversation.steps:
+        messages = conversation.steps[-1].messages[: kept.same] + messages
+    head = conversation.steps[-1].head if kept.head is None else dict(kept.head)
     read: Conversation = conversation_of(Node({**head, "messages": messages}, conversation.place))
     return Step(
         messages,
@@ -490,15 +508,15 @@ def _step(kept: _Kept, conversation: ObservedConversation, secrets: Secrets) -> 
     )
 
 
-# Merges what servers were asked, as their tees wrote it down, with conversations: by time, tool and arguments.
+# Calls as servers received them, in the logs of their tees, matched with conversations by time, tool and arguments.
 
 _SLACK_S = 1.0
-"""Clocks of two programs on one machine agree better than that."""
+"""Clocks of two programs on one machine agree within this time."""
 
 
 @dataclass(frozen=True, eq=False)
 class ServerCall:
-    """A call as a server got it, in seconds since 1970, and what it answered."""
+    """A call as a server received it, in seconds since 1970, and the server's answer."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
@@ -508,7 +526,7 @@ class ServerCall:
 
 @dataclass(frozen=True)
 class ServerLog:
-    """What a tee wrote down: the tools that the server listed, by name, and the calls that it answered."""
+    """The log of a tee: the tools that the server listed, by name, and the calls that it answered."""
 
     path: Path
     tools: Mapping[str, Table]
@@ -516,9 +534,7 @@ class ServerLog:
 
 
 def read_server_log(path: Path) -> ServerLog:
-    """Return the log that `workbench record --server --to` wrote.
-
-    Raises RefusedError."""
+    """Read the log that `workbench record --server --to` wrote. Raises RefusedError."""
     from mcp_types import CallToolResult
     from pydantic import ValidationError
 
@@ -530,7 +546,6 @@ def read_server_log(path: Path) -> ServerLog:
                 for tool in line.need("tools").items():
                     tools[tool.need("name").text()] = tool_of(tool)
             case "call":
-                arguments = line.get("arguments")
                 if (result := line.get("result")) is not None:
                     try:
                         answer = answer_of(CallToolResult.model_validate(result.value))
@@ -538,14 +553,9 @@ def read_server_log(path: Path) -> ServerLog:
                         continue  # the client got no result of it either
                 else:
                     answer = ToolAnswer(line.text_of("error"), is_error=True)
-                calls.append(
-                    ServerCall(
-                        line.need("tool").text(),
-                        arguments.table() if arguments is not None else {},
-                        datetime.fromisoformat(line.need("at").text()).timestamp(),
-                        answer,
-                    )
-                )
+                arguments = (line.get("arguments") or Node({})).table()
+                at_s = datetime.fromisoformat(line.need("at").text()).timestamp()
+                calls.append(ServerCall(line.need("tool").text(), arguments, at_s, answer))
             case "start":
                 pass
             case _:
@@ -554,9 +564,7 @@ def read_server_log(path: Path) -> ServerLog:
 
 
 class Merger:
-    """Makes cases of conversations with what logs know.
-
-    Each call of a log is used once."""
+    """Makes cases of conversations with the servers' results from logs. Each call of a log is used once."""
 
     def __init__(self, logs: tuple[ServerLog, ...], secrets: Secrets) -> None:
         self._logs = logs
@@ -565,42 +573,46 @@ class Merger:
 
     @property
     def lines(self) -> list[str]:
-        """How much of each log was found in conversations."""
+        """The number of calls of each log that were found in conversations."""
         return [
             f"{log.path}: {len(self._used.intersection(log.calls))} of {counted(len(log.calls), 'call')} matched"
             for log in self._logs
         ]
 
     def case(self, observed: ObservedConversation) -> ImportedCase:
-        """Return the case of a conversation: its mocks answer what servers answered, its run what the model read.
+        """Return the case of a conversation.
 
-        Raises RefusedError."""
+        Its mocks give the servers' results, its run has those that the model read, which a client may have shortened.
+        Raises RefusedError.
+        """
         as_read = observed.case()
         if not self._logs:
             return as_read
         conversation = observed.conversation()
         answers = self._answers(observed, conversation.messages)
-        messages = tuple(
-            replace(message, content=answers[message.call_id].content, is_error=answers[message.call_id].is_error)
-            if message.call_id in answers
-            else message
-            for message in conversation.messages
-        )
+        messages: list[Message] = []
+        for message in conversation.messages:
+            if (answer := answers.get(message.call_id or "")) is not None:
+                message = replace(message, content=answer.content, is_error=answer.is_error)
+            messages.append(message)
         tools, notes = self._tools(conversation.tools, observed.place)
-        case = case_of(replace(conversation, messages=messages, tools=tools, notes=(*conversation.notes, *notes)))
-        calls = sum(len(message.tool_calls) for message in conversation.messages)
-        found = f"{len(answers)} of {counted(calls, 'call')} found in the servers' logs"
-        mapped = [Mapped(found, "their raw results")] if calls else []
-        return replace(case, runs=as_read.runs, mapped=(*case.mapped, *mapped))
+        notes = [*conversation.notes, *notes]
+        case = case_of(replace(conversation, messages=tuple(messages), tools=tools, notes=tuple(notes)))
+        mapped = list(case.mapped)
+        if calls := sum(len(message.tool_calls) for message in conversation.messages):
+            found = f"{len(answers)} of {counted(calls, 'call')} found in the servers' logs"
+            mapped.append(Mapped(found, "their raw results"))
+        return replace(case, runs=as_read.runs, mapped=tuple(mapped))
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
-        """Return what servers answered, by the ids of calls."""
+        """Return the servers' answers by the ids of calls."""
         ended = {len(step.conversation.messages): step.ended_s for step in observed.steps if step.answer is not None}
         began = [(len(step.conversation.messages), step.began_s) for step in observed.steps]
         found: dict[str, ToolAnswer] = {}
         for index, message in enumerate(messages):
             if message.role != "assistant" or index not in ended:
                 continue
+            # A call is made between the end of the answer that asks for it and the request that has its result.
             until_s = min((at_s for at, at_s in began if at > index), default=float("inf"))
             for call in message.tool_calls:
                 match = self._match(call, ended[index] - _SLACK_S, until_s + _SLACK_S)
@@ -611,20 +623,16 @@ class Merger:
 
     def _match(self, call: ToolCall, from_s: float, to_s: float) -> ServerCall | None:
         arguments = self._secrets.redacted(dict(call.arguments))
-        fitting = (
-            each
-            for log in self._logs
-            for each in log.calls
-            if each not in self._used
-            and from_s <= each.began_s <= to_s
-            and _is_tool(call.tool, each.tool)
-            and each.arguments in (arguments, call.arguments)
-        )
+        # The log has no secrets, and neither have its arguments.
+        fitting: list[ServerCall] = []
+        for each in (each for log in self._logs for each in log.calls):
+            in_time = each not in self._used and from_s <= each.began_s <= to_s
+            if in_time and _is_tool(call.tool, each.tool) and each.arguments in (arguments, call.arguments):
+                fitting.append(each)
         return min(fitting, key=lambda each: each.began_s, default=None)
 
     def _tools(self, offered: tuple[Table, ...], place: str) -> tuple[tuple[Table, ...], list[Note]]:
-        """Return tools with the descriptions and schemas that the model was offered, those of the server where it was
-        offered none."""
+        """Return the tools on offer with missing descriptions and schemas from the server, and notes on differences."""
         listed = {name: tool for log in self._logs for name, tool in log.tools.items()}
         tools: list[Table] = []
         notes: list[Note] = []
@@ -642,20 +650,21 @@ class Merger:
 
 
 def _is_tool(offered: str, listed: str) -> bool:
-    """Return whether a model's tool is that of a server: programs put the server's name before it."""
+    """Whether a model's tool is that of a server: programs put the server's name before it."""
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 
-# Writes what was observed: conversations as cases of a suite, and as recordings of their runs.
+# The results of observation: conversations as cases of a suite, and recordings of their runs.
 
 _NAME = "recorded"
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a suite and recordings go; one of both may be `None`.
+    """The paths of a suite and of recordings; one of both may be `None`.
 
-    What exists is replaced or added to with `force`."""
+    Existing files are replaced or added to only with `force`.
+    """
 
     suite: Path | None
     recordings: Path | None
@@ -663,7 +672,7 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """Where conversations are kept until these are written: beside them."""
+        """The file in which conversations are kept until these are written: beside them."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)
@@ -676,7 +685,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class Saved:
-    """What was written, and the report for a person."""
+    """The number of saved cases and runs, and the report as text."""
 
     cases: int
     runs: int
@@ -686,29 +695,25 @@ class Saved:
 def save_observed(
     observer: Observer, destination: Destination, secrets: Secrets, logs: Iterable[ServerLog] = ()
 ) -> Saved:
-    """Write all conversations that can be taken, with what the logs of servers know of their calls.
+    """Write all conversations that can be used, with the results of their calls from the logs of servers.
 
-    The report names each conversation, and why it was not taken if it was not. Raises RefusedError where nothing can be
-    written."""
-    learn_keys(
-        [
-            [*step.messages, *step.head.values(), *([step.answer.message] if step.answer is not None else [])]
-            for each in observer.conversations
-            for step in each.steps[-1:]
-        ],
-        "RECORDED_KEY",
-        secrets,
-    )
+    The report names each conversation, with the reason if it could not be used. Raises RefusedError where nothing can
+    be written.
+    """
+    values: list[JsonValue] = []
+    for each in observer.conversations:
+        for step in each.steps[-1:]:  # the last request repeats all others
+            values += [*step.messages, *step.head.values(), *step.said]
+    learn_keys(values, "RECORDED_KEY", secrets)
     merger = Merger(tuple(logs), secrets)
     ended = observer.end(merger.case)
     cases = tuple(each.case for each in ended if each.case is not None)
     lines = [f"· {note}" for note in observer.notes]
     if not cases:
-        return Saved(
-            0, 0, (*_refused(ended), *lines, *merger.lines, "no conversation can be taken: nothing is written")
-        )
-    name = destination.suite.stem if destination.suite is not None else _NAME
+        nothing = "no conversation can be taken: nothing is written"
+        return Saved(0, 0, (*_refused(ended), *lines, *merger.lines, nothing))
     path = destination.suite or Path(f"{_NAME}.toml")
+    name = path.stem
     try:
         made = made_suite(Imported(cases, suite=RULE_OF_NEW_SUITES), name, path, secrets)
     except RefusedError as error:

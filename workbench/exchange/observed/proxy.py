@@ -1,5 +1,8 @@
-"""A recording proxy: stands between a program and a model's endpoint, passes everything on as it comes, and tells an
-`Observer` what it saw. It listens on this machine only, and keeps no headers."""
+"""A recording proxy between a program and a model's endpoint.
+
+It passes everything on as it comes, and reports it to an `Observer`. It listens on this machine only, and keeps no
+headers.
+"""
 
 from __future__ import annotations
 
@@ -30,26 +33,24 @@ _OF_ONE_CONNECTION = {
     *("transfer-encoding", "upgrade"),
 }
 _CLOSING_S = 0.2
-"""How long answers may take to end when the proxy is closed, in seconds."""
+"""Time that answers have to end when the proxy is closed."""
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class ListenError(Exception):
-    """The proxy cannot be set up as it was asked for; the message says why and what to do."""
+    """The proxy cannot be set up as asked; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Listen:
-    """Where to listen: an address of this machine, and a port, 0 for a free one."""
+    """An address of this machine to listen on, and a port, 0 for a free one."""
 
     host: str
     port: int
 
 
 def listen_at(text: str) -> Listen:
-    """Return where `HOST:PORT`, `:PORT` or `PORT` is.
-
-    Raises ListenError for what is no address of this machine."""
+    """Read `HOST:PORT`, `:PORT` or `PORT`. Raises ListenError for an address that is not of this machine."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isascii() or not port.isdecimal() or int(port) > 65535:
@@ -64,9 +65,7 @@ def listen_at(text: str) -> Listen:
 
 
 def upstream_at(text: str) -> str:
-    """Return the base URL that `openai`, `anthropic` or an address stands for.
-
-    Raises ListenError."""
+    """Return the base URL of `openai`, `anthropic` or an address. Raises ListenError."""
     if text in UPSTREAMS:
         return UPSTREAMS[text]
     try:
@@ -78,8 +77,8 @@ def upstream_at(text: str) -> str:
 class RecordingProxy:
     """Passes requests on to one endpoint.
 
-    `say` is told, in a line for a person, what went wrong outside of conversations. To be started and closed on one
-    event loop."""
+    `say` receives a line of text for each problem outside of conversations. Start and close it on one event loop.
+    """
 
     def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
         self._upstream = upstream
@@ -92,12 +91,10 @@ class RecordingProxy:
         self._session: aiohttp.ClientSession | None = None
         self._proxy: str | None = None
         self.passed = 0
-        """How many requests were passed on that belong to no conversation, such as listings of models."""
+        """Number of requests that were passed on and belong to no conversation, such as listings of models."""
 
     async def start(self, listen: Listen) -> str:
-        """Begin to listen.
-
-        Returns the base URL that the program is to be given. Raises ListenError."""
+        """Begin to listen, and return the base URL for the program. Raises ListenError."""
         import aiohttp
         from aiohttp import web
 
@@ -117,6 +114,7 @@ class RecordingProxy:
             why = error.strerror or str(error)
             raise ListenError(f"cannot listen on {listen.host}:{listen.port}: {why}; name another port") from error
         port = self._runner.addresses[0][1]
+        # The names by which the program may ask for this proxy; `_refused` says why no others.
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", _in_url(listen.host))}
         tls = await asyncio.to_thread(tls_context) if self._parts.scheme == "https" else True
         self._session = aiohttp.ClientSession(
@@ -130,7 +128,7 @@ class RecordingProxy:
         return f"http://{_in_url(listen.host)}:{port}{self._parts.path}"
 
     async def close(self) -> None:
-        """Stop listening, and break off what is still under way."""
+        """Stop listening, and break off answers that are still under way."""
         if self._runner is not None:
             await self._runner.cleanup()
         if self._session is not None:
@@ -142,6 +140,7 @@ class RecordingProxy:
         if (why := self._refused(request)) is not None:
             self._say(f"refused: {why}")
             return _plain(403, why)
+        # Before the body is read: an error message about it could quote a key.
         for name in _KEYS:
             key = request.headers.get(name, "").rpartition(" ")[2]
             if not is_plain_word(key):
@@ -216,13 +215,15 @@ class RecordingProxy:
     ) -> None:
         """Pass a body on.
 
-        What ends an answer is read before it is passed on, since the next request may come at once after it."""
+        The end of an answer is read before it is passed on, since the next request may come at once after it.
+        """
         import aiohttp
 
         missing = upstream.content_length if request.method != "HEAD" else 0
         try:
             while chunk := await upstream.content.readany():
-                missing = missing - len(chunk) if missing is not None else None
+                if missing is not None:
+                    missing -= len(chunk)
                 if step is not None:
                     step.reading.feed(chunk)
                     if missing == 0:
@@ -248,14 +249,17 @@ class RecordingProxy:
             self._observer.answered(step)
 
     def _url(self, path: str) -> str:
-        """Return where a path leads at the endpoint: the base URL's own path comes once."""
+        """Return the address of a path at the endpoint, with the base URL's own path once."""
         base = self._parts.path
         if base and not (path == base or path.startswith((f"{base}/", f"{base}?"))):
             path = base + path
         return f"{self._parts.scheme}://{self._parts.netloc}{path}"
 
     def _refused(self, request: web.BaseRequest) -> str | None:
-        """Return why a request is refused: a page in a browser may have sent it, by a name that leads here."""
+        """Return why a request is refused, `None` if it is not.
+
+        A page in a browser can send requests here by a host name of its own that leads to this machine.
+        """
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
             return f"the Host {host or 'that is missing'} is not this proxy: use {min(self._hosts)}"
@@ -276,7 +280,7 @@ def _in_url(host: str) -> str:
 
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return headers without those that are about one connection."""
+    """Return headers without those that are about one connection (RFC 9110, section 7.6.1)."""
     named = {name.strip().lower() for value in headers.getall("connection", []) for name in value.split(",")}
     kept = headers.copy()
     for name in _OF_ONE_CONNECTION | named:
@@ -285,7 +289,7 @@ def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 
 
 def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return the headers that a request is passed on with."""
+    """Return the headers for the request to the endpoint."""
     kept = _kept(headers)
     for name in ("host", "content-length", "expect"):
         kept.popall(name, None)

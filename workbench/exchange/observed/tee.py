@@ -1,7 +1,8 @@
 """A tee for MCP servers: a program that a client starts in a server's place.
 
-It starts the server, passes every byte on in both directions as it comes, and writes what it saw of tools and calls to
-a file. It says nothing of its own."""
+It starts the server, passes every byte on in both directions as it comes, and logs tools and calls in a file. It says
+nothing of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from workbench.config.secrets import Secrets
 from workbench.config.typed_keys import KEY_OPTION, looks_like_key
 from workbench.dataclasses import json_text, parsed_json
 from workbench.exchange.importers.import_files import learn_keys
+from workbench.exchange.importers.source_files import Node
 from workbench.limits import MAX_PIPED_BYTES
 from workbench.trajectory.events import JsonValue
 
@@ -34,8 +36,10 @@ _ERROR = 2
 
 
 class ServerLogWriter:
-    """Writes what a server and its client say about tools: a line for the start, one for each listing, one for each
-    call with its result. Usable from several threads. What goes wrong with the file is told once, and ends the log."""
+    """Writes the log of a server: a line for the start, for each listing of tools, and for each call with its result.
+
+    Usable from several threads. The first error of the file is reported, and ends the log.
+    """
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
         """Raise OSError where the file cannot be written."""
@@ -51,12 +55,12 @@ class ServerLogWriter:
         self._write({"seen": "start", "at": _iso(time()), "command": Path(command[0]).name})
 
     def said(self, line: bytes, *, by_client: bool) -> None:
-        """A line passed."""
+        """Log a line that passed, if it is about tools."""
         now_s = time()
         try:
             message = parsed_json(line.decode("utf-8"))
         except (ValueError, RecursionError):
-            return  # what is no JSON is for neither side
+            return  # a line that is no JSON is for neither side
         for each in message if isinstance(message, list) else [message]:
             if isinstance(each, dict):
                 self._take(each, now_s, by_client=by_client)
@@ -76,24 +80,24 @@ class ServerLogWriter:
         if "method" in message or asked_as not in self._asked:
             return
         at_s, began_s, asked = self._asked.pop(asked_as)
-        params, result = asked.get("params"), message.get("result")
+        result = message.get("result")
         if asked["method"] == "tools/list":
             if isinstance(result, dict) and isinstance(result.get("tools"), list):
                 self._write({"seen": "tools", "at": _iso(now_s), "tools": result["tools"]})
             return
-        params = params if isinstance(params, dict) else {}
-        error = message.get("error")
-        words = error.get("message") if isinstance(error, dict) else None
-        self._write(
-            {
-                "seen": "call",
-                "at": _iso(at_s),
-                "ms": round((monotonic() - began_s) * 1000, 3),
-                "tool": params.get("name"),
-                "arguments": params.get("arguments") or {},
-                **({"result": result} if result is not None else {"error": words or "The server refused the call."}),
-            }
-        )
+        params = Node(asked).at("params")
+        record: dict[str, JsonValue] = {
+            "seen": "call",
+            "at": _iso(at_s),
+            "ms": round((monotonic() - began_s) * 1000, 3),
+            "tool": params.value_of("name"),
+            "arguments": params.value_of("arguments") or {},
+        }
+        if result is not None:
+            record["result"] = result
+        else:
+            record["error"] = Node(message).at("error").value_of("message") or "The server refused the call."
+        self._write(record)
 
     def _write(self, record: dict[str, JsonValue]) -> None:
         learn_keys([record], "RECORDED_KEY", self._secrets)
@@ -110,9 +114,10 @@ class ServerLogWriter:
 
 
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
-    """Be a server until it ends; returns its exit code, 128 and the number for a signal that ended it.
+    """Be a server until it ends; return its exit code, or 128 and the number of the signal that ended it.
 
-    `complain` takes a line for standard error."""
+    `complain` takes a line for standard error.
+    """
     _learn_words(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)
@@ -125,6 +130,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
         complain(f"the server {command[0]} cannot be started: {error.strerror}")
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN
 
+    # The client ends what it has started: this program, which hands signals on and ends with the server.
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(OSError):
             server.send_signal(number)
@@ -138,14 +144,14 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     )
     to_server.start()
     _pump(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
-    server.stdout.close()  # where the client has gone, the server sees that
+    server.stdout.close()  # so that the server sees that its client has gone
     code = server.wait()
     log.close()
     return code if code >= 0 else 128 - code
 
 
 def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
-    """Make secret what the command gives its server as a key: the server may repeat it."""
+    """Make the keys in the server's command secret: the server may repeat them."""
     for option, word in pairwise(command):
         name, _, value = word.partition("=")
         if "://" in word:
@@ -157,7 +163,7 @@ def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
 
 
 def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
-    """Pass bytes on until there are no more, and each whole line to the log after that."""
+    """Pass bytes on until their end, and log each whole line after it was passed on."""
     lines = _Lines()
     with suppress(OSError):  # one side has gone: the other sees its end
         while chunk := os.read(source, _PIECE_BYTES):
@@ -171,9 +177,7 @@ def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_en
 
 
 class _Lines:
-    """Cuts bytes into lines.
-
-    One that is too long is left out."""
+    """Cuts bytes into lines, without those that are too long."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

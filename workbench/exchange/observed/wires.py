@@ -1,5 +1,7 @@
-"""What passes between a program and a model, read in any of the three wire formats: requests as lists of messages, and
-answers while they come."""
+"""Requests and answers between a program and a model, read in any of the three wire formats.
+
+Requests become lists of messages; answers are read while they come.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,19 @@ READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 
 
 def wire_at(path: str) -> Provider | None:
-    """Return the wire format that is spoken at a path, `None` where no conversations are."""
-    return next((wire for ending, wire in _PATHS.items() if path.rstrip("/").endswith(ending)), None)
+    """Return the wire format that is spoken at a path; `None` for a path without conversations."""
+    for ending, wire in _PATHS.items():
+        if path.rstrip("/").endswith(ending):
+            return wire
+    return None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer, or its `problem`: why there is none that can be taken.
+    """A model's answer, or the `problem` why it cannot be used.
 
-    Times in milliseconds since the request; `response_id` is what a later request of the Responses API may continue."""
+    Times are in milliseconds since the request. A later request of the Responses API may continue `response_id`.
+    """
 
     text: str = ""
     reasoning: str = ""
@@ -77,8 +83,10 @@ class Answer:
 
 
 def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
-    """Return the messages of a request, as OpenAI's Chat Completions or Anthropic have them; what is left out is added
-    to the notes. Raises RefusedError."""
+    """Return the messages of a request, as OpenAI's Chat Completions or Anthropic have them.
+
+    Parts that are left out are noted. Raises RefusedError.
+    """
     if wire != "openai-responses":
         return [each.value for each in body.need("messages").items()]
     items = body.need("input").listed()
@@ -89,19 +97,16 @@ def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue
 
 
 def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
-    """Return the names of the tools that a request offers: all that reading its answer needs."""
-    tools = body.get("tools")
+    """Return the names of the tools that a request offers, which is all that reading its answer needs."""
     names = []
-    for tool in tools.listed() if tools is not None else []:
+    for tool in body.listed_of("tools"):
         inner = tool.get("function") or tool
         names.append(inner.text_of("name"))
     return tuple(ToolDefinition(name) for name in dict.fromkeys(filter(None, names)))
 
 
 class Decompressed:
-    """The bytes of a body behind its compression.
-
-    Raises ValueError for one that cannot be read."""
+    """The bytes of a body without its compression. Raises ValueError for one that cannot be read."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
@@ -127,7 +132,7 @@ class Decompressed:
 
 @dataclass(eq=False)
 class AnswerReading:
-    """Reads an answer while it passes, and never raises: what is wrong with it is the answer's `problem`."""
+    """Reads an answer while it passes, and never raises: an error becomes the answer's `problem`."""
 
     wire: Provider
     model: str
@@ -154,7 +159,7 @@ class AnswerReading:
         self._began_s = self.clock()
 
     def begin(self, status: int, content_type: str, encoding: str) -> None:
-        """The head of the answer has come."""
+        """Take the head of the answer."""
         self._status, self._content_type = status, content_type
         try:
             self._unpacked = Decompressed(encoding)
@@ -162,19 +167,17 @@ class AnswerReading:
             self.fail(f"the answer {error}")
 
     def feed(self, chunk: bytes) -> None:
-        """A piece of the body has come.
-
-        Answers that mark their own end are over with that."""
+        """Take a piece of the body. An answer that marks its own end is over with that."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._take(chunk))
 
     def end(self) -> None:
-        """The body is over."""
+        """Take the end of the body."""
         if self.answer is None:
             self._guarded(self._finish)
 
     def fail(self, problem: str) -> None:
-        """The answer cannot be taken, if it is not over yet."""
+        """End the answer with a problem, if it is not over yet."""
         if self.answer is None:
             text = quoted(problem, self.secrets)
             self.answer = Answer(latency_ms=self._ms(), first_token_ms=self._first_token_ms, problem=text)
@@ -187,7 +190,7 @@ class AnswerReading:
             read()
         except ModelError as error:
             self.fail(str(error))
-        except Exception as error:  # noqa: BLE001 (a stranger's answer; whoever asked gets it all the same)
+        except Exception as error:  # noqa: BLE001 (a stranger's answer, which the program gets all the same)
             self.fail(f"the answer cannot be read: {error}")
 
     def _take(self, chunk: bytes) -> None:
@@ -228,7 +231,8 @@ class AnswerReading:
             raise ValueError("the endpoint sent none")
         if not 200 <= self._status < 300:
             words = error_text(self._held.decode("utf-8", "replace"))
-            self.fail(f"the endpoint answered {self._status}" + (f": {words}" if words else ""))
+            problem = f"the endpoint answered {self._status}"
+            self.fail(f"{problem}: {words}" if words else problem)
             return
         if self._kind == "events":
             if not self._reader.ended:
@@ -240,8 +244,10 @@ class AnswerReading:
                 self._response_id = str(document.get("id") or "")
             self._said(self._reader.feed_whole(document))
             self._first_token_ms = None  # it came as a whole
+        elif self._held.strip():
+            raise ValueError("it is neither a stream of events nor JSON")
         else:
-            raise ValueError("it is neither a stream of events nor JSON" if self._held.strip() else "it is empty")
+            raise ValueError("it is empty")
         self._said(self._reader.finish())
         self.answer = self._made()
 
@@ -280,22 +286,21 @@ class AnswerReading:
 
 
 def _arguments_text(call: ToolCall) -> str:
-    return json_text(call.arguments) if call.problem is None or not call.raw else call.raw
+    if call.problem is not None and call.raw:
+        return call.raw
+    return json_text(call.arguments)
 
 
 def _response_id(data: str) -> str:
     try:
-        document = json.loads(data)
+        document = Node(json.loads(data))
     except ValueError:
         return ""
-    response = document.get("response") if isinstance(document, dict) else None
-    return str(response.get("id") or "") if isinstance(response, dict) else ""
+    return str(document.at("response").value_of("id") or "")
 
 
 def body_node(body: bytes, encoding: str, place: str) -> Node:
-    """Return the JSON of a request.
-
-    Raises RefusedError."""
+    """Return the JSON of a request. Raises RefusedError."""
     try:
         return Node(parsed_json(Decompressed(encoding).feed(body).decode("utf-8")), place)
     except (ValueError, RecursionError) as error:
