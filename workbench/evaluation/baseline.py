@@ -1,4 +1,4 @@
-"""The batch that a run is compared with, known before the run."""
+"""The baseline of a batch: the stored batch that it is compared with."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
+from itertools import chain
 from pathlib import Path
 
 from workbench.analysis.batch_diff import BatchDiff, ChangeKind, batch_diff
@@ -34,20 +35,23 @@ from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch import later_runs
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
-from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, parse_suite, suites_of
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
-# What changed in suites since a baseline, as a reason beside the verdict.
+# Changes to suites since the baseline: shown beside the verdict, because they may explain it.
 
 _MAX_NAMED = 5
+"""Cases and tools named in one note."""
 
 
 def changed_suites(
     history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same: SameSuites
 ) -> dict[SuiteRef, Suite | None]:
-    """Return the suites of now that have another text than in the baseline, each as it was then; `None` where that
-    cannot be read."""
+    """Return the suites whose text differs from the baseline's, each with its earlier version.
+
+    The value is `None` where the earlier text cannot be read.
+    """
     now = {suite.key: suite for suite in suites}
     found: dict[SuiteRef, Suite | None] = {}
     for then in baseline.suites:
@@ -60,30 +64,41 @@ def changed_suites(
 
 
 def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
-    """Yield the ids of the cases that expect nothing any more."""
-    expected = {case.id for case in before.cases if not case.expects_nothing} if before is not None else None
-    for case in after.cases:
-        if case.expects_nothing and (expected is None or case.id in expected):
-            yield case.id
+    """Yield the ids of the cases that lost all their expectations.
+
+    If the earlier text cannot be read, yield every case without expectations.
+    """
+    without = [case.id for case in after.cases if case.expects_nothing]
+    if before is None:
+        yield from without
+        return
+    expected = {case.id for case in before.cases if not case.expects_nothing}
+    yield from filter(expected.__contains__, without)
 
 
 def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
-    """Return what is different in a suite that has changed; nothing where only comments and layout are.
+    """Return a sentence on the changes to a suite, `None` if only its comments or layout changed.
 
-    Of its cases, `urgent` ones are named first."""
-    parts = [*_differences(before, after, urgent)] if before is not None else ["its earlier text cannot be read"]
-    return f"{path} changed since the baseline: {'; '.join(parts)}" if parts else None
+    Cases in `urgent` are named first.
+    """
+    if before is None:
+        return f"{path} changed since the baseline: its earlier text cannot be read"
+    if parts := [*_differences(before, after, urgent)]:
+        return f"{path} changed since the baseline: {'; '.join(parts)}"
+    return None
 
 
 def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterator[str]:
     if not same_value(before.model_copy(update={"cases": ()}), after.model_copy(update={"cases": ()})):
         yield "what all its cases share"
-    then, now = ({case.id: case for case in suite.cases} for suite in (before, after))
-    found: dict[str, list[Case]] = {
-        "changed": [case for id_, case in now.items() if id_ in then and not same_value(then[id_], case)],
-        "added": [case for id_, case in now.items() if id_ not in then],
-        "removed": [case for id_, case in then.items() if id_ not in now],
-    }
+    then, now = _by_id(before), _by_id(after)
+    found: dict[str, list[Case]] = {"changed": [], "added": [], "removed": []}
+    for id_, case in now.items():
+        if id_ not in then:
+            found["added"].append(case)
+        elif not same_value(then[id_], case):
+            found["changed"].append(case)
+    found["removed"] += [case for id_, case in then.items() if id_ not in now]
     for how, cases in found.items():
         if cases:
             cases.sort(key=lambda case: case.id not in urgent)
@@ -92,64 +107,70 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
             yield f"{counted(len(cases), 'case')} {how} ({named}{more})"
 
 
-# Definitions of tools that changed between two batches, as a reason beside the cases that broke.
+def _by_id(suite: Suite) -> dict[str, Case]:
+    return {case.id: case for case in suite.cases}
 
-_MAX_LOOKED_AT = 50
-"""So many of the cases that broke are looked at: each is read from the history."""
 
-Offered = Callable[[CellKey], Sequence[ToolDefinition] | None]
-"""The tools that the first run of a case was offered, by what the case is known as in the later batch; `None` where
-that is not known."""
+# Changes to tool definitions between two batches: shown beside the cases that broke, because they may explain them.
+
+_MAX_COMPARED_CASES = 50
+"""Each compared case is read from the history, which takes some milliseconds."""
+
+Offered = Callable[[CellKey], Sequence[ToolDefinition]]
+"""The tools offered to the first run of a case, by the case's key in the later batch; empty where unknown."""
 
 
 def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
-    """Yield which definitions changed in how many of the cases that broke; nothing where none did."""
-    broke = looked_at(diff)
+    """Yield a sentence on the tool definitions that changed in cases that broke; nothing if none did."""
+    broke = compared_cases(diff)
     found: Counter[str] = Counter()
     cases = 0
     for key in broke:
         then, now = before(key), after(key)
-        changed = _changes(then, now) if then and now else []
-        found.update(changed)
-        cases += bool(changed)
+        if then and now and (changed := _changes(then, now)):
+            found.update(changed)
+            cases += 1
     if found:
-        named = ", ".join(what for what, _ in found.most_common(_MAX_NAMED))
+        named = ", ".join(name for name, _ in found.most_common(_MAX_NAMED))
         more = f", and {counted(len(found) - _MAX_NAMED, 'other')}" if len(found) > _MAX_NAMED else ""
         of = f"{counted_of(cases, len(broke), 'case')} that broke"
         yield f"offered other tools in {of}: {named}{more}"
 
 
-def looked_at(diff: BatchDiff) -> dict[CellKey, None]:
-    """Return the cases that broke whose tools are looked at."""
-    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_MAX_LOOKED_AT])
+def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
+    """Return the broken cases whose tools are compared, in order."""
+    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_MAX_COMPARED_CASES])
 
 
 def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
-    """Return what tells the tools of those runs of a batch that are looked at; of the earlier one, `earlier` has its
-    suites in the later one."""
-    wanted, first = looked_at(diff), dict[CellKey, RunRow]()
+    """Return a function that looks up the tools of compared cases in a batch.
+
+    For the earlier batch, `earlier` maps its suites to those of the later one.
+    """
+    wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
+    # One model compared with another: the earlier batch knows the case under its own model's name.
+    models = dict([diff.across]) if diff.across is not None and earlier is not None else {}
     for run in runs.of_cases({case_id for _, case_id, _ in wanted}):
         if run.figures is not None:
-            across = diff.across is not None and earlier is not None and run.model == diff.across[0]
-            model = diff.across[1] if across and diff.across is not None else run.model
-            key = (earlier or {}).get(run.suite.key, run.suite.key), run.case_id, model
+            suite = (earlier or {}).get(run.suite.key, run.suite.key)
+            key = suite, run.case_id, models.get(run.model, run.model)
             if key in wanted:
                 first.setdefault(key, run)
 
-    def offered(key: CellKey) -> Sequence[ToolDefinition] | None:
+    def offered(key: CellKey) -> Sequence[ToolDefinition]:
         if key not in first:
-            return None
+            return ()
         try:
-            start = history.recording(first[key]).trajectory.start
-        except (HistoryError, RecordingError):  # what is damaged is told of elsewhere
-            return None
-        return start.tools if start is not None else None
+            return history.recording(first[key]).trajectory.offered_tools
+        except (HistoryError, RecordingError):  # damage is reported where the batch is shown
+            return ()
 
     return offered
 
 
 def _changes(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[str]:
-    old, new = ({tool.name: tool for tool in tools} for tools in (before, after))
+    old = {tool.name: tool for tool in before}
+    new = {tool.name: tool for tool in after}
     changes = [f"{name} (gone)" for name in old if name not in new]
     for name, tool in new.items():
         if (then := old.get(name)) is None:
@@ -166,9 +187,10 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline, and of its runs those that belong to what is selected now.
+    """A baseline with its runs of the selected cases.
 
-    `suites` are those of today, by their paths, as the history has them; `planned` are the cases to come."""
+    `suites` are the current suites by path, as the history would store them; `planned` are the cases to be run.
+    """
 
     batch: BatchRow
     grading: Regrade | None
@@ -180,15 +202,15 @@ class Baseline:
     file: Path
     """The history."""
     definitions: Mapping[str, Suite] = field(repr=False)
-    """The suites of today as they are defined, by their paths."""
+    """The current suites as defined, by path."""
     confirm: Confirm = "reruns"
-    """How it is made sure that a case broke, where that decides."""
+    """How a broken case is confirmed before it decides the exit code."""
     confirm_writes: bool = False
-    """Whether cases that executed tools which change something are made again too."""
+    """Whether to rerun cases that executed tools which are not read-only."""
 
     @property
     def why_no_test(self) -> str | None:
-        """Why no paired test of what is planned against it can be made or would hold, if so."""
+        """Why a paired test against this baseline is impossible or invalid; `None` if it is fine."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so no test against it would hold"
@@ -198,45 +220,43 @@ class Baseline:
         return None
 
     def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
-        """Compare what was run with it."""
+        """Compare the results of the batch with this baseline."""
+        suites = {suite.key: suite for suite in self.suites.values()}
         with History(self.file) as history:
             changed = changed_suites(history, self.batch, self.suites.values(), self.same)
-        pairs = {suite: (then, now) for suite, then in changed.items() if (now := self._definition(suite)) is not None}
-        lost = {(suite.key, case) for suite, (then, now) in pairs.items() for case in lost_expectations(then, now)}
+        defined = {self.suites[path]: suite for path, suite in self.definitions.items() if path in self.suites}
+        lost: set[tuple[str, str]] = set()
+        for ref, then in changed.items():
+            if ref in defined:
+                lost |= {(ref.key, case) for case in lost_expectations(then, defined[ref])}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
-        suites = {suite.key: suite for suite in self.suites.values()}
-        worse = {(each.suite, each.case_id) for kind in _WORSE for each in diff.of(kind)}
-        differences = [
-            note
-            for suite, (then, now) in pairs.items()
-            if (note := note_on_suite(suite.path, then, now, {case for key, case in worse if key == suite.key}))
-        ]
+        suite_changes = []
+        for ref, then in changed.items():
+            if ref in defined and (note := note_on_suite(ref.path, then, defined[ref], _worse_cases(diff, ref.key))):
+                suite_changes.append(one_line(note))
+        notes = self._notes_on_tools(diff, results) if diff.of("broke") else []
         return AgainstBaseline(
             self.batch,
             self.grading,
             diff,
             suites,
             self.fail_on,
-            notes=tuple(map(one_line, self._notes_on_tools(diff, results) if diff.of("broke") else ())),
-            suite_changes=tuple(map(one_line, differences)),
+            notes=tuple(map(one_line, notes)),
+            suite_changes=tuple(suite_changes),
             keys={path: suite.key for path, suite in self.suites.items()},
             confirm=self.confirm if self.fail_on is not None else "none",
         )
 
     def _notes_on_tools(self, diff: BatchDiff, results: Iterable[RunResult]) -> list[str]:
-        wanted, now = looked_at(diff), dict[CellKey, RunResult]()
+        wanted, now = compared_cases(diff), dict[CellKey, RunResult]()
         for result in results:
             if (key := (self.suites[result.suite].key, result.case_id, result.model)) in wanted:
                 now.setdefault(key, result)
         with History(self.file) as history:
             earlier = offered_in(history, self.runs, diff, self.same)
-            return [*notes_on_tools(diff, earlier, lambda key: _offered_to(now.get(key)))]
-
-    def _definition(self, suite: SuiteRef) -> Suite | None:
-        path = next((path for path, each in self.suites.items() if each == suite), "")
-        return self.definitions.get(path)
+            return [*notes_on_tools(diff, earlier, lambda key: now[key].trajectory.offered_tools if key in now else ())]
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]
@@ -244,23 +264,22 @@ class Baseline:
         return RunRow(0, 0, place, suite, *named, summary_of(result, suite=suite.key))
 
 
-def _offered_to(result: RunResult | None) -> Sequence[ToolDefinition] | None:
-    start = result.trajectory.start if result is not None else None
-    return start.tools if start is not None else None
+def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
+    changes = chain.from_iterable(diff.of(kind) for kind in _WORSE)
+    return {change.case_id for change in changes if change.suite == suite}
 
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
-    """Return a batch of a history as the baseline of a plan, as it was graded last, and what is to be known of it.
+    """Return a batch of a history, as graded last, as the baseline of a plan, and notices about it.
 
-    Raises HistoryError when there is none, or when it has nothing of what is planned."""
+    Raises HistoryError if there is no such batch or it has no run of the planned cases.
+    """
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
-    planned = frozenset((suites[str(run.file.path)].key, run.case.id, run.model) for run in plan.runs)
-    over = plan.resumed.over.values() if plan.resumed is not None else ()
-    planned |= {(suites[run.suite].key, run.case_id, run.model) for run in over if run.suite in suites}
-    cases = {str(file.path): file.suite for file in plan.files if file.suite is not None}
+    planned = {(suites[str(run.file.path)].key, run.case.id, run.model) for run in plan.runs}
+    planned |= {(suites[run.suite].key, run.case_id, run.model) for run in plan.over.values() if run.suite in suites}
     resumed = plan.resumed.batch.number if plan.resumed is not None else None
-    return _baseline(which, file, suites, planned, cases, fail_on, resumed)
+    return _baseline(which, file, suites, frozenset(planned), suites_of(plan.files), fail_on, resumed)
 
 
 def baseline_of_batch(
@@ -271,8 +290,10 @@ def baseline_of_batch(
     suites: Mapping[str, Suite],
     fail_on: FailOn | None = None,
 ) -> tuple[Baseline, list[str]]:
-    """Return a batch of a history as the baseline of another one, as `baseline_of` does for a plan; `suites` are those
-    of the latter as they were, by their paths."""
+    """Return a batch of a history as the baseline of another one; see `baseline_of`.
+
+    `suites` are the suites of the later batch as they were, by path.
+    """
     planned = frozenset((run.suite.key, run.case_id, run.model) for run in runs)
     known = {str(suite.file): suite for suite in batch.suites}
     return _baseline(which, file, known, planned, suites, fail_on, batch.number)
@@ -294,22 +315,25 @@ def _baseline(
         if batch.kind == "reruns":
             which = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
             raise HistoryError(f"{which}, and cannot be a baseline")
-        gradings = history.gradings(batch.number)
-        grading = gradings[-1] if gradings else None
+        grading = next(reversed(history.gradings(batch.number)), None)
         runs = history.runs(batch.number, grading)
     same = same_suites(batch.suites, suites.values())
-    known = {cell[:2] for cell in planned}
+    known: dict[str, set[str]] = {}
+    for suite_key, case_id, _ in planned:
+        known.setdefault(suite_key, set()).add(case_id)
     whole = {
         suites[path].key
         for path, suite in cases.items()
-        if all((suites[path].key, case.id) in known for case in suite.cases)
+        if known.get(suites[path].key, set()).issuperset(case.id for case in suite.cases)
     }
-    selected = RunTable(_selected((run for run in runs if not run.is_fork), same, planned, whole))
+    selected = RunTable(_selected(runs, same, planned, whole))
     if not selected:
         none = f"batch {batch.number} has no run of the selected cases, so it cannot be their baseline"
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
-    models, before = {model for _, _, model in planned}, {run.model for run in selected}
+    models = {model for _, _, model in planned}
+    before = {run.model for run in selected}
+    # One model against one other is a comparison of the two; with more, no pair of models would be meant.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
@@ -321,27 +345,30 @@ def _baseline(
 def _selected(
     runs: Iterable[RunRow], same: SameSuites, planned: frozenset[CellKey], whole: Collection[str]
 ) -> Iterable[RunRow]:
-    """Return the runs of a baseline that what is planned can be held against.
+    """Yield the runs of a baseline that the planned runs can be compared with.
 
-    Of a suite all of whose cases are planned, which is in `whole`, that is all: what is not planned any more is gone.
+    For a suite in `whole`, all of whose cases are planned, these are all runs: a case that is no longer there is gone.
     """
     cases = {(suite, case) for suite, case, _ in planned}
-    return (
-        run for run in runs if (key := same.get(run.suite.key, run.suite.key)) in whole or (key, run.case_id) in cases
-    )
+    for run in runs:
+        key = same.get(run.suite.key, run.suite.key)
+        if not run.is_fork and (key in whole or (key, run.case_id) in cases):
+            yield run
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
-    """Return which suites of today have the name of one that was at another path, if any."""
+    """Return an addition to a message that names suites which moved to another path; empty without any."""
     now = {suite.name: suite for suite in after}
     moved = [
         f"{then.name} was at {then.path} and is now at {now[then.name].path}" for then in before if then.name in now
     ]
-    return f" ({one_line('; '.join(moved))}: a suite at a different path is a different suite)" if moved else ""
+    if not moved:
+        return ""
+    return f" ({one_line('; '.join(moved))}: a suite at a different path is a different suite)"
 
 
 def _as_stored(file: SuiteFile, home: Path | None) -> SuiteRef:
-    """Return a suite of today as the history would store it."""
+    """Return a current suite as the history would store it."""
     assert file.suite is not None
     project = project_folder(file.path.parent, home)
     return SuiteRef(0, str(project), path_in(project, file.path), file.hash, file.suite.name, len(file.suite.cases))

@@ -1,4 +1,4 @@
-"""Stopping a batch early: the random order of its runs, and which of them are spared while it goes on."""
+"""Early stopping of a batch: the random order of its runs, and the runs it skips once it is decided."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.grading.status import Status
 from workbench.history.records import Until
 from workbench.numerals import setting_text
 from workbench.suite.model import Gate
-from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_file import SuiteFile, suites_of
 from workbench.trajectory.events import JsonValue
 
 
@@ -30,26 +30,20 @@ class StopError(ValueError):
 
 
 def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
-    """Return when a batch of these runs stops.
+    """Return the stopping rule for a batch of these runs.
 
-    Without a seed, one is made from the plan: the same runs have the same order again. Raises StopError."""
+    Without a seed, one is derived from the plan, so that the same runs have the same order every time.
+    Raises StopError.
+    """
     seed = stop.seed if stop.seed is not None else _seed_of(runs)
     if compares:
         return Until("e-value" if stop.looks is None else "looks", seed, looks=stop.looks)
     until = Until("gate", seed, gate=stop.gate, worse=stop.worse)
-    gates = {str(file.path): file.suite.gate for file in files if file.suite is not None}
-    rates = {None: stop.gate} if stop.gate is not None else {suite: gate.min_pass_rate for suite, gate in gates.items()}
-    if not any(rate is not None for rate in rates.values()):
-        raise StopError(
-            "--until decided needs a pass rate to hold runs against: give --gate, or min_pass_rate in [gate]"
-        )
-    for suite, gate in gates.items() if stop.gate is None else ():
-        if gate.min_score is not None:
-            raise StopError(
-                f"{suite} demands a mean score, too, which needs all runs: leave --until out, or give --gate"
-            )
-    for rate in rates.values():
-        if rate is not None and not 0 < (worse := until.worse_than(rate)) < rate < 1:
+    rates = [stop.gate] if stop.gate is not None else _min_pass_rates(files)
+    if not rates:
+        raise StopError("--until decided needs a pass rate to decide about: give --gate, or min_pass_rate in [gate]")
+    for rate in rates:
+        if not 0 < (worse := until.worse_than(rate)) < rate < 1:
             raise StopError(
                 f"a gate of {setting_text(rate)} cannot be told apart from {setting_text(worse)}: the gate and --worse "
                 "lie between 0 and 1, and --worse is less"
@@ -57,20 +51,32 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
     return until
 
 
+def _min_pass_rates(files: Iterable[SuiteFile]) -> list[float]:
+    gates = {path: suite.gate for path, suite in suites_of(files).items()}
+    rates = [gate.min_pass_rate for gate in gates.values() if gate.min_pass_rate is not None]
+    for path, gate in gates.items():
+        if rates and gate.min_score is not None:
+            raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or give --gate")
+    return rates
+
+
 def _seed_of(runs: Iterable[PlannedRun]) -> int:
     return zlib.crc32("\n".join(f"{run.written.id} {run.model} {run.repeat}" for run in runs).encode())
 
 
 def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
-    """Return which gates these runs cannot reach early, whatever comes out, each in a sentence."""
-    gates = {str(file.path): file.suite.gate for file in files if file.suite is not None}
+    """Return a sentence for each gate that these runs cannot decide early, whatever their verdicts."""
+    gates = {path: suite.gate for path, suite in suites_of(files).items()}
     found = Watch(until, dict(enumerate(map(place_of, runs))), gates).out_of_reach
     return [f"{each.suite}: {each.sentence}" if each.suite is not None else each.sentence for each in found]
 
 
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Return runs in random order: case by case or, where cases have one, cluster by cluster, and in each case the
-    repeats one after the other with all models."""
+    """Return runs in random order of their cases, or of their clusters of cases.
+
+    Within a case, each repeat is run with all models before the next repeat.
+    """
+    # Cases of a cluster fail together, so the unit that the test draws at random is the cluster.
     of_unit: dict[object, list[PlannedRun]] = {}
     for run in runs:
         of_unit.setdefault(place_of(run).unit, []).append(run)
@@ -87,26 +93,24 @@ def _case_by_case(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
 
 
 def place_of(run: PlannedRun) -> Place:
-    """Return a planned run as far as stopping is concerned."""
+    """Return the suite, case, model and cluster of a planned run."""
     return Place(str(run.file.path), run.written.id, run.model, run.settings.grading.cluster)
 
 
 def watch_of(plan: Plan) -> Watch | None:
-    """Return what watches the batch of a plan, after the runs that are over already; `None` where all are made."""
+    """Return the watch of a plan's batch, fed with the runs that are over; `None` if the batch makes all runs."""
     if plan.until is None:
         return None
-    over = plan.resumed.over if plan.resumed is not None else {}
+    over, numbers = plan.over, plan.places
     places = {number: _place_of_figures(run) for number, run in over.items()}
-    numbers = plan.places
     places |= {numbers[run.run_id]: place_of(run) for run in plan.runs}
-    gates = {str(file.path): file.suite.gate for file in plan.files if file.suite is not None}
-    return watched(plan.until, places, over, gates)
+    return watched(plan.until, places, over, plan.gates)
 
 
 def watched(
     until: Until, places: Mapping[int, Place], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
 ) -> Watch:
-    """Return what watched a batch, after these runs of it."""
+    """Return the watch of a batch, fed with the runs in `over`."""
     watch = Watch(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
     for number, run in over.items():
         watch.take(number, run)
@@ -114,12 +118,12 @@ def watched(
 
 
 def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunSummary]) -> tuple[PairWatched, ...]:
-    """Return what was known of the contenders of a stored batch that stopped early, from all of its runs that are
-    over; nothing for any other batch."""
+    """Return the evidence about each pair of models in a stored batch that stopped early; empty for other batches."""
     until = Until.of(settings)
     if until is None or until.rule == "gate":
         return ()
-    return watched(until, {number: _place_of_figures(run) for number, run in figures.items()}, figures, {}).pairs
+    places = {number: _place_of_figures(run) for number, run in figures.items()}
+    return watched(until, places, figures, {}).pairs
 
 
 def _place_of_figures(run: RunSummary) -> Place:
@@ -127,10 +131,11 @@ def _place_of_figures(run: RunSummary) -> Place:
 
 
 class Sparing:
-    """Spares runs of a batch that goes on; a listener of it.
+    """A listener of a batch that skips its runs once they can decide nothing more.
 
-    No run begins that is more than `ahead` places beyond the first one that is not over: a fast model would otherwise
-    be through before anything is decided."""
+    No run begins more than `ahead` places beyond the first unfinished one: otherwise a fast model would be through
+    before anything is decided.
+    """
 
     status: Status = Status.SKIPPED
 
@@ -144,7 +149,7 @@ class Sparing:
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Take in what happened."""
+        """Count a finished run and wake the runs that wait for it."""
         if not isinstance(event, RunDone):
             return
         number = self._numbers[event.result.run_id]
@@ -156,7 +161,7 @@ class Sparing:
         self._news = asyncio.Event()
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run need not be made, once that can be said; `None` when it is to be made now."""
+        """Return why a run is skipped, or `None` to start it now. Wait while it is too far ahead."""
         number = self._numbers[planned.run_id]
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()

@@ -1,4 +1,4 @@
-"""What a batch on several models came to, side by side, in the forms in which it is reported."""
+"""The comparison of a batch's models, side by side, in each form of its report."""
 
 from __future__ import annotations
 
@@ -32,40 +32,36 @@ from workbench.version import __version__
 class ModelComparison:
     """All runs of a batch, compared by model.
 
-    With `only_differences`, its reports leave out cases in which all models came to the same."""
+    With `only_differences`, its reports leave out the cases in which all models had the same outcome.
+    """
 
     comparison: Comparison
     outcome: Outcome
     exit_code: int
-    """That of the command line. Cases that fail do not make it fail: a comparison is about them."""
+    """The exit code of the command line. Failed cases leave it at 0: the comparison is about them."""
     only_differences: bool = False
     against: AgainstBaseline | None = None
-    """The comparison with a stored batch, where there is one."""
+    """The comparison with a stored batch, if there is one."""
     not_made: int = 0
-    """How many runs a limit on cost kept from being made."""
+    """The number of runs skipped because of the cost limit."""
     nothing_graded: str | None = None
-    """That no run that counts was graded, and why, in a sentence."""
+    """A sentence that says why no run was graded, if none was."""
 
     @classmethod
     def of_plan(
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
         """Compare the runs of a plan, and those of its batch that were finished before."""
-        places, resumed = plan.places, plan.resumed
-        figures = dict(resumed.over) if resumed is not None else {}
+        places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        names = (
-            {str(suite.file): suite.name for suite in resumed.batch.suites} if resumed is not None else plan.suite_names
-        )
-        gates = {str(file.path): file.suite.gate for file in plan.files if file.suite is not None}
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs = watch.pairs if watch is not None else ()
-        return cls._of(in_order, plan.models, names, gates, outcome, only_differences, pairs, against)
+        return cls._of(in_order, plan.models, plan.suite_names, plan.gates, outcome, only_differences, pairs, against)
 
     @classmethod
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
-        """Compare the runs of a batch in the history that lacks none."""
+        """Compare the runs of a complete batch of the history."""
         batch = complete.batch
         names = {str(suite.file): suite.name for suite in batch.suites}
         outcome = Outcome(batch=batch.number, started_at=batch.started_at)
@@ -85,12 +81,15 @@ class ModelComparison:
         against: AgainstBaseline | None = None,
     ) -> ModelComparison:
         ungraded = nothing_graded(figures)
-        code = OK if ungraded is None else NOTHING_GRADED
         not_made = sum(map(is_cost_limited, figures))
-        if not_made or any(run.status == Status.ERROR for run in figures):
+        code = OK
+        if outcome.interrupted:
+            code = INTERRUPTED
+        elif not_made or any(run.status == Status.ERROR for run in figures):
             code = INFRASTRUCTURE
+        elif ungraded is not None:
+            code = NOTHING_GRADED
         comparison = compared(cells_of(figures), models, names, gates, watched)
-        code = INTERRUPTED if outcome.interrupted else code
         return cls(comparison, outcome, code, only_differences, against, not_made, ungraded)
 
     def document(self) -> ComparisonReport:
@@ -114,7 +113,8 @@ class ModelComparison:
         return document([*self._warnings(), *self._blocks(as_document=True), *end])
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
-        """Yield the lines of the report for a terminal, which shows their end."""
+        """Return the lines of the report for a terminal."""
+        # Warnings come last here and first in Markdown: a terminal shows the end of a long output.
         return block_lines([*self._blocks(), *self._warnings()], width, paint)
 
     def _blocks(self, *, as_document: bool = False) -> Iterator[Block]:

@@ -1,5 +1,4 @@
-"""The plan of an evaluation: which runs are made, who judges them, and everything that must be known before the first
-one begins."""
+"""The plan of an evaluation: its runs, its judges, and everything that is settled before the first run begins."""
 
 from __future__ import annotations
 
@@ -19,8 +18,9 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
-from workbench.suite.model import Case
-from workbench.suite.suite_file import SuiteFile
+from workbench.grading.run_summary import RunSummary
+from workbench.suite.model import Case, Gate
+from workbench.suite.suite_file import SuiteFile, suites_of
 
 if TYPE_CHECKING:
     from workbench.engine.plan import PlannedShard
@@ -35,17 +35,15 @@ NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster,
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing that the caller should know of a plan, in one sentence."""
+    """One sentence to the caller about a plan."""
 
     text: str
     severity: Literal["error", "warning", "detail"] = "error"
-    """A detail may be left out where little is to be shown."""
+    """A quiet output leaves out details."""
 
 
 class PlanError(Exception):
-    """What is asked for cannot be planned.
-
-    `notices` say why, and what else is to be known, in their order."""
+    """The options cannot be planned. `notices` hold the errors and every other notice, in order."""
 
     def __init__(self, *notices: Notice) -> None:
         super().__init__("\n".join(notice.text for notice in notices if notice.severity == "error"))
@@ -63,18 +61,19 @@ class ClusterError(Exception):
 
 
 class GivenUpError(ClusterError):
-    """Somebody wanted to wait no longer until a cluster can make the runs of a plan; nothing was run."""
+    """The user stopped waiting for a cluster; nothing was run."""
 
 
 class NotInstalledError(ClusterError):
-    """What a cluster needs is not installed here."""
+    """A package that clusters need is not installed here."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that is over, its case, and where it stands in the plan of its batch, from 0.
+    """A run that is over, its case, and its place in the plan of its batch, from 0.
 
-    There is no case where the suite of a stored run can no longer be read."""
+    The case is `None` if the suite of a stored run can no longer be read.
+    """
 
     place: int
     case: Case | None
@@ -82,9 +81,7 @@ class FinishedRun:
 
 
 class LazyRuns(Lazy[FinishedRun]):
-    """Runs that are over, in the order of the plan of their batch.
-
-    There may be too many to have all in memory."""
+    """Runs that are over, in the order of their batch's plan; possibly too many to keep all in memory."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -97,14 +94,17 @@ class LazyRuns(Lazy[FinishedRun]):
 
 
 class PlannedRuns(LazyRuns):
-    """The runs of a plan's batch that are over, in the order of the plan: `results`, which came in now, and those that
-    were over `before`."""
+    """The runs of a plan's batch that are over, in the order of the plan.
+
+    `results` came in now; the runs in `before` were over when the batch was resumed.
+    """
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
         self._plan, self._now, self._before = plan, results, before
         self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
         self._cases_before = {run.result.run_id: run.case for run in self._before}
         places = plan.places
+        # Arrays of places, not lists of runs: a batch may have a million of them.
         unordered = array("L", (run.place for run in self._before))
         unordered.extend(places[result.run_id] for result in results)
         self._order = array("L", sorted(range(len(unordered)), key=unordered.__getitem__))
@@ -123,19 +123,20 @@ class PlannedRuns(LazyRuns):
 
     def case_of(self, result: RunResult) -> Case | None:
         index = self._planned.get(result.run_id)
-        return self._plan.runs[index].case if index is not None else self._cases_before.get(result.run_id)
+        if index is None:
+            return self._cases_before.get(result.run_id)
+        return self._plan.runs[index].case
 
     def _result(self, index: int) -> RunResult:
-        number = self._order[index]
-        before = len(self._before)
-        return self._before[number].result if number < before else self._now[number - before]
+        number, before = self._order[index], len(self._before)
+        if number < before:
+            return self._before[number].result
+        return self._now[number - before]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The runs to make, in their order, and in which way.
-
-    `needs` says what they would use of this machine."""
+    """The runs to make, in order, and the settings they share. See `approval.Needs` for their use of this machine."""
 
     runs: tuple[PlannedRun, ...]
     program: Program = field(repr=False)
@@ -149,17 +150,16 @@ class Plan:
     """The cluster that makes the runs instead: `local:N`, or the address of a scheduler."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
-    """How models are reached, as far as that was found out already."""
+    """The models and endpoints resolved while planning."""
     resumed: ResumedBatch | None = None
     shard: PlannedShard | None = None
-    """The whole plan of which these are the runs of one shard."""
+    """The whole plan, if these are the runs of one shard."""
     until: Until | None = None
-    """When it stops, if that may be before all runs are made."""
+    """The rule for stopping early, if there is one."""
     min_score: float | None = None
     reruns: Reruns | None = None
-    """What these runs are made again for, if they are."""
+    """The cases to confirm, if these runs are reruns."""
     cost_limit: CostLimit | None = None
-    """What the runs may cost, if that is limited."""
     own_pace: bool = False
     judge_anew: bool = False
     history: Path | None = None
@@ -167,7 +167,7 @@ class Plan:
     history_named: bool = False
     """Whether the user named that history."""
     notices: tuple[Notice, ...] = ()
-    """What the caller should know before the first run."""
+    """Shown before the first run."""
 
     @classmethod
     def of(
@@ -179,7 +179,7 @@ class Plan:
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
-        """Return the plan of runs that were planned one by one."""
+        """Plan runs that were chosen one by one."""
         runs = tuple(runs)
         files = tuple({run.file.path: run.file for run in runs}.values())
         return cls(
@@ -188,7 +188,7 @@ class Plan:
 
     @property
     def places(self) -> Mapping[str, int]:
-        """Where each run stands in the plan of its batch, by its id."""
+        """The place of each run in the plan of its batch, by run id."""
         if self.resumed is not None:
             return self.resumed.handle.places
         if self.shard is not None:
@@ -197,14 +197,14 @@ class Plan:
 
     @property
     def shard_ref(self) -> ShardRef | None:
-        """Which shard of a plan the batch is, if it is one."""
+        """The shard of a plan that the batch is, if it is one."""
         if self.resumed is not None:
             return self.resumed.batch.shard
         return self.shard.ref if self.shard is not None else None
 
     @property
     def needs_history(self) -> bool:
-        """Whether the runs are made for the history too, so that one that is not in it is a failure."""
+        """Whether a run that cannot be recorded counts as a failure."""
         return self.history_named or self.resumed is not None or self.shard is not None
 
     @property
@@ -216,16 +216,28 @@ class Plan:
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """What the suites are called, by their paths."""
-        return {str(file.path): file.suite.name for file in self.files if file.suite is not None}
+        """The names of the batch's suites, by their paths."""
+        if self.resumed is not None:
+            return {str(suite.file): suite.name for suite in self.resumed.batch.suites}
+        return {path: suite.name for path, suite in suites_of(self.files).items()}
+
+    @property
+    def gates(self) -> dict[str, Gate]:
+        """The gates of the suites, by their paths."""
+        return {path: suite.gate for path, suite in suites_of(self.files).items()}
+
+    @property
+    def over(self) -> Mapping[int, RunSummary]:
+        """The figures of runs that were over before the batch was resumed, by place. Raises HistoryError."""
+        return self.resumed.over if self.resumed is not None else {}
 
     def abandon(self) -> None:
-        """Give up a plan that is not run, so that others may go on with the batch that it resumes."""
+        """Release the batch that an unused plan would have resumed, so that another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
 
     def only(self, suites: Iterable[Path]) -> Plan:
-        """Return the plan without the runs of all other suites."""
+        """Return the plan with the runs of these suites alone."""
         paths = set(suites)
         return replace(
             self,
@@ -235,6 +247,6 @@ class Plan:
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:
-    """What the options allow to execute."""
+    """Return the tool executions that the options allow."""
     wanted = True if options.execute_all else options.execute
     return Execution(wanted, options.execute_all, trust_store(folders).is_exempt)

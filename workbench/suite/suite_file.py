@@ -614,6 +614,11 @@ LineOf = Callable[[str, str], int | None]
 """Returns the line (from 1) of a case, by the path of its suite and its id; `None` where that is not known."""
 
 
+def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
+    """Return the suites that could be read, by the paths of their files."""
+    return {str(file.path): file.suite for file in files if file.suite is not None}
+
+
 def no_line(suite: str, case_id: str) -> None:
     """Knows no line: where a suite has no file."""
 
