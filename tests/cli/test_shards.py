@@ -64,7 +64,7 @@ def test_a_shard_makes_its_runs_and_decides_nothing(program: Program) -> None:
     assert "Wrong" in shown.stdout, "runs are counted as in the whole plan"
     empty = program.run("run", "weather.toml", "--shard", "9/9", "--quiet")
     assert (empty.returncode, "no run is left for it" in empty.stdout) == (0, True)
-    assert "give all shards of one batch the same --plan ID" in empty.stderr
+    assert "Pass the same --plan ID to every shard" in empty.stderr
 
 
 @pytest.mark.parametrize(

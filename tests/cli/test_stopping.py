@@ -244,7 +244,7 @@ def test_repeats_of_a_case_are_made_together_and_a_gate_out_of_reach_is_said_bef
     [
         (
             ["run", "--until", "decided"],
-            "needs a pass rate to hold runs against: give --gate, or min_pass_rate in [gate]",
+            "needs a pass rate to decide about: give --gate, or min_pass_rate in [gate]",
         ),
         (["run", "--until", "decided", "--gate", "0.8", "--worse", "0.9"], "cannot be told apart from 0.9"),
         (["run", "--gate", "0.8"], "--gate is about a batch that stops early: give --until decided too"),

@@ -29,10 +29,10 @@ from workbench.evaluation.case_drafts import (
     checking_suite,
     draftable,
     drafts_in,
+    dropped_lines,
     expected_use,
     plan_of_asking,
     plan_of_checking,
-    told,
     use_text,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -153,7 +153,7 @@ def _drafting_drafted(
     before = [case.user for case in like.cases if case.user] if like is not None else ()
     results, is_interrupted = _results(asking, trust=trust)
     found = drafts_in(results, names, by_name, before, program.secrets)
-    for line in told(found):
+    for line in dropped_lines(found):
         warn(line, program.secrets)
     code = INFRASTRUCTURE if found.failed else OK
     if not found.kept:
@@ -165,7 +165,7 @@ def _drafting_drafted(
     checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
     results, is_interrupted = _results(checking, trust=trust)
     held = checked(found.kept, results, options.repeats)
-    for line in told(held):
+    for line in dropped_lines(held):
         warn(line, program.secrets)
     if not held.kept:
         warn("nothing was written: no draft is left")

@@ -1,12 +1,13 @@
-"""Files of calls: what an agent did elsewhere, for each case of a suite.
+"""Files of calls: the calls of an agent that ran elsewhere, for each case of a suite.
 
-They are graded as recordings are."""
+They are graded like recordings.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -34,19 +35,19 @@ from workbench.numerals import counted
 from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import definitions_for
-from workbench.trajectory.events import Event, EventPayload, FinishReason, RunFinished
+from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.recording import Header, RecordedSuite, Recording, RecordingError
 from workbench.trajectory.trajectory import fold
 from workbench.version import __version__
-
-# Keys that stand twice in one object of a JSON text: parsers keep the last one without a word.
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
-    """Yield each key that an object of a valid JSON text has twice, with both places; `first_line` is the number of the
-    text's first line."""
+    """Yield a message for each key that an object of a valid JSON text has twice, with both places.
+
+    Parsers keep the last one silently. `first_line` is the number of the text's first line.
+    """
     objects: list[dict[str, int] | None] = []
     before = ""
     for token in _TOKEN.finditer(text):
@@ -69,7 +70,7 @@ def _place(text: str, at: int, first_line: int) -> str:
 
 
 AGENT = "given calls"
-"""What stands in the place of a model in results and reports, where the file names no agent."""
+"""The model's name in results and reports if the file names no agent."""
 
 
 class RunsDocument(Frozen):
@@ -84,20 +85,23 @@ _CALLS, _RUN, _RUNS = "(calls)", "(run)", "(runs)"
 def _which(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _CALLS
-    return _RUNS if isinstance(value, RunsDocument) or (isinstance(value, dict) and "runs" in value) else _RUN
+    if isinstance(value, RunsDocument) or (isinstance(value, dict) and "runs" in value):
+        return _RUNS
+    return _RUN
 
 
 OfCase = Annotated[
     Annotated[Items[Made], Tag(_CALLS)] | Annotated[RunDocument, Tag(_RUN)] | Annotated[RunsDocument, Tag(_RUNS)],
     Discriminator(_which),
 ]
-"""What an agent did in a case: the calls of its only run, all of that run, or several runs."""
+"""The runs of a case: the calls of its only run, that run in full, or several runs."""
 
 
 class CallsDocument(Frozen):
-    """A file of calls: what an agent did, by the ids of cases.
+    """A file of calls: an agent's runs by the ids of cases.
 
-    `null` says that a case was left out."""
+    `null` marks a case that was left out.
+    """
 
     schema_: str | None = Field(default=None, alias="$schema")
     agent: NonEmpty | None = None
@@ -107,16 +111,18 @@ class CallsDocument(Frozen):
 class RecordDocument(RunDocument):
     """A line of a file of calls: one run of a case.
 
-    Lines of one case are several runs of it."""
+    Lines of one case are several runs of it.
+    """
 
     case: NonEmpty
 
 
 @dataclass(frozen=True)
 class GivenCalls:
-    """What a file of calls says: the runs of cases by their ids, none for a case that was left out.
+    """The runs in a file of calls by case id; a case that was left out has none.
 
-    `places` say where each case is in the file."""
+    `places` tell where in the file each case stands.
+    """
 
     agent: str
     runs: Mapping[str, tuple[Told, ...]]
@@ -126,7 +132,8 @@ class GivenCalls:
 def read_calls(path: Path) -> GivenCalls:
     """Read a file of calls: JSON, or JSON lines.
 
-    Raises RecordingError."""
+    Raises RecordingError.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -155,6 +162,7 @@ def _parsed(text: str, of_lines: bool) -> object:
             _no_key_twice(text)
             return value
         except json.JSONDecodeError as error:
+            # A complete value with more behind it: JSON lines under the wrong name.
             if error.msg != "Extra data":
                 raise ToldError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
         except ToldError:
@@ -173,54 +181,59 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
-    """Raise ToldError where one of two equal keys would be lost: an id of a case, an argument."""
+    """Raise ToldError for repeated keys, of which one would be lost: a case id, an argument."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise ToldError(found)
 
 
 _MAX_REPEATED = 20
-"""So many keys are named at most."""
+"""Repeated keys named in one message."""
 
 
 def calls_of(value: object) -> GivenCalls:
-    """Return what a JSON value says: an object with `cases`, or records, each with its `case`.
+    """Convert a JSON value: an object with `cases`, or records, each with its `case`.
 
-    Raises ToldError."""
-    if not isinstance(value, list | tuple):
-        return _of_document(document(CallsDocument, value))
-    numbered = isinstance(value, tuple)
+    Raises ToldError.
+    """
+    if isinstance(value, tuple):  # numbered lines, as `_parsed` returns them
+        return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
+    if isinstance(value, list):
+        return _of_records((f"$[{index}]", f"$[{index}]", record) for index, record in enumerate(value))
+    return _of_document(document(CallsDocument, value))
+
+
+def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
+    """Return the runs of records, each with its place for messages and the root of paths into it."""
     runs: dict[str, list[Told]] = {}
     places: dict[str, str] = {}
-    for index, each in enumerate(value):
-        place = f"line {each[0]}" if numbered else f"$[{index}]"
+    for place, root, value in records:
         try:
-            record = document(RecordDocument, each[1] if numbered else each)
+            record = document(RecordDocument, value)
         except ToldError as error:
-            raise ToldError(str(error).replace("$", f"{place}: $" if numbered else place)) from None
+            raise ToldError(str(error).replace("$", root)) from None
         runs.setdefault(record.case, []).append(record.told)
         places.setdefault(record.case, place)
     return GivenCalls(AGENT, {case: tuple(each) for case, each in runs.items()}, places)
 
 
 def _of_document(given: CallsDocument) -> GivenCalls:
-    def of_case(value: Any) -> Iterator[Told]:
-        if isinstance(value, RunDocument):
-            yield value.told
-        elif isinstance(value, RunsDocument):
-            yield from (run.told for run in value.runs)
-        elif value is not None:
-            yield told_of(value, RunDocument())
+    runs = {case: tuple(_told_in(value)) for case, value in given.cases.items()}
+    places = {case: f"$.cases[{json.dumps(case, ensure_ascii=False)}]" for case in given.cases}
+    return GivenCalls(given.agent or AGENT, runs, places)
 
-    return GivenCalls(
-        given.agent or AGENT,
-        {case: tuple(of_case(value)) for case, value in given.cases.items()},
-        {case: f"$.cases[{json.dumps(case, ensure_ascii=False)}]" for case in given.cases},
-    )
+
+def _told_in(value: Any) -> Iterator[Told]:
+    if isinstance(value, RunDocument):
+        yield value.told
+    elif isinstance(value, RunsDocument):
+        yield from (run.told for run in value.runs)
+    elif value is not None:
+        yield told_of(value, RunDocument())
 
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run of a file of calls: as a recording, as a result without grades, and the case to grade it by."""
+    """A run of a file of calls: as a recording, as an ungraded result, and the case to grade it by."""
 
     recording: Recording
     recorded: RunResult
@@ -234,8 +247,10 @@ def runs_given(
     by: GraderName | None = None,
     repeat_rule: RepeatRule | None = None,
 ) -> tuple[list[GivenRun], list[str]]:
-    """Return the runs of a file of calls at `path`, by the cases of a valid suite, and what is wrong with it: cases
-    that the suite does not have, and cases of the suite that the file does not have."""
+    """Return the runs of a file of calls at `path` for a valid suite, and problems.
+
+    Problems are unknown cases, and cases of the suite without calls.
+    """
     assert file.suite is not None
     cases = {case.id: case for case in file.suite.cases}
     problems = [_unknown(case, given.places[case], cases, file) for case in given.runs if case not in cases]
@@ -243,11 +258,12 @@ def runs_given(
     if missing:
         way_out = '"ID": [] says that no call was made, and "ID": null that the case was left out'
         problems.append(f"there are no calls for {counted(len(missing), 'case')}: {', '.join(missing)} ({way_out})")
-    return [
-        run_given(run, file, with_grader(cases[case], by, repeat_rule), path, given.agent, repeat)
-        for case in cases
-        for repeat, run in enumerate(given.runs.get(case, ()))
-    ], problems
+    runs = []
+    for case_id, case in cases.items():
+        graded_by = with_grader(case, by, repeat_rule)
+        for repeat, run in enumerate(given.runs.get(case_id, ())):
+            runs.append(run_given(run, file, graded_by, path, given.agent, repeat))
+    return runs, problems
 
 
 def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) -> str:
@@ -257,12 +273,13 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
 
 
 def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0) -> GivenRun:
-    """Return a run that was made elsewhere as a recording that was never graded."""
+    """Return a run that happened elsewhere as an ungraded recording."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(told, planned):
-        ends = isinstance(payload, RunFinished)
-        events.append(Event(planned.run_id, len(events), (told.latency_ms or 0.0) if ends else 0.0, payload))
+        # All time passes before the last event: how it divides among the calls was not told.
+        at_ms = told.latency_ms or 0.0 if isinstance(payload, RunFinished) else 0.0
+        events.append(Event(planned.run_id, len(events), at_ms, payload))
     header = Header(
         program=__version__,
         run=planned.run_id,
@@ -278,9 +295,11 @@ def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = 
 
 
 def payloads_given(told: Told, planned: PlannedRun) -> Iterator[EventPayload]:
-    """Yield the events of a run that was made elsewhere."""
+    """Yield the events of a run that happened elsewhere."""
     suite, case = planned.suite, planned.case
     yield started_elsewhere(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
     yield from told_payloads(told.rounds)
-    reason: FinishReason = "steps done" if case.steps else "answered"
-    yield RunFinished("error", told.error) if told.error is not None else RunFinished(reason)
+    if told.error is not None:
+        yield RunFinished("error", told.error)
+    else:
+        yield RunFinished("steps done" if case.steps else "answered")

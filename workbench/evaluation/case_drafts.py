@@ -1,8 +1,8 @@
-"""Cases that a model drafts: what it is asked, what of its answers can be a case, and which hold when they are run.
+"""Cases drafted by a model: the questions to it, the drafts in its answers, and the runs that check them.
 
-Both are runs of suites made here, so that they are planned, approved and made like all others: first one case for each
-tool, whose only tool takes the drafts; then one for each draft, in which the model decides once and nothing is
-executed.
+Questions and checks are runs of suites built here, so that they are planned, approved and run like all others. The
+first suite has one case for each tool, whose only tool takes the drafts; the second has one case for each draft, in
+which the model decides once and nothing is executed.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ TAG = "draft"
 DEFAULT_REPEATS = 3
 
 DIRECT, NEAR, NONE = 2, 1, 1
-"""How many requests are asked for of each tool: that need it, that a tool next to it serves, that no tool serves."""
+"""The requests asked for per tool: those that need it, those for a tool like it, those that no tool serves."""
 
 OUTPUT_TOKENS = 150
-"""What one draft, or one answer to it, roughly takes."""
+"""The approximate length of one draft, or of one answer to it."""
 
 _SUBMIT = "submit_requests"
 _NEIGHBOURS = 12
-"""How many other tools are described to the model beside the one that it is asked about."""
+"""The number of other tools described to the model beside the one it is asked about."""
 _ALIKE = 90
-"""Out of 100: requests that differ in a word or two reach this."""
+"""A similarity out of 100, reached by requests that differ in a word or two."""
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 
@@ -100,10 +100,11 @@ _SUBMIT_SCHEMA: dict[str, JsonValue] = {
 
 @dataclass(frozen=True)
 class Draft:
-    """A case that a model drafted when it was asked about a tool.
+    """A case that a model drafted when asked about a tool.
 
-    `tool` is the one that must be called, `None` if none fits; `free` are the arguments that may be anything.
-    `unchecked` says why it is not known whether it holds."""
+    `tool` is the one that must be called, `None` if none fits; `free` are the arguments that may have any value.
+    `unchecked` says why it is unknown whether the case passes.
+    """
 
     about: str
     user: str
@@ -114,43 +115,46 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """A name for the case."""
+        """The first words of the request."""
         return shortened(one_line(self.user), _NAME_WIDTH)
 
     def table(self, name: str | None = None, tags: Iterable[str] = ()) -> Table:
-        """Return the case as a suite writes it."""
+        """Return the case as a table of a suite."""
         case: Table = {"name": name or self.name, "user": self.user, "tags": [TAG, *tags]}
         if self.unchecked is not None:
             case["skip"] = f"draft, not checked: {self.unchecked}"
         if self.tool is None:
             return {**case, "expect_no_calls": True}
-        args = {name: self._check(name, value) for name, value in self.arguments.items()}
-        return {**case, "ordered": [{"tool": self.tool, **({"args": args} if args else {})}]}
+        call: Table = {"tool": self.tool}
+        if self.arguments:
+            call["args"] = {name: self._check(name, value) for name, value in self.arguments.items()}
+        return {**case, "ordered": [call]}
 
     def _check(self, name: str, value: JsonValue) -> object:
         if name in self.free:
             return {"present": True}
-        return {"equals_null": True} if value is None else as_check(name, value)
+        if value is None:
+            return {"equals_null": True}  # TOML has no null
+        return as_check(name, value)
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """What is no case, and why; `user` is empty where a whole answer is none."""
+    """A draft that was rejected, and why; `user` is empty if a whole answer was."""
 
     about: str
     user: str
     why: str
 
     def __str__(self) -> str:
-        quoted = f" “{shortened(one_line(self.user), _NAME_WIDTH)}”" if self.user else ""
-        return f"{one_line(self.about)}:{quoted} {one_line(self.why)}"
+        if not self.user:
+            return f"{one_line(self.about)}: {one_line(self.why)}"
+        return f"{one_line(self.about)}: “{shortened(one_line(self.user), _NAME_WIDTH)}” {one_line(self.why)}"
 
 
 @dataclass(frozen=True)
 class Drafts:
-    """What came of a model's answers.
-
-    `failed` are the questions that were not answered, of whatever reason."""
+    """The drafts in a model's answers; `failed` are the questions without a usable answer."""
 
     kept: tuple[Draft, ...] = ()
     dropped: tuple[Dropped, ...] = ()
@@ -159,7 +163,7 @@ class Drafts:
 
 @dataclass(frozen=True)
 class DraftOptions:
-    """Which model drafts, which one runs the drafts, and how often each."""
+    """The model that drafts, the model that runs the drafts, and how often each draft is run."""
 
     model: str
     checks: str
@@ -169,19 +173,21 @@ class DraftOptions:
 def plan_of_asking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
     """Return the plan for an asking suite.
 
-    Raises PlanError."""
+    Raises PlanError.
+    """
     return plan(RunOptions(suites=(file,), models=(options.model,)), program)
 
 
 def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
     """Return the plan for a checking suite.
 
-    Raises PlanError."""
+    Raises PlanError.
+    """
     return plan(RunOptions(suites=(file,), models=(options.checks,), repeats=options.repeats), program)
 
 
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
-    """Return what drafting will probably take at most: all questions, and all runs of all drafts."""
+    """Estimate the most that drafting takes: all questions, and all runs of all drafts."""
     definitions = sum(len(json_text(dict(tool.parameters))) + len(tool.description) for tool in tools.values())
     asked = [len(run.case.user or "") + len(_SYSTEM) for run in asking.runs]
     of_each = DIRECT + NEAR + NONE
@@ -201,7 +207,7 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
 
 
 def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
-    """Return what drafting will probably take, in words."""
+    """Return a sentence on the expected use of drafting."""
     checks = f" by {options.checks}" if options.checks != options.model else ""
     return (
         f"{options.model} is asked {counted(questions, 'question')}, and each draft is run "
@@ -210,7 +216,7 @@ def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
 
 
 def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return the tools that a suite can hold, by their names."""
+    """Return the tools that a suite can hold, by name."""
     named = {tool.name: tool for tool in tools if tool.name not in ("", ANY_TOOL)}
     return {name: tool for name, tool in named.items() if _can_be_held(tool)}
 
@@ -231,9 +237,10 @@ def _written(tool: ToolDefinition) -> Table:
 def asking_suite(
     about: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
 ) -> SuiteFile:
-    """Return a suite with one case for each tool in `about`: its run asks for drafts.
+    """Return a suite with one case for each tool in `about`, whose run asks for drafts.
 
-    `path` is that of the suite which they are for, `system` its instructions."""
+    `path` is that of the suite that the drafts are for, `system` its instructions.
+    """
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = [
         {
@@ -250,16 +257,20 @@ def asking_suite(
 def checking_suite(
     drafts: Sequence[Draft], tools: Mapping[str, ToolDefinition], path: Path, like: Suite | None, by: GraderName | None
 ) -> SuiteFile:
-    """Return a suite with one case for each draft, in which models decide once.
+    """Return a suite with one case for each draft, in which the model decides once.
 
-    `like` is the suite that they are for, `by` the grader that decides."""
+    `like` is the suite that the drafts are for, `by` the grader that decides.
+    """
     cases = [{**draft.table(), "id": f"draft-{number}"} for number, draft in enumerate(drafts, 1)]
-    system = {"system": like.system} if like is not None and like.system is not None else {}
-    grader = by or (like.grading.by if like is not None else None)
-    extra_calls = NEW_SUITES_FREE if like is None else like.grading.extra_calls
-    written = {"by": grader, "extra_calls": list(extra_calls) if isinstance(extra_calls, tuple) else extra_calls}
-    grading = {"grading": {key: value for key, value in written.items() if value is not None}}
-    return _suite({**system, **grading, "tools": [*map(_written, tools.values())], "cases": cases}, path)
+    grading: Table = {"by": by, "extra_calls": NEW_SUITES_FREE}
+    body: Table = {"grading": grading, "tools": [*map(_written, tools.values())], "cases": cases}
+    if like is not None:
+        grading["by"] = by or like.grading.by
+        grading["extra_calls"] = like.grading.extra_calls
+        body["system"] = like.system
+    if isinstance(grading["extra_calls"], tuple):
+        grading["extra_calls"] = list(grading["extra_calls"])
+    return _suite(_without_none({**body, "grading": _without_none(grading)}), path)
 
 
 def drafts_in(
@@ -269,9 +280,10 @@ def drafts_in(
     before: Iterable[str] = (),
     secrets: Secrets | None = None,
 ) -> Drafts:
-    """Return what of the answers to an asking suite can be a case.
+    """Return the drafts in the answers to an asking suite.
 
-    `before` are requests that exist already."""
+    `before` are the requests of existing cases.
+    """
     kept: list[Draft] = []
     dropped: list[Dropped] = []
     failed: list[Dropped] = []
@@ -287,11 +299,11 @@ def drafts_in(
         if len(answer) > MAX_DRAFTS:
             dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
         for item in answer[:MAX_DRAFTS]:
-            said = item.get("user") if isinstance(item, Mapping) else None
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
             except ValueError as error:
-                dropped.append(Dropped(name, said if isinstance(said, str) else "", str(error)))
+                user = item.get("user") if isinstance(item, Mapping) else None
+                dropped.append(Dropped(name, user if isinstance(user, str) else "", str(error)))
                 continue
             kept.append(draft)
             known.append(draft.user)
@@ -299,9 +311,10 @@ def drafts_in(
 
 
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
-    """Return the drafts for which all runs of a checking suite pass.
+    """Return the drafts whose runs in a checking suite all passed.
 
-    One whose runs were not all made stays, unchecked: nothing was found against it."""
+    A draft with missing runs is kept as unchecked, because nothing speaks against it.
+    """
     kept: list[Draft] = []
     dropped: list[Dropped] = []
     by_case: dict[str, list[RunResult]] = {}
@@ -322,10 +335,14 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
     return Drafts(tuple(kept), tuple(dropped))
 
 
+def _without_none(table: Table) -> Table:
+    return {key: value for key, value in table.items() if value is not None}
+
+
 def _suite(body: Table, path: Path) -> SuiteFile:
     limits = {"max_rounds": 1, "timeout_s": _PATIENCE_S, "max_latency_ms": _PATIENCE_S * 1000}
     whole = {"format": 1, "name": "drafts", "limits": limits, **body}
-    # A name of its own: what is trusted of it is remembered apart from the suite.
+    # Trust is remembered by path, so a path of its own keeps these suites apart from the user's.
     file = parse_suite(suite_text(whole), path.with_suffix(".drafts.toml"))
     if file.suite is None:
         raise ValueError(f"these tools cannot be written into a suite: {file.errors[0]}")
@@ -337,43 +354,46 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )
-    shown = [tool, *(tools[name] for _, _, name in near)]
-    rest = [name for name in others if name not in {one.name for one in shown}]
-    lines = [
-        json_text({"name": one.name, "description": one.description, "parameters": dict(one.parameters)})
-        for one in shown
+    shown = {tool.name: tool, **{name: tools[name] for _, _, name in near}}
+    lines = []
+    if system:
+        lines += ["What the software is told, as JSON:", json_text(system), ""]
+    lines.append("Its tools, one JSON object on each line:")
+    for one in shown.values():
+        definition = {"name": one.name, "description": one.description, "parameters": dict(one.parameters)}
+        lines.append(json_text(definition))
+    if rest := [name for name in others if name not in shown]:
+        lines.append(f"It also has: {json_text(rest)}")
+    lines += [
+        "",
+        f"Write about the tool {json_text(tool.name)}:",
+        f'- {DIRECT} requests that need exactly one call of it, with different arguments (`kind` is "needs");',
     ]
-    return "\n".join(
-        (
-            *(("What the software is told, as JSON:", json_text(system), "") if system else ()),
-            "Its tools, one JSON object on each line:",
-            *lines,
-            *((f"It also has: {json_text(rest)}",) if rest else ()),
-            "",
-            f"Write about the tool {json_text(tool.name)}:",
-            f'- {DIRECT} requests that need exactly one call of it, with different arguments (`kind` is "needs");',
-            *(
-                (f"- {NEAR} request that sounds as if it needed it, but for which another tool above is right (near);",)
-                if len(shown) > 1
-                else ()
-            ),
-            f"- {NONE} request of the same field that none of the tools serves (none, and `tool` is null).",
+    if len(shown) > 1:
+        lines.append(
+            f"- {NEAR} request that sounds as if it needed it, but for which another tool above is right (near);"
         )
-    )
+    lines.append(f"- {NONE} request of the same field that none of the tools serves (none, and `tool` is null).")
+    return "\n".join(lines)
 
 
 def _requests_in(result: RunResult | None) -> Sequence[object]:
     """Return the requests of an answer.
 
-    Raises ValueError, which says why there are none."""
-    if result is None or result.status in (Status.ERROR, Status.STOPPED):
-        raise ValueError((result.error if result is not None else None) or "it was not asked")
+    Raises ValueError, which says why there are none.
+    """
+    if result is None:
+        raise ValueError("it was not asked")
+    if result.status in (Status.ERROR, Status.STOPPED):
+        raise ValueError(result.error or "it was not asked")
     trajectory = result.trajectory
     reason = trajectory.finish.reason if trajectory.finish is not None else "stopped"
     if reason == "truncated":
         raise ValueError("the answer was cut off: raise max_tokens in the model's params")
+    if reason == "refused":
+        raise ValueError("the model refused")
     if reason not in ("answered", "decided"):
-        raise ValueError("the model refused" if reason == "refused" else f"it ended because of: {reason}")
+        raise ValueError(f"it ended because of: {reason}")
     made = [record.call for record in trajectory.calls if record.tool == _SUBMIT]
     if made:
         if made[0].problem is not None:
@@ -382,6 +402,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
     elif trajectory.calls:
         raise ValueError(f"it called {one_line(trajectory.calls[0].tool)}, and not {_SUBMIT}")
     else:
+        # Models that cannot call tools answer in text, as the instructions allow.
         text = "".join(each.text for each in trajectory.rounds)
         try:
             found = json_alone(text)
@@ -402,12 +423,13 @@ def _draft_of(
     known: Sequence[str],
     secrets: Secrets | None,
 ) -> Draft:
-    """Return the draft in one part of an answer.
+    """Return the draft in one item of an answer.
 
-    Raises ValueError, which says why it is none."""
+    Raises ValueError, which says why it is rejected.
+    """
     if not isinstance(item, Mapping):
         raise ValueError("not an object")
-    user, tool, arguments, free = (item.get(key) for key in ("user", "tool", "arguments", "free"))
+    user, tool = item.get("user"), item.get("tool")
     if not isinstance(user, str) or not user.strip():
         raise ValueError("there is no request in it")
     user = user.strip()
@@ -417,28 +439,20 @@ def _draft_of(
         raise ValueError("it holds a secret")
     if (why := _unlike_its_kind(item.get("kind"), about, tool)) is not None:
         raise ValueError(why)
-    arguments = arguments if arguments is not None else {}
+    arguments = item.get("arguments")
+    if arguments is None:
+        arguments = {}
     if not isinstance(arguments, Mapping):
-        raise ValueError("its arguments are no object")
-    if tool is not None:
-        if not isinstance(tool, str) or tool not in tools:
-            hint = did_you_mean(tool, tools) if isinstance(tool, str) else None
-            raise ValueError(f"there is no tool {json_text(tool)}{f': {hint}' if hint else ''}")
-        refused = refused_parts(arguments, tools[tool].parameters)
-        if refused is None:
-            raise ValueError(f"the schema of {tool} cannot be used to check its arguments")
-        if refused:
-            named = ", ".join(sorted({json_text(name) for name in refused if name}))
-            raise ValueError(f"the schema of {tool} refuses {named or 'its arguments'}")
-    elif arguments:
-        raise ValueError("it has arguments, but no tool")
+        raise ValueError("its arguments are not an object")
+    tool = _checked_tool(tool, arguments, tools)
     near = process.extractOne(
         user, known, scorer=fuzz.token_sort_ratio, processor=utils.default_process, score_cutoff=_ALIKE
     )
     if near is not None:
         raise ValueError(f"nearly the same as “{shortened(one_line(near[0]), _NAME_WIDTH)}”")
-    names = [name for name in free if isinstance(name, str) and name in arguments] if isinstance(free, list) else []
-    draft = Draft(about, user, tool, dict(arguments), frozenset(names))
+    free = item.get("free")
+    names = frozenset(filter(arguments.__contains__, map(str, free))) if isinstance(free, list) else frozenset[str]()
+    draft = Draft(about, user, tool, dict(arguments), names)
     try:
         suite_text({"cases": [draft.table()]})
     except (ValueError, RecursionError) as error:
@@ -446,8 +460,26 @@ def _draft_of(
     return draft
 
 
+def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mapping[str, ToolDefinition]) -> str | None:
+    """Return the tool of a draft's call. Raises ValueError for a call that the tool's schema refuses."""
+    if tool is None:
+        if arguments:
+            raise ValueError("it has arguments, but no tool")
+        return None
+    if not isinstance(tool, str) or tool not in tools:
+        hint = did_you_mean(tool, tools) if isinstance(tool, str) else None
+        raise ValueError(": ".join(filter(None, (f"there is no tool {json_text(tool)}", hint))))
+    refused = refused_parts(arguments, tools[tool].parameters)
+    if refused is None:
+        raise ValueError(f"the schema of {tool} cannot be used to check its arguments")
+    if refused:
+        named = ", ".join(sorted({json_text(name) for name in refused if name}))
+        raise ValueError(f"the schema of {tool} refuses {named or 'its arguments'}")
+    return tool
+
+
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Return why a draft is not of the kind that it says it is; one that says none may be any."""
+    """Return how a draft contradicts its own `kind`; a draft without a kind may be any."""
     if kind == "needs" and tool != about:
         return f"it is said to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):
@@ -459,12 +491,15 @@ def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
 
 def _why(result: RunResult) -> str:
     grade = result.grade
-    issues = sorted(grade.issues if grade is not None else (), key=lambda issue: not issue.decides)
-    return issue_text(issues[0]) if issues else (grade.reason if grade is not None else None) or result.status
+    if grade is None:
+        return result.status
+    if grade.issues:
+        return issue_text(min(grade.issues, key=lambda issue: not issue.decides))
+    return grade.reason or result.status
 
 
-def told(drafts: Drafts) -> Iterator[str]:
-    """Yield a line for each draft that was dropped and each question that failed, and their number."""
+def dropped_lines(drafts: Drafts) -> Iterator[str]:
+    """Yield a line for each failed question, then the dropped drafts under their number."""
     yield from (f"not drafted: {failed}" for failed in drafts.failed)
     if drafts.dropped:
         yield f"dropped {counted(len(drafts.dropped), 'draft')}:"

@@ -1,6 +1,7 @@
-"""Servers as configurations of MCP clients describe them, and as they are typed, as tables of a suite.
+"""MCP servers found in the configurations of other clients, or typed by the user, as tables of a suite.
 
-A suite holds no secret, so every literal value of `env`, of a header and of a telling argument becomes a variable.
+A suite holds no secret: every literal value of `env`, of a header and of an argument whose name suggests a secret
+becomes a variable.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ _STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|dock
 _SAYS_NOTHING = re.compile(
     r"\.{0,2}|index|main|__main__|server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
-"""Names of files and folders that any server may have."""
+"""File and folder names that any server may have."""
 _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
 def server_at(url: str) -> Table:
     """Return the MCP server at an address.
 
-    Raises ValueError."""
+    Raises ValueError.
+    """
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -49,9 +51,10 @@ def server_at(url: str) -> Table:
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command as in a shell, at least one.
+    """Split a command as a shell does, into at least one word.
 
-    Raises ValueError."""
+    Raises ValueError.
+    """
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -64,8 +67,8 @@ def words_of(command: str) -> list[str]:
 def server_name(command: Sequence[str]) -> str:
     """Return a name for the server that a command starts: `git` for `uvx mcp-server-git --repository .`, `shop` for
     `node shop/dist/index.js`."""
-    words = [re.split(r"[/\\]", word) for word in command if not word.startswith("-")]
-    program = next((word for word in words if not _STARTER.fullmatch(word[-1])), words[0] if words else [command[0]])
+    words = [re.split(r"[/\\]", word) for word in command if not word.startswith("-")] or [[command[0]]]
+    program = next((word for word in words if not _STARTER.fullmatch(word[-1])), words[0])
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part) for part in program]
     name = next((name for name in reversed(names) if not _SAYS_NOTHING.fullmatch(name)), names[-1])
     return _OF_SERVERS.sub("", name) or name
@@ -73,7 +76,7 @@ def server_name(command: Sequence[str]) -> str:
 
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}|\A\$([A-Za-z_]\w*)\Z", re.ASCII)
-"""A variable inside a text, or one that is all of it; other dollar signs may belong to a password."""
+"""A variable inside a text, or as the whole of it; other dollar signs may belong to a password."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
@@ -85,7 +88,7 @@ _NO_SECRETS = ("accept", "content-type", "user-agent")
 
 
 class _Variable(str):
-    """The name of a variable, among parts of a text."""
+    """The name of a variable, among the parts of a text."""
 
     __slots__ = ()
 
@@ -93,15 +96,17 @@ class _Variable(str):
 class ClientConfigError(ValueError):
     """A configuration cannot be used.
 
-    The message says where and why, and never what it holds."""
+    The message says where and why, and never quotes a value: it may be a secret.
+    """
 
 
 @dataclass(frozen=True)
 class FoundServers:
     """Servers as tables of a suite, without secrets.
 
-    `variables` are what they read, each with the value that the configuration holds for it, `None` where it holds none;
-    `notes` say what could not be taken over."""
+    `variables` are those that the tables read, each with its value in the configuration or `None`; `notes` say what was
+    left out.
+    """
 
     tables: tuple[Table, ...]
     variables: Mapping[str, str | None] = field(repr=False)
@@ -111,19 +116,23 @@ class FoundServers:
 def server_of_text(text: str) -> FoundServers:
     """Return the server of a text that is a command or a URL.
 
-    Raises ClientConfigError."""
+    Raises ClientConfigError.
+    """
     return typed_server(None, text) if re.match(r"[a-z]+:", text) else typed_server(text, None)
 
 
 def typed_server(command: str | None, url: str | None) -> FoundServers:
-    """Return the server of a command as in a shell, with `NAME=value` before it, or of a URL.
+    """Return the server of a shell command, with `NAME=value` before it, or of a URL.
 
-    Raises ClientConfigError for what is neither."""
+    Raises ClientConfigError if it is neither.
+    """
     try:
         if url is not None:
-            table = server_at(url)
-            server = {"url": url, **({"type": "sse"} if urlsplit(url).path.rstrip("/").endswith("/sse") else {})}
-            return read_servers({str(table["name"]): server}, Reading("--url", None, Path()))
+            server = {"url": url}
+            name = str(server_at(url)["name"])
+            if urlsplit(url).path.rstrip("/").endswith("/sse"):
+                server["type"] = "sse"
+            return read_servers({name: server}, Reading("--url", None, Path()))
         words = words_of(command or "")
     except ValueError as error:
         raise ClientConfigError(str(error).replace("--url.url", "--url")) from None
@@ -137,9 +146,10 @@ def typed_server(command: str | None, url: str | None) -> FoundServers:
 
 @dataclass
 class Reading:
-    """What is found out while servers are read.
+    """Variables and notes collected while servers are read.
 
-    `where` begins messages, `root` is the folder that a client calls its workspace, `folder` that of the suite."""
+    `where` begins messages, `root` is the workspace folder of the client, `folder` that of the suite.
+    """
 
     where: str
     root: Path | None
@@ -148,7 +158,10 @@ class Reading:
     notes: list[str] = field(default_factory=list)
 
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
-        """Return the variable for a value; one of the same name with another value gets the server's name before it."""
+        """Return the variable for a value.
+
+        If the name is taken by another value, the server's name goes before it.
+        """
         plain, before = _variable_name(name), _variable_name(server.upper())
         longer = plain if plain.startswith(before) else f"{before}_{plain}"
         for wanted in chain((plain, longer), (f"{longer}_{number}" for number in count(2))):
@@ -160,9 +173,10 @@ class Reading:
 
 
 def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServers:
-    """Return the servers of a client's table, each by its name.
+    """Return the servers of a client's table by name.
 
-    Raises ClientConfigError."""
+    Raises ClientConfigError.
+    """
     tables = []
     for name, entry in servers.items():
         where = reading.where if len(servers) == 1 and reading.root is None else f"{reading.where}.{name}"
@@ -176,12 +190,12 @@ def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServer
 
 
 class _Server:
-    """One server of a configuration, which becomes a table of a suite."""
+    """Converts one server of a configuration to a table of a suite."""
 
     def __init__(self, name: str, entry: Mapping[str, object], where: str, reading: Reading) -> None:
         self._name, self._entry, self._where, self._reading = name, entry, where, reading
         self._base = reading.folder.absolute()
-        """The folder in which it runs."""
+        """The folder in which the server runs."""
 
     def table(self) -> Table:
         entry, kind = self._entry, self._entry.get("type", self._entry.get("transport"))
@@ -194,13 +208,9 @@ class _Server:
         if "command" in entry:
             return self._started()
         url = self._text("url", entry["url"])
-        secret = any(passwords_in(url)) or any(
-            names_a_secret(key.upper()) or looks_like_key(value) for key, value in parse_qsl(_query(url))
-        )
-        if secret or _REFERENCE.search(url):
-            what = "holds a secret" if secret else "has a variable"
+        if problem := _problem_of_url(url):
             raise ClientConfigError(
-                f"{self._where}.url {what}, and a suite's address is taken as it is: have it sent as a header, "
+                f"{self._where}.url {problem}, and a suite's address is taken as it is: have it sent as a header, "
                 "or choose other servers with --server"
             )
         try:
@@ -217,63 +227,70 @@ class _Server:
     def _started(self) -> Table:
         program = self._text("command", self._entry["command"])
         args = self._entry.get("args", [])
-        if not program or not isinstance(args, list):
-            raise ClientConfigError(
-                f"{self._where}.{'args must be a list' if program else 'command must be a program'}"
-            )
+        if not program:
+            raise ClientConfigError(f"{self._where}.command must be a program")
+        if not isinstance(args, list):
+            raise ClientConfigError(f"{self._where}.args must be a list")
         words = [program, *(self._text(f"args[{index}]", word) for index, word in enumerate(args))]
-        folder = self._references(self._text("cwd", self._entry["cwd"]), "cwd") if self._entry.get("cwd") else None
-        if folder is not None:
+        folder: list[str] = []
+        if self._entry.get("cwd"):
+            folder = self._references(self._text("cwd", self._entry["cwd"]), "cwd")
             self._base /= "".join(folder)
         env: dict[str, object] = {}
         for name, value in self._texts("env", numbers=True).items():
             env[name] = self._value(name, value, f"env.{name}")
         written = [self._word(words, at, env) for at in range(len(words))]
-        if folder is None and not any(isinstance(part, _Variable) for word in written for part in word):
+        variables = [part for part in chain(*written, folder) if isinstance(part, _Variable)]
+        if folder or variables:
+            # A suite takes the words of a command literally: a shell changes the folder and expands variables.
+            line = " ".join(["exec", *map(_shell_word, written)])
+            if folder:
+                line = f"cd {_shell_word(folder)} && {line}"
+            command = ["sh", "-c", line]
+        else:
             command = ["".join(word) for word in written]
-            return {"name": self._name, "command": command, **({"env": env} if env else {})}
-        # Words of a command are taken as they are, so a shell changes the folder and fills in what variables hold.
-        line = " ".join(["exec", *map(_shell_word, written)])
-        if folder is not None:
-            line = f"cd {_shell_word(folder)} && {line}"
-        for part in (part for word in (*written, folder or []) for part in word):
-            if isinstance(part, _Variable) and part != "HOME":  # which servers have anyway
-                env.setdefault(part, f"${part}")
-        return {"name": self._name, "command": ["sh", "-c", line], **({"env": env} if env else {})}
+        for variable in variables:
+            if variable != "HOME":  # servers inherit it
+                env.setdefault(variable, f"${variable}")
+        table: Table = {"name": self._name, "command": command}
+        if env:
+            table["env"] = env
+        return table
 
     def _word(self, words: Sequence[str], at: int, env: dict[str, object]) -> list[str]:
-        """Return one word of a command in parts, of which some are variables."""
-        word, before = words[at], words[at - 1] if at else ""
-        place = f"args[{at - 1}]" if at else "command"
+        """Return one word of a command in parts, with its secrets and references as variables."""
+        word, before, place = words[at], "", "command"
+        if at:
+            before, place = words[at - 1], f"args[{at - 1}]"
         assigned = _ASSIGNMENT.fullmatch(word)
         option = before if before.startswith("-") and "=" not in before else ""
         asked = names_a_secret(_words_of_name(option))
         if assigned and before in ("-e", "--env"):
-            # What docker passes on from its own environment.
+            # `docker run -e NAME` passes a variable on from its own environment.
             env[assigned[1]] = self._value(assigned[1], assigned[2], place)
             return [assigned[1]]
         if _REFERENCE.search(word):
             parts = self._references(word, place)
             if not _holds_secret(parts, telling=asked):
                 return parts
-            address = any(passwords_in(word))
-            return [self._variable(f"{self._name}_{'url' if address else 'key'}".upper(), None)]
+            return [self._variable(f"{self._name}_{_kind_of_secret(word)}".upper(), None)]
         if (header := _HEADER.fullmatch(word)) and before in ("--header", "-H"):
             *before_it, variable = self._header_parts(header[1], header[2])
             return ["".join([f"{header[1]}: ", *before_it]), variable]
+        name, value = _words_of_name(option), word
         inside = None if asked else assigned or _OPTION.fullmatch(word)
-        named, value = (inside[1], inside[2]) if inside else (option, word)
-        name = _words_of_name(named)
+        if inside:
+            name, value = _words_of_name(inside[1]), inside[2]
         telling = names_a_secret(name) and bool(value) and not value.startswith("-")
-        address = any(passwords_in(value))
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
-        if not at or not (telling or address or like_key):
+        if not at or not (telling or like_key or any(passwords_in(value))):
             return [word]
-        what = name if inside or telling else "url" if address else "key"
-        return [word[: len(word) - len(value)], self._variable(f"{self._name}_{what}".upper(), value)]
+        if not inside and not telling:
+            name = _kind_of_secret(value)
+        return [word[: len(word) - len(value)], self._variable(f"{self._name}_{name}".upper(), value)]
 
     def _value(self, name: str, value: str, place: str, *, telling: bool = False) -> str:
-        """Return a value of `env`, or of a header, as a suite writes it."""
+        """Return a value of `env` or of a header as a suite writes it."""
         if not value:
             return value
         if _REFERENCE.search(value):
@@ -292,16 +309,20 @@ class _Server:
 
     def _header_parts(self, name: str, value: str) -> list[str]:
         scheme = _SCHEME.fullmatch(value)
-        variable = self._variable(self._header_variable(name), scheme[2] if scheme else value)
-        return [f"{scheme[1]} ", variable] if scheme else [variable]
+        if scheme is None:
+            return [self._variable(self._header_variable(name), value)]
+        return [f"{scheme[1]} ", self._variable(self._header_variable(name), scheme[2])]
 
     def _header_variable(self, name: str) -> str:
-        return f"{self._name}_{'token' if name.lower() == 'authorization' else name}".upper()
+        if name.lower() == "authorization":
+            name = "token"
+        return f"{self._name}_{name}".upper()
 
     def _references(self, text: str, place: str) -> list[str]:
-        """Return a text in parts, its references as variables.
+        """Split a text into literal parts and the variables it refers to.
 
-        Raises ClientConfigError for one that nobody can fill in."""
+        Raises ClientConfigError for a reference that has no counterpart here.
+        """
         parts: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(text):
@@ -319,10 +340,13 @@ class _Server:
             return _Variable("HOME")
         if inner in ("/", "pathSeparator"):
             return "/"
-        if kind in ("input", "env") and colon and name:
-            return self._variable(name.upper() if kind == "input" else name, None)
+        if kind == "input" and name:
+            return self._variable(name.upper(), None)
+        if kind == "env" and name:
+            return self._variable(name, None)
         if _NAME.fullmatch(kind) and (not colon or name.startswith(("-", "+", "?"))):
-            return self._variable(kind, None)  # a default is left to whoever sets the variable
+            # `${NAME:-default}`: the default is dropped, since a suite has no place for one.
+            return self._variable(kind, None)
         raise ClientConfigError(f"{self._where}.{place}: ${{{kind}…}} has no counterpart in a suite; write it out")
 
     def _variable(self, name: str, value: str | None) -> _Variable:
@@ -353,12 +377,28 @@ def _words_of_name(option: str) -> str:
 
 
 def _variable_name(text: str) -> str:
-    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").upper() if not _NAME.fullmatch(text) else text
-    return name if _NAME.fullmatch(name) and name.isascii() else f"SERVER_{name}".rstrip("_")
+    if _NAME.fullmatch(text):
+        return text
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").upper()
+    return name if _NAME.fullmatch(name) else f"SERVER_{name}".rstrip("_")
+
+
+def _problem_of_url(url: str) -> str | None:
+    pairs = parse_qsl(_query(url))
+    if any(passwords_in(url)) or any(names_a_secret(key.upper()) or looks_like_key(value) for key, value in pairs):
+        return "holds a secret"
+    return "has a variable" if _REFERENCE.search(url) else None
+
+
+def _kind_of_secret(text: str) -> str:
+    return "url" if any(passwords_in(text)) else "key"
 
 
 def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
-    """Return whether what is written between variables may be secret: with `telling`, all but the word for a scheme."""
+    """Return whether the literal parts of a text may hold a secret.
+
+    With `telling`, the text's name suggests one: then only the word for an authorization scheme is harmless.
+    """
     literal = [part.strip() for part in parts if not isinstance(part, _Variable)]
     if telling and any(part and part.lower() not in _SCHEMES for part in literal):
         return True
@@ -366,13 +406,18 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 
 
 def _with_references(parts: Sequence[str]) -> str:
-    """Return parts as a value of a suite: braces where a name would go on, other dollar signs doubled."""
+    """Return parts as a value of a suite.
+
+    A variable gets braces where its name would run on; literal dollar signs are doubled.
+    """
     text = ""
     for part, after in zip(parts, (*parts[1:], ""), strict=True):
         if not isinstance(part, _Variable):
             text += part.replace("$", "$$")
+        elif re.match(r"\w", after):
+            text += f"${{{part}}}"
         else:
-            text += f"${{{part}}}" if re.match(r"\w", after) else f"${part}"
+            text += f"${part}"
     return text
 
 
@@ -388,11 +433,10 @@ def _query(url: str) -> str:
         return ""
 
 
-# The configurations of MCP clients: where they are on a machine, and the servers in them. Claude Desktop and Claude
-# Code, Cursor, VS Code, Codex. What a server becomes is in `evaluation.client_servers`.
+# Configurations of MCP clients on this machine: Claude Desktop and Claude Code, Cursor, VS Code, Codex.
 
 _PLACES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",))
-"""Where clients keep their servers; the third and fourth are in settings of editors, the last is Codex's."""
+"""The keys under which clients keep their servers; the third and fourth are in editor settings, the last is Codex's."""
 
 _OF_PROJECTS = (
     ("Claude Code", ".mcp.json"),
@@ -427,9 +471,10 @@ class ConfiguredServer:
 
 
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
-    """Return the servers of a client's configuration for a suite in `folder`, only those `wanted` where some are.
+    """Return the servers of a client's configuration for a suite in `folder`, only the `wanted` ones if any are named.
 
-    Raises ClientConfigError."""
+    Raises ClientConfigError.
+    """
     place, servers, root = _servers_in(_document(file), file, folder.absolute(), wanted)
     if unknown := [name for name in wanted if name not in servers]:
         hint = did_you_mean(unknown[0], servers) or f"there are {', '.join(servers)}"
@@ -442,9 +487,10 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 
 
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
-    """Yield the servers that clients use in a folder and everywhere, each once; the nearest first.
+    """Yield each server that clients use in a folder and everywhere, nearest first.
 
-    Left out is what cannot be read or written into a suite: `servers_of_client` says why."""
+    Skips servers that cannot be read or written into a suite; `servers_of_client` says why.
+    """
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
         try:
@@ -492,8 +538,7 @@ def _document(file: Path) -> object:
 def _servers_in(
     document: object, file: Path, folder: Path, wanted: Sequence[str]
 ) -> tuple[str, dict[str, object], Path]:
-    """Return the servers of a configuration, where in it they stand, and the folder that its client calls its
-    workspace."""
+    """Return where in a configuration the servers stand, the servers by name, and the client's workspace folder."""
     absolute = file.absolute()
     hidden = absolute.parent.name in (".vscode", ".cursor", ".codex")
     root = absolute.parent.parent if hidden else absolute.parent
@@ -511,7 +556,8 @@ def _servers_in(
             raise ClientConfigError(f"{file}: {where} is empty: there is no server to ask")
         if place == ("mcp_servers",):
             inner = {name: _of_codex(entry) for name, entry in inner.items()}
-        return where, {**inner, **of_project}, project or root  # as in Claude Code, those of the project count
+        # Claude Code prefers a project's server to a global one of the same name.
+        return where, {**inner, **of_project}, project or root
     if of_project and project is not None:
         return f"projects.{project}.mcpServers", of_project, project
     raise ClientConfigError(
@@ -523,29 +569,28 @@ def _servers_in(
 def _of_project(
     document: object, file: Path, folder: Path, wanted: Sequence[str]
 ) -> tuple[Path | None, dict[str, object]]:
-    """Return the servers that Claude Code keeps for the project around a folder, and where that is; those of the only
-    project that has all `wanted` ones where that one has not."""
-    projects = document.get("projects") if isinstance(document, dict) else None
-    tables: dict[Path, dict[str, object]] = {}
-    for path, settings in (projects if isinstance(projects, dict) else {}).items():
-        servers = settings.get("mcpServers") if isinstance(settings, dict) else None
-        if isinstance(servers, dict) and servers:
+    """Return the folder of a Claude Code project around `folder`, and the servers it has there.
+
+    If `wanted` servers are missing there, return the only project that has them all.
+    """
+    tables: dict[Path, Mapping[str, object]] = {}
+    for path, settings in _table(_table(document).get("projects")).items():
+        if servers := _table(_table(settings).get("mcpServers")):
             tables[Path(path)] = servers
     around = next((path for path in (folder, *folder.parents) if path in tables), None)
-    here = tables[around] if around is not None else {}
-    everywhere = document.get("mcpServers") if isinstance(document, dict) else None
-    known = {**(everywhere if isinstance(everywhere, dict) else {}), **here}
-    if wanted and not all(name in known for name in wanted):
-        others = [path for path, servers in tables.items() if all(name in servers for name in wanted)]
+    here = dict(tables[around]) if around is not None else {}
+    known = {**_table(_table(document).get("mcpServers")), **here}
+    if not known.keys() >= set(wanted):
+        others = [path for path, servers in tables.items() if servers.keys() >= set(wanted)]
         if len(others) > 1:
             raise ClientConfigError(
                 f"{file}: several projects have {', '.join(wanted)}: write the suite in the folder of one of them "
                 f"({', '.join(map(str, others))})"
             )
         if others:
-            return others[0], tables[others[0]]
+            return others[0], dict(tables[others[0]])
     if not known and tables:
-        names = dict.fromkeys(name for servers in tables.values() for name in servers)
+        names = dict.fromkeys(chain(*tables.values()))
         raise ClientConfigError(
             f"{file}: its servers belong to other projects: choose some with --server ({', '.join(names)})"
         )
@@ -553,24 +598,27 @@ def _of_project(
 
 
 def _of_codex(entry: object) -> object:
-    """Return a server of Codex as the other clients write it."""
+    """Return a server of Codex in the form of the other clients."""
     if not isinstance(entry, dict):
         return entry
-    # Codex replaces nothing in its texts, and takes what it passes on by name.
-    passed = [name for name in _items(entry.get("env_vars")) if isinstance(name, str)]
-    env = {**{name: f"${{{name}}}" for name in passed}, **_table(entry.get("env"))}
-    headers = {
-        **_table(entry.get("http_headers")),
-        **{key: f"${{{name}}}" for key, name in _table(entry.get("env_http_headers")).items()},
-    }
+    server = {key: entry[key] for key in ("command", "args", "cwd", "url", "enabled") if key in entry}
+    # Codex expands nothing in its texts; it names the variables to pass on in settings of their own.
+    passed = entry.get("env_vars")
+    env: dict[str, object] = {}
+    for name in passed if isinstance(passed, list) else ():
+        if isinstance(name, str):
+            env[name] = f"${{{name}}}"
+    env |= _table(entry.get("env"))
+    headers = dict(_table(entry.get("http_headers")))
+    for key, name in _table(entry.get("env_http_headers")).items():
+        headers[key] = f"${{{name}}}"
     if isinstance(token := entry.get("bearer_token_env_var"), str):
         headers["Authorization"] = f"Bearer ${{{token}}}"
-    kept = {key: entry[key] for key in ("command", "args", "cwd", "url", "enabled") if key in entry}
-    return {**kept, **({"env": env} if env else {}), **({"headers": headers} if headers else {})}
-
-
-def _items(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
+    if env:
+        server["env"] = env
+    if headers:
+        server["headers"] = headers
+    return server
 
 
 def _table(value: object) -> Mapping[str, object]:
@@ -578,7 +626,7 @@ def _table(value: object) -> Mapping[str, object]:
 
 
 def _plain_json(text: str) -> str:
-    """Return JSON with comments and trailing commas as plain JSON, every line where it was."""
+    """Return JSON without comments and trailing commas, with every line where it was."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])

@@ -1,4 +1,4 @@
-"""Makes it sure that cases broke since a baseline: which are made again, which cannot be, and what is known of each."""
+"""Confirmation of cases that broke since a baseline: which of them to rerun, and the verdict on each."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from workbench.trajectory.trajectory import Trajectory
 _NO_MORE = "no more runs are made again than the batch has: --repeats N allows for more"
 
 MAX_EARLIER = 200
-"""So many earlier runs of a case are looked at."""
+"""The number of earlier runs of a case that are read for its typical pass rate."""
 
 
 @dataclass(frozen=True)
 class Confirming:
-    """What is known of the cases that broke before any is made again, and the plan of the reruns, if there are any."""
+    """The cases that broke: those settled without reruns, and the plan of reruns for the others, if any."""
 
     against: AgainstBaseline
     settled: tuple[ConfirmedCase, ...]
     plan: Plan | None = None
     changes: tuple[CaseChange, ...] = ()
-    """The cases that the plan makes again, in the order of its reruns."""
+    """The cases to rerun, in the order of the plan's reruns."""
 
     @property
     def announcement(self) -> str | None:
-        """What is made again, and by how many runs at most; `None` where nothing is."""
+        """The number of cases to rerun and the most runs they may take; `None` without reruns."""
         if self.plan is None or self.plan.reruns is None:
             return None
         one = len(self.changes) == 1
@@ -63,7 +63,7 @@ class Confirming:
     def done(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
     ) -> AgainstBaseline:
-        """Return the comparison with what is known of each case after these reruns, which are in a batch."""
+        """Return the comparison with a verdict on each broken case, after reruns recorded as `batch`."""
         cases, errors, made = [*self.settled], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.course(), Counter[int]()
@@ -74,17 +74,21 @@ class Confirming:
                     in_error[self.plan.reruns.place_of[result.run_id]] += 1
             for place, change in enumerate(self.changes):
                 evidence = course.evidence[place]
-                outcome, why = evidence.decided or "perhaps by chance", None
-                if evidence.decided is None and in_error[place]:
+                if evidence.decided is not None:
+                    why = None
+                elif in_error[place]:
                     errors += 1
                     why = f"{counted(in_error[place], 'rerun')} ended in an error"
-                elif evidence.decided is None and course.cost_limit is not None:
+                elif course.cost_limit is not None:
                     errors += 1
                     why = course.cost_limit
-                elif evidence.decided is None and place in course.writing:
+                elif place in course.writing:
                     why = _not_read_only(course.writing[place])
-                elif evidence.decided is None:
-                    why = "stopped" if interrupted else _NO_MORE
+                elif interrupted:
+                    why = "stopped"
+                else:
+                    why = _NO_MORE
+                outcome = evidence.decided or "perhaps by chance"
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
         order = {_key(change): place for place, change in enumerate(self.against.deciding("broke"))}
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
@@ -101,24 +105,30 @@ def confirming(
     batch: int | None = None,
     interrupted: bool = False,
 ) -> Confirming | None:
-    """Return what is known of the cases that broke, and how it becomes sure; `None` where nothing is asked for, or
-    where the test of all cases has decided. `results` are those of the batch, which is made by `plan` and recorded as
-    `batch`; without a plan nothing can be made again."""
+    """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
+
+    None is needed if it was not asked for or if the test over all cases has decided. `results` are those of the batch,
+    which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
+    """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
         return None
-    plan = plan if against.confirm == "reruns" else None
+    if against.confirm != "reruns":
+        plan = None
     runs = _runs_of(baseline, changes, results)
     settled: list[ConfirmedCase] = []
     again: list[tuple[CaseChange, PlannedRun]] = []
     for change in changes:
         of_case = runs.get(_key(change), [])
-        planned = _planned(baseline, plan, change) if plan is not None and not interrupted else None
+        failed, graded = _repeats(change)
+        planned = None
+        if plan is not None and not interrupted:
+            planned = _planned(baseline, plan, change)
+        # Cheapest evidence first: a model that always answers the same, then the repeats there are, then reruns.
         if (sure := _why_sure(baseline, change, of_case)) is not None:
             settled.append(_confirmed(change, "confirmed", why=sure))
-        elif _repeats_confirm(change, against.diff.compared):
-            why = f"failed {of_text(_failed(change), _graded(change))} repeats"
-            settled.append(_confirmed(change, "confirmed", why=why))
+        elif repeats_confirm(failed, graded, against.diff.compared):
+            settled.append(_confirmed(change, "confirmed", why=f"failed {of_text(failed, graded)} repeats"))
         elif (why_not := _why_not(baseline, change, of_case, plan, planned, interrupted=interrupted)) is not None:
             settled.append(_confirmed(change, "perhaps by chance", why=f"not made again: {why_not}"))
         elif planned is not None:
@@ -131,7 +141,8 @@ def confirming(
         for (_, run), share in zip(again, typical, strict=True)
     )
     runs_of_batch = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
-    most = max(runs_of_batch, fewest_reruns(len(changes)))  # a suite of two cases can have a regression too
+    # At most doubles the cost of the batch; a suite of two cases still gets the reruns that a verdict needs.
+    most = max(runs_of_batch, fewest_reruns(len(changes)))
     reruns, planned_runs = Reruns(cases, len(changes), most, batch).planned()
     rerun_plan = replace(
         plan,
@@ -155,7 +166,7 @@ def _key(change: CaseChange) -> CellKey:
 def _confirmed(
     change: CaseChange, outcome: Confirmation, failed: int = 0, good: int = 0, why: str | None = None
 ) -> ConfirmedCase:
-    return ConfirmedCase(*_key(change)[:2], change.case_name, change.model, outcome, failed, good, why)
+    return ConfirmedCase(change.suite, change.case_id, change.case_name, change.model, outcome, failed, good, why)
 
 
 def _runs_of(
@@ -170,10 +181,11 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a run of the case.
+    """Return a planned run of the case, the first by preference.
 
-    One that was over before its batch was resumed is planned like another one of its suite with its model: what that
-    may use is approved."""
+    A case whose runs were over before its batch was resumed is planned like another one of its suite and model, because
+    the approval covers what that one uses.
+    """
     alike = None
     for run in plan.runs:
         if (baseline.suites[str(run.file.path)].key, run.model) == (change.suite, change.model):
@@ -187,7 +199,7 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
-    """Return why a case that broke needs no rerun: its model always answers the same."""
+    """Return why a broken case needs no rerun: its model always answers the same."""
     model = model_of(change.model)
     if not is_built_in(model):
         return None
@@ -203,25 +215,20 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
         for run in baseline.runs.of_cases({change.case_id}):
             there = baseline.same.get(run.suite.key, run.suite.key)
             if there == change.suite and run.figures is not None:
-                with suppress(HistoryError, RecordingError):  # what is damaged is told of elsewhere
+                with suppress(HistoryError, RecordingError):  # damage is reported where the batch is shown
                     yield history.recording(run).trajectory
 
 
 def _said(trajectory: Trajectory) -> str:
-    """Return what a model did in a run: its calls, and its answer."""
+    """Return the calls and the answer of a run as comparable text."""
     return repr(([(call.tool, dict(call.arguments)) for call in trajectory.calls], trajectory.final_answer))
 
 
-def _failed(change: CaseChange) -> int:
-    return 0 if change.after is None else change.after.graded - change.after.good
-
-
-def _graded(change: CaseChange) -> int:
-    return 0 if change.after is None else change.after.graded
-
-
-def _repeats_confirm(change: CaseChange, among: int) -> bool:
-    return repeats_confirm(_failed(change), _graded(change), among)
+def _repeats(change: CaseChange) -> tuple[int, int]:
+    """Return how many repeats of a case failed, and how many were graded."""
+    if change.after is None:
+        return 0, 0
+    return change.after.graded - change.after.good, change.after.graded
 
 
 def _why_not(
@@ -233,7 +240,7 @@ def _why_not(
     *,
     interrupted: bool,
 ) -> str | None:
-    """Return why a case cannot be made again."""
+    """Return why a case cannot be rerun."""
     if model_of(change.model).startswith(REPLAY):
         return "a recording always answers the same, and its repeats do not decide"
     if interrupted:
@@ -257,9 +264,9 @@ def _not_read_only(tool: str) -> str:
 def _typical_shares(
     plan: Plan, again: Sequence[tuple[CaseChange, PlannedRun]], baseline: Baseline, batch: int | None
 ) -> list[float]:
-    """Return which share of its runs each case passes by its earlier runs, with the content that it has now."""
+    """Return the share of runs that each case typically passes, by earlier runs with its current content."""
     if batch is None or plan.history is None:
-        return [TYPICAL for _ in again]
+        return [TYPICAL] * len(again)
     shares = []
     with History(plan.history) as history:
         contents = Contents(history)
@@ -269,6 +276,7 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
+                # Rows come latest first, so this batch sets the content that earlier ones are compared with.
                 if row.batch == batch:
                     content = contents.of(row.suite, row.case_id)
                 elif row.batch < batch and contents.of(row.suite, row.case_id) == content and row.figures.status.graded:

@@ -1,4 +1,4 @@
-"""A limit on the cost of a batch: what its runs are expected to cost, and which of them may still begin."""
+"""A limit on the cost of a batch: the expected cost of its runs, and which of them may still begin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _ROUNDING: Final = 1e-9
 class CostLimitError(Exception):
     """A limit on cost cannot be kept.
 
-    Each of `problems` is one sentence with the way out."""
+    Each of `problems` is one sentence with the way out.
+    """
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -49,46 +50,47 @@ class CostLimitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The expected cost of one run.
+    """The expected cost of one run in US dollars.
 
-    For a guess, which the length of the request alone allows, `request_usd` is what that costs at least."""
+    If it is only guessed from the length of the request, `request_usd` is the cost of that request alone.
+    """
 
     usd: float
     request_usd: float | None = None
 
     @property
     def is_guess(self) -> bool:
-        """Whether no earlier run of the model tells what it will cost."""
+        """Whether no earlier run of the model has a known cost."""
         return self.request_usd is not None
 
 
 @dataclass
 class Spent:
-    """US dollars that were spent, judges included.
-
-    Plans that are made of one plan share it, such as reruns."""
+    """US dollars spent, judges included; shared by plans that derive from one plan, such as reruns."""
 
     usd: float = 0.0
 
 
 @dataclass(frozen=True)
 class CostLimit:
-    """What the runs of a plan may cost, in US dollars, and what each of them is expected to cost."""
+    """The cost limit of a plan's runs in US dollars, and the expected cost of each."""
 
     usd: float
     expected: Mapping[Cell, Expected] = field(repr=False)
     spent: Spent = field(default_factory=Spent)
 
     def expected_of(self, run: PlannedRun) -> Expected:
-        """Return the expected cost of a run before any run of this batch is over: for one that was not planned at
-        first, such as that of a mutant, the highest of its model."""
+        """Return the expected cost of a run.
+
+        For a run that was not planned at first, such as that of a mutant, it is the highest of its model.
+        """
         if (known := self.expected.get(_cell(run))) is not None:
             return known
         alike = [each for (_, _, model), each in self.expected.items() if model_of(model) == run.asked_model]
         return max(alike or self.expected.values(), key=lambda each: each.usd)
 
     def notice(self, runs: Sequence[PlannedRun]) -> str:
-        """Return what the runs will probably cost, in a sentence."""
+        """Return a sentence on the expected cost of the runs."""
         each = [self.expected_of(run) for run in runs]
         guessed = sum(expected.is_guess for expected in each)
         total = sum(expected.usd for expected in each)
@@ -103,32 +105,35 @@ class CostLimit:
 def cost_limit(
     usd: float, runs: Sequence[PlannedRun], specs: Specs, program: Program, history: Path | None, spent_usd: float = 0.0
 ) -> CostLimit:
-    """Return the limit of `usd` on the cost of runs.
+    """Return the limit of `usd` on the cost of runs, with costs expected from earlier runs in `history`.
 
-    Earlier runs in `history` tell what they will cost. Raises CostLimitError where a price is unknown, and
-    HistoryError."""
+    Raises CostLimitError where a price is unknown, and HistoryError.
+    """
     cells = {_cell(run): run for run in runs}
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
-    means = _means(history)
+    # A cost of 0 comes from a price of 0 at that time, which says nothing about a price of today.
+    means = {cell: usd for cell, usd in _means(history).items() if usd}
     home = program.environment.home
     files = {run.file.path for run in runs}
     paths = {file: path_in(project_folder(file.parent, home), file) for file in files}
     of_model: dict[str, list[float]] = {}
-    means = {cell: each for cell, each in means.items() if each}  # a price that was 0 then tells nothing of one today
     for (_, _, model), each in means.items():
         of_model.setdefault(model, []).append(each)
     expected: dict[Cell, Expected] = {}
     listings = Listings(program.folders.listings)
     for cell, run in cells.items():
-        of_cell = means.get((paths[run.file.path], run.case.id, run.model))
-        own = [of_cell] if of_cell is not None else of_model.get(run.model, [])
         judging = sum(_judging_guess(specs.judge_of(run.file.path, check).price) for check in _judged(run, specs))
         price = _price_of(run, specs)
-        if run.case.skip is not None or price in (FREE, None):
-            expected[cell] = Expected(judging if run.case.skip is None else 0.0)
-        elif own:
-            expected[cell] = Expected(mean(own) + judging)
+        # Best evidence first: this case with this model, then this model, then the length of the request.
+        if run.case.skip is not None:
+            expected[cell] = Expected(0.0)
+        elif price in (FREE, None):
+            expected[cell] = Expected(judging)
+        elif (of_cell := means.get((paths[run.file.path], run.case.id, run.model))) is not None:
+            expected[cell] = Expected(of_cell + judging)
+        elif run.model in of_model:
+            expected[cell] = Expected(mean(of_model[run.model]) + judging)
         else:
             request_usd = _dollars(_sent(run, listings), 0, price)
             rounds = _ROUNDS * max(len(run.case.steps), 1)
@@ -158,7 +163,7 @@ def _price_of(run: PlannedRun, specs: Specs) -> Price | None:
 
 
 def _judged(run: PlannedRun, specs: Specs) -> Iterator[Judged]:
-    """Yield the checks of a run about which a judge can be asked."""
+    """Yield the checks of a run that can ask a judge."""
     for check in judged_checks(run.suite, run.case):
         try:
             specs.judge_of(run.file.path, check)
@@ -195,13 +200,15 @@ def _no_price(what: str, name: str) -> str:
 
 
 def _sent(run: PlannedRun, listings: Listings) -> int:
-    """Return about how many characters the first request of a run has."""
+    """Estimate the characters in the first request of a run."""
     case = run.case
-    listed = [tool for each in listings.of(run.suite, run.file.path).values() for tool in each.tools]
     texts = [run.settings.system, case.user, *(message.content for message in case.messages)]
-    sent = sum(len(text) for text in texts if text is not None)
-    tools = [*definitions_for(run.suite, case), *listed]
-    return sent + sum(len(each.name) + len(each.description) + len(json_text(dict(each.parameters))) for each in tools)
+    tools = list(definitions_for(run.suite, case))
+    for listing in listings.of(run.suite, run.file.path).values():
+        tools += listing.tools
+    for tool in tools:
+        texts += [tool.name, tool.description, json_text(dict(tool.parameters))]
+    return sum(len(text) for text in texts if text is not None)
 
 
 def _judging_guess(price: Price | None) -> float:
@@ -213,17 +220,18 @@ def _dollars(characters: int, answered: int, price: Price) -> float:
 
 
 def cost_with_judges(result: RunResult) -> float | None:
-    """Return what a run cost, its judges included; `None` where some of it is not known."""
-    judging = result.judging.cost_usd
-    return None if result.cost_usd is None or judging is None else result.cost_usd + judging
+    """Return the cost of a run with its judges; `None` if part of it is unknown."""
+    if result.cost_usd is None or result.judging.cost_usd is None:
+        return None
+    return result.cost_usd + result.judging.cost_usd
 
 
 class Spending:
-    """Lets the runs of a batch begin while they fit the limit; a listener of it.
+    """A listener of a batch that lets its runs begin while they fit the limit.
 
-    Runs under way count with their expected cost. Where there is only a guess for a model, one run of it is made first,
-    if its first request fits, and tells what the others cost. `ask` may raise the limit: it is given the limit and what
-    was spent, and returns the limit to go on with, or `None`.
+    Runs under way count with their expected cost. If a model's cost is only guessed, one run of it goes first, provided
+    that its first request fits, and tells the cost of the others. `ask` may raise the limit: it gets the limit and the
+    amount spent, and returns the new limit or `None`.
     """
 
     status: Status = Status.STOPPED
@@ -234,13 +242,13 @@ class Spending:
         self._ask = ask
         self._asking: asyncio.Task[float | None] | None = None
         self._under_way: dict[str, tuple[str, float]] = {}
-        """The model and the expected cost of each run that has begun, by its id."""
+        """The model and the expected cost of each unfinished run, by run id."""
         self._costs: dict[str, list[float]] = {}
-        """What finished runs of each model cost."""
+        """The costs of finished runs, by model."""
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Take in what happened."""
+        """Count the cost of a finished run and wake the runs that wait for it."""
         if isinstance(event, BatchDone) and self._asking is not None:
             self._asking.cancel()
         if not isinstance(event, RunDone):
@@ -256,16 +264,20 @@ class Spending:
         self._news = asyncio.Event()
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is not made, once that is known; `None` when it begins now."""
+        """Return why a run is skipped, or `None` to start it now. Wait while runs under way may still free money."""
         while True:
             expected = self._limit.expected_of(planned)
-            costs = self._costs.get(planned.model)
-            usd = mean(costs) if expected.is_guess and costs else expected.usd
-            is_trial = expected.is_guess and not costs
-            waits = is_trial and any(model == planned.model for model, _ in self._under_way.values())
+            usd = needed_usd = expected.usd
+            waits_for_trial = False
+            if expected.request_usd is not None:
+                if costs := self._costs.get(planned.model):
+                    usd = needed_usd = mean(costs)
+                else:
+                    needed_usd = expected.request_usd
+                    waits_for_trial = any(model == planned.model for model, _ in self._under_way.values())
             under_way = sum(each for _, each in self._under_way.values())
-            least = expected.request_usd if is_trial and expected.request_usd is not None else usd
-            if not expected.usd or (not waits and self._limit.spent.usd + under_way + least <= self._usd + _ROUNDING):
+            fits = self._limit.spent.usd + under_way + needed_usd <= self._usd + _ROUNDING
+            if not expected.usd or (fits and not waits_for_trial):
                 self._under_way[planned.run_id] = planned.model, usd
                 return None
             if under_way:
@@ -274,7 +286,7 @@ class Spending:
                 return f"{COST_LIMIT} of {cost_text(self._usd)}"
 
     async def _is_raised(self) -> bool:
-        """Return whether the user raised the limit; each time it is reached, one question serves all who wait."""
+        """Return whether the user raised the limit; one question serves all runs that wait."""
         if self._ask is None:
             return False
         if self._asking is None:

@@ -1,7 +1,7 @@
-"""The JSON Schemas of the files that people write, for editors: closed, made from the models that read them.
+"""JSON Schemas of the files that people write, for editors: closed, and derived from the models that read them.
 
-Those of TOML are draft 7, which its editors know best. A schema says less than `workbench validate`: rules between keys
-are not in it.
+Those of TOML are draft 7, which TOML editors support best. A schema says less than `workbench validate`: rules between
+keys are not in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def file_schema(kind: FileKind) -> _Json:
         return _for_editors(settings_schema(), "Settings of Workbench: workbench.toml")
     schema = _for_editors(Suite.model_json_schema(), "A suite of Workbench, format 1")
     definitions = schema["definitions"]
-    definitions["Case"]["required"].remove("id")  # made of the name where it is not written
+    definitions["Case"]["required"].remove("id")  # derived from the name by default
     del definitions["Equals"]["properties"]["plain"]  # says how it was written
     parameters = definitions["Tool"]["properties"]["parameters"]
     definitions["Tool"]["properties"]["parameters"] = {"anyOf": [parameters, {"type": "string"}]}  # or its JSON text
@@ -44,7 +44,7 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """Return the schema that pydantic makes of models, as draft 7 of what TOML can say, which knows no null."""
+    """Return a schema of pydantic as draft 7, reduced to the values that TOML has: it has no null."""
     definitions = {name: _plain(each) for name, each in schema.pop("$defs", {}).items()}
     # Any JSON value: more than that cannot be written in TOML anyway.
     definitions["JsonValue"] = {}
@@ -79,12 +79,17 @@ def _plain(schema: Any) -> Any:
             continue
         elif key not in ("title", "discriminator", "ge"):
             result[key] = _plain(value)
-    # In draft 7 a reference stands alone.
-    return {"allOf": [{"$ref": result.pop("$ref")}], **result} if "$ref" in result and len(result) > 1 else result
+    if "$ref" in result and len(result) > 1:
+        # Draft 7 ignores every key beside a `$ref`.
+        return {"allOf": [{"$ref": result.pop("$ref")}], **result}
+    return result
 
 
 def _check_as_written() -> _Json:
-    """Return a check: a bare value, or a table with the key of one check; a table without such a key is a value too."""
+    """Return the schema of a check: a bare value, or a table with the key of one check.
+
+    A table without such a key is a value too.
+    """
     names = [name for name in CHECK_CLASSES if name != "type"]
     value = {"type": "object", "not": {"anyOf": [{"required": [name]} for name in names]}}
     bare = {"type": ["string", "number", "boolean", "array"]}

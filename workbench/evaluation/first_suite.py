@@ -1,5 +1,8 @@
-"""The first suite for the tools of servers: for each tool a case that must call it, for each group of tools one that
-must not, all skipped until somebody writes the request."""
+"""The first suite for the tools of servers.
+
+It has a case for each tool that must call it, and one for each group of tools that must call none. All are skipped
+until the user writes the request.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -45,7 +49,7 @@ REQUEST = "…"
 CiSystem = Literal["github", "gitlab"]
 
 CI_FILES: Mapping[CiSystem, str] = {"github": ".github/workflows/suites.yml", "gitlab": ".gitlab-ci.yml"}
-"""Where the jobs of CI systems stand in a repository."""
+"""The path of each CI system's jobs in a repository."""
 
 SETTINGS = """\
 # Settings for the suites of this folder and those below it. Remove the marks of what you use.
@@ -68,7 +72,7 @@ _VERBS = (
     "replace reset run save search select send set show start stop submit tell test update upload use validate verify "
     "wait write"
 )
-"""Words with which names of tools begin without naming what they belong to."""
+"""First words of tool names that do not name a group."""
 
 _BOUNDS = frozenset({"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"})
 _WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -83,63 +87,71 @@ def starter_suite(
     *,
     schema: bool = True,
 ) -> str:
-    """Return the text of a suite for some tools of its servers; the same for the same tools.
+    """Return the text of a suite for some tools of its servers; the same text for the same tools.
 
-    `by` is the grader that decides. A tool about which there are `drafts` has these cases instead of one that is to be
-    written. With `schema`, the first line names the file that editors complete it by."""
+    `by` is the grader that decides. A tool with `drafts` gets these as cases instead of an empty one. With `schema`,
+    the first line names the JSON Schema by which editors complete the suite.
+    """
     by_name = {tool.name: tool for tool in reversed(tools) if tool.name not in ("", ANY_TOOL)}
     tools = [by_name[name] for name in dict.fromkeys(tool.name for tool in tools) if name in by_name]
     groups = _groups(tools)
     names = _Names()
-    head: Table = {"format": 1, "name": name}
-    head["grading"] = {**({} if by is None else {"by": by}), "extra_calls": NEW_SUITES_FREE}
+    grading: Table = {"extra_calls": NEW_SUITES_FREE}
+    if by is not None:
+        grading = {"by": by, **grading}
     drafted = frozenset(draft.about for draft in drafts)
     introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
     parts = [f"#:schema ./{SCHEMA_NAME}", ""] if schema else []
-    parts += [*introduction, "", suite_text(head).rstrip("\n")]
+    parts += [*introduction, "", suite_text({"format": 1, "name": name, "grading": grading}).rstrip("\n")]
     for server in servers:
         parts += ["", block_text(("servers",), server, of_array=True)]
     for group, members in groups.items():
-        tags = [group] if len(groups) > 1 else []
-        if tags:
+        tags = []
+        if len(groups) > 1:
+            tags.append(group)
             parts += ["", *_comment(group)]
         for tool in members:
-            of_tool = [draft for draft in drafts if draft.about == tool.name and draft.tool is not None]
-            parts += ["", *(_drafted(of_tool, tool, names, tags) if of_tool else _case_of(tool, names, tags))]
-        none = [draft for draft in drafts if draft.tool is None and any(draft.about == each.name for each in members)]
-        parts += ["", *(_blocks(none, names, tags) if none else _case_without(group, members, names, tags))]
+            calls = [draft for draft in drafts if draft.about == tool.name and draft.tool is not None]
+            parts += ["", *(_drafted(calls, tool, names, tags) if calls else _case_of(tool, names, tags))]
+        tool_names = {tool.name for tool in members}
+        no_calls = [draft for draft in drafts if draft.tool is None and draft.about in tool_names]
+        parts += ["", *(_blocks(no_calls, names, tags) if no_calls else _case_without(group, members, names, tags))]
     return "\n".join(parts) + "\n"
 
 
 def with_prefixes(
     servers: Sequence[Table], listed: Sequence[Sequence[ToolDefinition]]
 ) -> tuple[list[Table], list[ToolDefinition]]:
-    """Return servers and all of their tools.
+    """Return servers and all their tools, with prefixes where names collide.
 
-    Where two servers have a tool of the same name, all tools of both get the server's name before theirs."""
+    Where two servers have a tool of the same name, all tools of both get their server's name before theirs.
+    """
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
         for name in {tool.name for tool in tools}:
             owners.setdefault(name, []).append(at)
-    alike = {at for of_name in owners.values() if len(of_name) > 1 for at in of_name}
-    prefixes = [
-        re.sub(r"\W+", "_", str(server["name"])) + "_" if at in alike else "" for at, server in enumerate(servers)
-    ]
-    tables = [
-        {**server, "prefix": prefix} if prefix else server for server, prefix in zip(servers, prefixes, strict=True)
-    ]
-    return tables, [
-        replace(tool, name=prefix + tool.name) for tools, prefix in zip(listed, prefixes, strict=True) for tool in tools
-    ]
+    colliding = set(chain.from_iterable(servers_of_name for servers_of_name in owners.values() if servers_of_name[1:]))
+    tables: list[Table] = []
+    named: list[ToolDefinition] = []
+    for at, (server, tools) in enumerate(zip(servers, listed, strict=True)):
+        prefix = ""
+        if at in colliding:
+            prefix = re.sub(r"\W+", "_", str(server["name"])) + "_"
+            server = {**server, "prefix": prefix}
+        tables.append(server)
+        named += [replace(tool, name=prefix + tool.name) for tool in tools]
+    return tables, named
 
 
 def ci_file(system: CiSystem, suite: str, variables: Iterable[str]) -> str:
-    """Return the smallest job that runs a suite, `suite` as its path from the root of the repository, and hands it
-    variables."""
+    """Return the smallest CI job that runs a suite.
+
+    `suite` is its path from the root of the repository; the job passes `variables` on from the repository's secrets.
+    """
     command = f"workbench run {shlex.quote(suite)} --trust --report junit.xml"
     line = command if re.fullmatch(r"[\w ./-]+", command) else json.dumps(command)
     allows = "# --trust lets the suite start what it names: look at that first"
-    if system == "gitlab":  # masked variables of the project are there by themselves
+    if system == "gitlab":  # its jobs have the project's masked variables without being given them
         return f"""\
 suites:
   image: python:3.13
@@ -172,38 +184,39 @@ jobs:
 
 def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> list[str]:
     names = ", ".join(one_line(str(server["name"])) for server in servers)
-    return [
-        *_comment(f"The tools of {names}: for each a request that must call it, and one that needs none of them."),
-        "#",
-        *(["# A case with the tag draft is a model's: read it, correct it, and remove the tag."] if drafted else []),
-        *(
-            []
-            if whole
-            else [
-                "# A case is skipped until its request is written: write `user`, correct the arguments, and remove "
-                "`skip`."
-            ]
-        ),
-        "# An argument with { present = true } may be anything so far: write the value that the request demands.",
-    ]
+    lines = _comment(f"The tools of {names}: for each a request that must call it, and one that needs none of them.")
+    lines.append("#")
+    if drafted:
+        lines.append("# A case with the tag draft is a model's: read it, correct it, and remove the tag.")
+    if not whole:
+        lines.append(
+            "# A case is skipped until its request is written: write `user`, correct the arguments, and remove `skip`."
+        )
+    lines.append(
+        "# An argument with { present = true } may be anything so far: write the value that the request demands."
+    )
+    return lines
+
+
+def _about(tool: ToolDefinition) -> list[str]:
+    return _comment(": ".join(filter(None, (tool.name, _sentence(tool.description)))))
 
 
 def _drafted(drafts: Sequence[Draft], tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[str]:
-    description = _sentence(tool.description)
-    yield from _comment(f"{tool.name}: {description}" if description else tool.name)
+    yield from _about(tool)
     yield from _blocks(drafts, names, tags)
 
 
 def _blocks(drafts: Sequence[Draft], names: _Names, tags: list[str]) -> Iterator[str]:
     for number, draft in enumerate(drafts):
-        yield from [""] if number else []
+        if number:
+            yield ""
         yield block_text(("cases",), draft.table(names.new(draft.name, written=True), tags), of_array=True)
 
 
 def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[str]:
     args = _args_of(tool)
-    description = _sentence(tool.description)
-    yield from _comment(f"{tool.name}: {description}" if description else tool.name)
+    yield from _about(tool)
     for name, value in args.items():
         if is_open(value) or _is_one_of_several(_schema_of(tool, name)):
             yield from _comment(f"  {name}: {_in_words(tool, name)}")
@@ -212,24 +225,32 @@ def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[s
         yield "# Its schema cannot be used to fill in arguments: write them all."
     elif "" in refused and not any(map(is_open, args.values())):
         yield "# Its schema demands more than these arguments: write the others too."
-    call: Table = {"tool": tool.name, **({"args": args} if args else {})}
+    call: Table = {"tool": tool.name}
+    if args:
+        call["args"] = args
     case: Table = {"name": names.new(tool.name), "skip": SKIP, "user": REQUEST, "ordered": [call]}
-    yield block_text(("cases",), {**case, **({"tags": tags} if tags else {})}, of_array=True)
+    if tags:
+        case["tags"] = tags
+    yield block_text(("cases",), case, of_array=True)
 
 
 def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, tags: list[str]) -> Iterator[str]:
-    yield from _comment(
-        f"A request that sounds like {tools[0].name} and that no tool serves."
-        if len(tools) == 1
-        else f"A request that sounds like these {len(tools)} tools and that none of them serves."
-    )
-    case: Table = {"name": names.new(f"Nothing for {group}", written=True), "skip": SKIP, "user": REQUEST}
-    yield block_text(("cases",), {**case, "expect_no_calls": True, **({"tags": tags} if tags else {})}, of_array=True)
+    if len(tools) == 1:
+        yield from _comment(f"A request that sounds like {tools[0].name} and that no tool serves.")
+    else:
+        yield from _comment(f"A request that sounds like these {len(tools)} tools and that none of them serves.")
+    name = names.new(f"Nothing for {group}", written=True)
+    case: Table = {"name": name, "skip": SKIP, "user": REQUEST, "expect_no_calls": True}
+    if tags:
+        case["tags"] = tags
+    yield block_text(("cases",), case, of_array=True)
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
-    """Return tools by their server, or by what their names begin with, if that is what groups the tools of a server:
-    every beginning has several tools, and none is a verb."""
+    """Group tools by server, or the tools of one server by the first word of their names.
+
+    First words count as groups if each has several tools and none is a verb.
+    """
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools:
         by_server.setdefault(tool.server or "tools", []).append(tool)
@@ -239,21 +260,21 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
         for tool in of_server:
             by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
         several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
-        inner = by_word if several and by_word.keys().isdisjoint(_VERBS.split()) else {server: of_server}
-        for name, members in inner.items():
+        if not several or not by_word.keys().isdisjoint(_VERBS.split()):
+            by_word = {server: of_server}
+        for name, members in by_word.items():
             groups.setdefault(name, []).extend(members)
     return groups
 
 
 class _Names:
-    """Names of cases, whose ids differ."""
+    """Case names with distinct ids."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
 
     def new(self, text: str, *, written: bool = False) -> str:
-        words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _WORDS.split(text) if word]
-        plain = text if written else " ".join(words)
+        plain = text if written else " ".join(_plain_word(word) for word in _WORDS.split(text) if word)
         plain = one_line(plain[:1].upper() + plain[1:] or text)
         name, number = plain, 2
         while derived_id(name) in self._ids:
@@ -262,15 +283,21 @@ class _Names:
         return name
 
 
-def _args_of(tool: ToolDefinition) -> Table:
-    """Return the arguments that a tool requires.
+def _plain_word(word: str) -> str:
+    return word if word.isupper() and len(word) > 1 else word.lower()  # abbreviations stay
 
-    A number without bounds is not guessed."""
+
+def _args_of(tool: ToolDefinition) -> Table:
+    """Return the required arguments of a tool, with a value where one is likely.
+
+    A number without bounds has no likely value.
+    """
     args = required_args(tool.parameters)
-    return {
-        name: {"present": True} if value == 0 and value is not False and _is_any_number(tool, name) else value
-        for name, value in args.items()
-    }
+    for name, value in args.items():
+        # 0 is the default of `required_args` for a number: it says nothing unless the schema suggests it.
+        if value == 0 and value is not False and _is_any_number(tool, name):
+            args[name] = {"present": True}
+    return args
 
 
 def _is_any_number(tool: ToolDefinition, name: str) -> bool:
@@ -288,10 +315,10 @@ def _schema_of(tool: ToolDefinition, name: str) -> Schema:
 
 def _in_words(tool: ToolDefinition, name: str) -> str:
     schema = _schema_of(tool, name)
-    description = schema.get("description")
-    what = type_words(schema)
-    said = _sentence(description) if isinstance(description, str) else ""
-    return f"{what}. {said}" if said else what
+    words, description = type_words(schema), schema.get("description")
+    if isinstance(description, str) and description.strip():
+        return f"{words}. {_sentence(description)}"
+    return words
 
 
 def _sentence(text: str) -> str:
@@ -304,16 +331,17 @@ def _comment(text: str) -> list[str]:
     return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
 
 
-# Asks servers for the tools of a first suite, before there is one.
+# Servers are asked for their tools before there is a suite, so that trust is asked for a suite of servers alone.
 
 
 @dataclass(frozen=True)
 class ServersToAsk:
-    """Servers that are to list their tools for a suite.
+    """Servers to be started so that they list their tools.
 
-    `file` is that suite with its servers alone, for which trust is asked. `program` has what a configuration holds for
-    their variables, this once: the suite only names them. `missing` are the variables that have to be set before it
-    runs."""
+    `file` is the suite with its servers alone, for which trust is asked. `program` has the values of variables that a
+    configuration holds, this once: the suite only names the variables. `missing` are those to set before the suite
+    runs.
+    """
 
     found: FoundServers
     file: SuiteFile
@@ -330,23 +358,27 @@ class ServersToAsk:
         *,
         schema: bool = True,
     ) -> SuiteFile:
-        """Return the first suite for the tools that each server listed, `only` some of them where given.
+        """Return the first suite for the tools that each server listed, or for those in `only`.
 
-        It may have errors, as what a server says may be anything."""
+        It may have errors, because a server may list anything.
+        """
         servers, tools = with_prefixes(self.found.tables, listed)
         chosen = [tool for tool in tools if only is None or tool.name in only]
         return parse_suite(starter_suite(name, servers, chosen, by, drafts, schema=schema), self.file.path)
 
 
 def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToAsk:
-    """Prepare servers to list their tools for a suite at `path`, in an existing `folder` or none.
+    """Prepare servers to list their tools for a suite at `path`; `folder` need not exist.
 
-    Raises ClientConfigError for what cannot be in a suite, ConfigError for a `.env` that cannot be read."""
+    Raises ClientConfigError for a server that a suite cannot hold, ConfigError for a `.env` that cannot be read.
+    """
     known = program.environment.of(folder) if folder.is_dir() else program.environment.own
-    given = {variable: value for variable, value in found.variables.items() if value is not None}
-    for variable, value in given.items():
-        program.secrets.add(variable, value)
-    own = {**given, **program.environment.own}
+    own: dict[str, str] = {}
+    for variable, value in found.variables.items():
+        if value is not None:
+            program.secrets.add(variable, value)
+            own[variable] = value
+    own |= program.environment.own
     file = parse_suite(suite_text({"format": 1, "name": name, "servers": list(found.tables)}), path)
     if file.suite is None:
         why = "; ".join(map(str, file.errors))

@@ -1,4 +1,4 @@
-"""The models that settings and suites name: how each is reached, whether it answers, and how one more is added."""
+"""The models that settings and suites name: how each is reached, whether it answers, and how to add one."""
 
 from __future__ import annotations
 
@@ -42,9 +42,6 @@ from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed
 
-# Which of the known endpoints can be reached: those whose key is found, local servers that answer, and the models
-# that each of them lists.
-
 CONNECT_TIMEOUT_S = 1.0
 """For a server on this machine to accept a connection."""
 
@@ -53,10 +50,9 @@ LISTING_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class KnownEndpoint:
-    """A known endpoint, the variables among which its key was looked for, and what it said.
+    """A known endpoint, the variables searched for its key, and its response.
 
-    `models` are those that it lists, `None` if it was not asked or did not list any; `problem` says why it did not,
-    where something answers.
+    `models` are those that it lists, `None` if it was not asked or lists none; `problem` is the reason it gave.
     """
 
     preset: Preset
@@ -68,7 +64,8 @@ class KnownEndpoint:
     def key_is_found(self) -> bool:
         """Whether the variable of its key has a value.
 
-        A local server needs none."""
+        A local server needs none.
+        """
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
@@ -79,20 +76,28 @@ class KnownEndpoint:
 
     @property
     def state(self) -> str:
-        """What is known of it, in a few words."""
-        preset = self.preset
-        key = f"key found in {preset.api_key_env}" if self.key_is_found else f"no key: {preset.api_key_env} is not set"
-        lists = "" if self.models is None else f"lists {counted(len(self.models), 'model')}"
+        """Its state in a few words."""
+        preset, facts = self.preset, []
         if preset.is_local:
-            return f"answers at {preset.place}, {lists}" if lists else f"nothing answers at {preset.place}"
-        return ", ".join(filter(None, (key, lists)))
+            if self.models is None:
+                return f"nothing answers at {preset.place}"
+            facts.append(f"answers at {preset.place}")
+        elif self.key_is_found:
+            facts.append(f"key found in {preset.api_key_env}")
+        else:
+            facts.append(f"no key: {preset.api_key_env} is not set")
+        if self.models is not None:
+            facts.append(f"lists {counted(len(self.models), 'model')}")
+        return ", ".join(facts)
 
 
 def known_endpoints(
     program: Program, folders: Sequence[Path], presets: Sequence[Preset]
 ) -> tuple[list[KnownEndpoint], list[str]]:
-    """Return the known endpoints, with the variables for the suites in one of the folders, the first that has the key;
-    and what is wrong with files of variables. Reads files only."""
+    """Return the known endpoints, and problems with files of variables. Reads files only.
+
+    Each endpoint has the variables of the first folder of a suite in which its key is found.
+    """
     environments: list[Mapping[str, str]] = []
     problems: list[str] = []
     for folder in folders:
@@ -111,8 +116,9 @@ def known_endpoints(
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
     """Ask an endpoint which models it lists.
 
-    One on this machine is first tried with a bare connection, which costs nothing where there is none. Never sends a
-    key to another address than the preset's."""
+    A local server is first tried with a bare connection, which fails at once where there is none. The key is sent to no
+    other address than the preset's.
+    """
     preset = endpoint.preset
     if preset.is_local and not await _accepts(preset.base_url):
         return replace(endpoint, models=None, problem="")
@@ -131,7 +137,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Ask all endpoints that need no key, or whose key is found, at the same time."""
+    """Ask all endpoints that need no key or whose key is found, at the same time."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         return await with_models(endpoint, program) if endpoint.key_is_found else endpoint
@@ -152,16 +158,16 @@ async def _accepts(url: str) -> bool:
 
 
 def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
-    """Yield the models that an endpoint lists, each with the name by which it can be run, `None` if it must be named in
-    a `workbench.toml` first."""
+    """Yield the models that an endpoint lists, each with the name by which it can be run.
+
+    The name is `None` if the model must first be named in a `workbench.toml`.
+    """
     for model in endpoint.models or ():
         yield model, endpoint.preset.model_name(model)
 
 
-# The result of one probe of an endpoint.
-
 State = Literal["works", "repaired", "wrong", "unclear"]
-"""`wrong` is what the endpoint did. `unclear` is what the model did, which another model might do better."""
+"""`wrong` is the endpoint's fault; `unclear` is the model's, and another model might do better."""
 
 _SIGNS: Mapping[State, str] = {
     "works": Status.PASSED.sign,
@@ -173,7 +179,7 @@ _SIGNS: Mapping[State, str] = {
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What one probe found: a short text, and what to do about it where something helps."""
+    """The finding of one probe, and advice where there is some."""
 
     probe: str
     state: State
@@ -185,12 +191,12 @@ class ProbeResult:
         return _SIGNS[self.state]
 
     def document(self) -> dict[str, object]:
-        """Return the result as JSON has it."""
+        """Return the result as JSON."""
         return {"probe": self.probe, "state": self.state, "finding": self.finding, "advice": self.advice}
 
 
 def advice_of(results: Iterable[ProbeResult]) -> list[str]:
-    """Return what to do about results, each advice once."""
+    """Return the advice of all results, each once."""
     return list(dict.fromkeys(result.advice for result in results if result.advice is not None))
 
 
@@ -202,8 +208,7 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A model, the variables that its key may be among, and the suites that name it; `probes` are the results of those
-    that were sent to it."""
+    """A model, the variables searched for its key, the suites that name it, and the results of its probes."""
 
     spec: ModelSpec
     environment: Mapping[str, str]
@@ -221,19 +226,21 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """How it is asked and what it costs, a line each, where it says so."""
+        """A line each on its parameters, price, limits and origin, where it has them."""
         spec, price = self.spec, self.spec.price
         if spec.params:
             yield f"params {json_text(dict(spec.params))}"
         if price is not None:
-            cached = f", ${setting_text(price.cached_input)} cached in" if price.cached_input is not None else ""
-            yield f"${setting_text(price.input)} in{cached}, ${setting_text(price.output)} out per million tokens"
-        limits = [f"{spec.concurrency} at a time"] if spec.concurrency is not None else []
-        limits += (
-            [f"{setting_text(spec.requests_per_minute)} requests a minute"]
-            if spec.requests_per_minute is not None
-            else []
-        )
+            prices = [f"${setting_text(price.input)} in"]
+            if price.cached_input is not None:
+                prices.append(f"${setting_text(price.cached_input)} cached in")
+            prices.append(f"${setting_text(price.output)} out per million tokens")
+            yield ", ".join(prices)
+        limits = []
+        if spec.concurrency is not None:
+            limits.append(f"{spec.concurrency} at a time")
+        if spec.requests_per_minute is not None:
+            limits.append(f"{setting_text(spec.requests_per_minute)} requests a minute")
         if limits:
             yield ", ".join(limits)
         if spec.file is not None:
@@ -242,38 +249,38 @@ class ListedModel:
             yield f"named by {', '.join(self.named_by)}"
 
     def document(self) -> dict[str, object]:
-        """Return the model as JSON has it."""
-        spec, price, check = self.spec, self.spec.price, self.check
-        checked = {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None
-        prices = {name: getattr(price, name) for name in _PRICES} if price else None
-        key_is_set = self.key_is_set if spec.api_key_env else None
-        file = str(spec.file) if spec.file is not None else None
-        tools = [probe.document() for probe in self.probes]
+        """Return the model as JSON."""
+        spec = self.spec
+        checked = price = None
+        if self.check is not None:
+            checked = {"ok": self.check.ok, "answers": self.check.answers, "says": self.check.sentence}
+        if spec.price is not None:
+            price = {name: getattr(spec.price, name) for name in _PRICES}
         return {
             "name": spec.name,
             "provider": spec.provider,
             "base_url": spec.base_url,
             "model": spec.model,
             "api_key_env": spec.api_key_env,
-            "key_is_set": key_is_set,
+            "key_is_set": self.key_is_set if spec.api_key_env else None,
             "params": dict(spec.params),
-            "price": prices,
+            "price": price,
             "concurrency": spec.concurrency,
             "requests_per_minute": spec.requests_per_minute,
             "read_timeout_s": spec.read_timeout_s,
             "legacy_auth": spec.legacy_auth,
             "thoughts": spec.thoughts,
             "origin": spec.origin,
-            "file": file,
+            "file": str(spec.file) if spec.file is not None else None,
             "named_by": self.named_by,
             "check": checked,
-            "tools": tools or None,
+            "tools": [probe.document() for probe in self.probes] or None,
         }
 
 
 @dataclass
 class FoundModels:
-    """Everything that was found, and what is wrong with it."""
+    """The models that were found, the suites that were read, and problems with either."""
 
     models: list[ListedModel] = field(default_factory=list)
     files: list[SuiteFile] = field(default_factory=list)
@@ -315,8 +322,10 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
         if file.suite is None:
             found.problems[f"{file.path} has problems and was skipped: see 'workbench validate'"] = None
             continue
-        judges = (check.model for case in file.suite.cases for check in judged_checks(file.suite, case) if check.model)
-        for name in dict.fromkeys((*models_named_by(file.suite), *judges)):
+        names = list(models_named_by(file.suite))
+        for case in file.suite.cases:
+            names += [check.model for check in judged_checks(file.suite, case) if check.model]
+        for name in dict.fromkeys(names):
             if is_built_in(name):
                 continue
             try:
@@ -329,7 +338,10 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 
 
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """Return the entry of a model, made where there is none; raises ConfigError when a `.env` cannot be read."""
+    """Return the entry of a model, and create it if it is new.
+
+    Raises ConfigError when a `.env` cannot be read.
+    """
     environment = program.environment.of(folder)
     for listed in found.models:
         if listed.spec == spec and listed.environment == environment:
@@ -339,17 +351,20 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
-    """Return the models that somebody else than the user described, and that the user does not trust yet; each once."""
+    """Return the models that were described by someone other than the user and are not yet trusted."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
-    trusted = {model for request in requests if trust.covers_whole(request) for model in request.whole.models}
-    needs = (listed.need for listed in found.models if needs_asking(listed.spec))
-    return tuple(dict.fromkeys(need for need in needs if need not in trusted and not trust.covers_model(need)))
+    trusted: set[ModelNeed] = set()
+    for request in requests:
+        if trust.covers_whole(request):
+            trusted.update(request.whole.models)
+    needs = dict.fromkeys(listed.need for listed in found.models if needs_asking(listed.spec))
+    return tuple(need for need in needs if need not in trusted and not trust.covers_model(need))
 
 
 async def check_models(models: Sequence[ListedModel], program: Program) -> None:
-    """Ask each model at the same time whether it answers, and note the result in it."""
+    """Check all models at the same time, and store the result in each."""
     endpoints = Endpoints(program.secrets)
 
     async def check(listed: ListedModel) -> None:
@@ -357,9 +372,8 @@ async def check_models(models: Sequence[ListedModel], program: Program) -> None:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 listed.check = await endpoints.check(listed.spec, listed.environment)
         except TimeoutError:
-            listed.check = CheckResult(
-                False, f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}"
-            )
+            problem = f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}"
+            listed.check = CheckResult(False, problem)
 
     try:
         await asyncio.gather(*map(check, models))
@@ -368,7 +382,7 @@ async def check_models(models: Sequence[ListedModel], program: Program) -> None:
 
 
 Owner = Literal["project", "user"]
-"""Whose `workbench.toml`: the one next to the suites, or the user's own."""
+"""The owner of a `workbench.toml`: the project, beside its suites, or the user."""
 
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 
@@ -385,7 +399,8 @@ _TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts")
 class AddingError(Exception):
     """A model cannot be added.
 
-    `problems` has what is wrong by field."""
+    `problems` holds one message per field.
+    """
 
     def __init__(self, problems: dict[Field, str]) -> None:
         super().__init__("; ".join(f"{field} {problem}" for field, problem in problems.items()))
@@ -393,14 +408,15 @@ class AddingError(Exception):
 
 
 class NameTakenError(ConfigError):
-    """A `workbench.toml` already names a model so."""
+    """A `workbench.toml` already has a model of that name."""
 
 
 @dataclass(frozen=True)
 class TypedModel:
-    """A model as it was typed, each field a text; an empty one has the usual value.
+    """A model as it was typed, each field as text; an empty field has its default.
 
-    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`."""
+    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`.
+    """
 
     provider: str = "openai"
     base_url: str = ""
@@ -418,15 +434,17 @@ class TypedModel:
     @classmethod
     def of_spec(cls, spec: ModelSpec) -> TypedModel:
         """Return a model as it could have been typed."""
-        price = spec.price
-        numbers = (price.input, price.output, price.cached_input) if price is not None else ()
-        typed = ", ".join(setting_text(number) for number in numbers if number is not None)
+        typed = ""
+        if (price := spec.price) is not None:
+            numbers = (price.input, price.output, price.cached_input)
+            typed = ", ".join(setting_text(number) for number in numbers if number is not None)
         return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
-        """Return how the model is reached.
+        """Return the specification of the model.
 
-        Raises AddingError with everything that is wrong."""
+        Raises AddingError with the problems of all fields.
+        """
         problems: dict[Field, str] = {}
 
         def checked(field: Field, check: Callable[[str], _Value], otherwise: _Value) -> _Value:
@@ -449,19 +467,23 @@ class TypedModel:
         return ModelSpec(name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner)
 
     def _name_of(self, typed: str) -> str:
-        """Return the name, by default the usual one of the model.
+        """Return the typed name, or the usual one of the model.
 
-        A missing model is told of the model alone."""
+        If the model is missing, that is reported for its own field alone.
+        """
         name = typed or usual_name(None, self.model.strip())
-        return checked_name(name) if name or self.model.strip() else ""
+        if not name and not self.model.strip():
+            return ""
+        return checked_name(name)
 
 
 def usual_name(preset: Preset | None, model: str) -> str:
-    """Return a name for a model that a `workbench.toml` can have: the last part of the endpoint's own name for it."""
+    """Return a name for a model in a `workbench.toml`: the last part of the endpoint's own name for it."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
-    taken = name in ("", "offline")
-    return f"{preset.name}-{name}".strip("-") if preset is not None and taken and model else name
+    if preset is not None and model and name in ("", "offline"):  # the built-in model is called offline
+        return f"{preset.name}-{name}".strip("-")
+    return name
 
 
 def _provider(text: str) -> Provider:
@@ -487,9 +509,10 @@ def _model(text: str) -> str:
 
 
 def price_of(text: str) -> Price | None:
-    """Return the price that a text says, `None` for an empty one.
+    """Parse a price, `None` for an empty text.
 
-    Raises ValueError."""
+    Raises ValueError.
+    """
     if not text:
         return None
     try:
@@ -506,7 +529,8 @@ def price_of(text: str) -> Price | None:
 def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
     """Return the `workbench.toml` of the user, or of the project that the suites in a folder belong to.
 
-    It may not be there yet."""
+    It need not exist.
+    """
     if owner == "user":
         return program.folders.config / SETTINGS_NAME
     home = program.environment.home
@@ -514,14 +538,15 @@ def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
 
 
 def usual_owner(program: Program, folder: Path) -> Owner:
-    """Return whose `workbench.toml` a model is written into by default: the project's where there is one."""
+    """Return the default owner for a new model: the project if it has a `workbench.toml`, else the user."""
     return "project" if project_file(folder, program.environment.home) is not None else "user"
 
 
 async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Ask the endpoint of a model that was typed here whether it answers, accepts the key and has the model.
+    """Check whether the endpoint of a typed model answers, accepts the key and has the model.
 
-    Raises ConfigError when a `.env` cannot be read."""
+    Raises ConfigError when a `.env` cannot be read.
+    """
     listed = ListedModel(spec, program.environment.of(folder))
     await check_models([listed], program)
     assert listed.check is not None
@@ -529,12 +554,12 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
 
 def check_typed_now(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Do as `check_typed`, on an event loop of its own."""
+    """Run `check_typed` on an event loop of its own."""
     return asyncio.run(check_typed(spec, folder, program))
 
 
 def check_name_is_free(name: str, folder: Path, program: Program) -> None:
-    """Raise ConfigError when a `workbench.toml` of a folder already names a model so, or cannot be used."""
+    """Raise ConfigError if a `workbench.toml` of a folder has a model of that name, or cannot be used."""
     for known in program.models.named(folder):
         if known.name == name:
             raise NameTakenError(
@@ -543,22 +568,24 @@ def check_name_is_free(name: str, folder: Path, program: Program) -> None:
 
 
 def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
-    """Return the model that a `workbench.toml` of a folder names so.
+    """Return the model of that name in a `workbench.toml` of a folder.
 
-    Raises ConfigError when one cannot be used."""
+    Raises ConfigError when one cannot be used.
+    """
     return next((known for known in program.models.named(folder) if known.name == name), None)
 
 
 def owner_of(known: ModelSpec) -> Owner:
-    """Return whose `workbench.toml` names a model."""
+    """Return the owner of the `workbench.toml` that names a model."""
     return "project" if known.origin == "project" else "user"
 
 
 def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
-    """Change how a `known` model of a `workbench.toml` is reached, and return the file.
+    """Change a `known` model in its `workbench.toml`, and return the file.
 
-    Its comments, its other settings, and all else in the file stay. Raises ConfigError when the file cannot be read or
-    written."""
+    Its comments, its other settings and the rest of the file stay as they are. Raises ConfigError when the file cannot
+    be read or written.
+    """
     from workbench.suite.toml_edit import CannotEditError, edited
 
     file = known.file
@@ -586,26 +613,29 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 
 
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
-    """Return the settings of a model as they are written, changed to reach it in another way.
+    """Return the written settings of a model, changed to the given specification.
 
-    What already says the same stays, whether it is needed or not."""
+    Settings that already agree stay, whether they are needed or not.
+    """
     needed = dict(_settings(spec))
-    said = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")}
-    kept = {
-        name: value
-        for name, value in written.items()
-        if name not in _TYPED or needed.get(name, said.get(name)) == value
-    }
-    order = dict.fromkeys((*written, *needed))
-    return {name: kept.get(name, needed.get(name)) for name in order if name in kept or name in needed}
+    # Settings that equal their default need not be written, but may stay where they are.
+    agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
+    changed: dict[str, Any] = {}
+    for name, value in written.items():
+        if name not in _TYPED or agreeing.get(name) == value:
+            changed[name] = value
+        elif name in needed:
+            changed[name] = needed[name]
+    for name, value in needed.items():
+        changed.setdefault(name, value)
+    return changed
 
 
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
     """Write a model into the owner's `workbench.toml`, and return the file.
 
-    All else in it stays to the byte.
-
-    Raises ConfigError when the name is taken, or the file cannot be read or written.
+    The rest of the file stays to the byte. Raises ConfigError when the name is taken, or the file cannot be read or
+    written.
     """
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
@@ -629,8 +659,10 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 
 
 def with_model(text: str, spec: ModelSpec) -> str | None:
-    """Return the text of a `workbench.toml` with one more model; `None` where its models are written in a way that none
-    can be added to."""
+    """Return the text of a `workbench.toml` with one more model.
+
+    `None` means that its models are written in a way that none can be added to.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -641,20 +673,25 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
     table = tomlkit.table()
     for name, value in settings.items():
         table.add(name, _item(value))
-    written = tomlkit.dumps({"models": {spec.name: table}}).replace("\n", line_end)
-    before = text if not text.strip(_BOM) or text.endswith("\n") else text + line_end
-    texts = [f"{before}{line_end if before.strip(_BOM) else ''}{written}"]
+    # First try a table of its own at the end, which leaves all else to the byte. That is invalid TOML where `models`
+    # is an inline table or ends in dotted keys; then let tomlkit put the model among the others.
+    before = text
+    if text.strip(_BOM):
+        before += line_end if text.endswith("\n") else line_end * 2
+    appended = before + tomlkit.dumps({"models": {spec.name: table}}).replace("\n", line_end)
+    if _holds(appended, wanted):
+        return appended
     try:
         document: Any = tomlkit.parse(text)
         document["models"][spec.name] = _item(settings)
-        texts.append(tomlkit.dumps(document))
+        inserted = tomlkit.dumps(document)
     except (TOMLKitError, LookupError, TypeError, AttributeError):
-        pass  # a text that is not made is not tried
-    return next((made for made in texts if _holds(made, wanted)), None)
+        return None
+    return inserted if _holds(inserted, wanted) else None
 
 
 def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
-    """Yield what has to be written to reach a model in this way."""
+    """Yield the settings that have to be written to reach a model in this way."""
     yield "provider", spec.provider
     if spec.base_url != OWN_URLS[spec.provider]:
         yield "base_url", spec.base_url
@@ -670,7 +707,7 @@ def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
 
 
 def _item(value: Any) -> Any:
-    """Return a value as tomlkit writes it, tables in braces."""
+    """Return a value for tomlkit, with tables in braces."""
     import tomlkit
 
     if not isinstance(value, dict):

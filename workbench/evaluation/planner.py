@@ -1,8 +1,9 @@
-"""Making the plan of an evaluation from its options."""
+"""The planner: from the options of an evaluation to its plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from workbench.numerals import of_text
 from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
 from workbench.suite.project import Search
-from workbench.suite.suite_file import AddedVariantError, SuiteFile, with_variants
+from workbench.suite.suite_file import AddedVariantError, SuiteFile, suites_of, with_variants
 from workbench.tools.listings import Listings
 
 if TYPE_CHECKING:
@@ -33,11 +34,9 @@ MAX_KNOWN_SHOWN = 20
 
 
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan what the options ask for: load the suites, choose cases, resolve models.
+    """Plan an evaluation: load its suites, choose cases, resolve models.
 
-    Nothing is started or imported. `search` is the one for suites.
-
-    Raises PlanError when that is impossible.
+    Starts and imports nothing. `search` is passed on to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
         # On use: a run that resumes nothing needs no history.
@@ -50,9 +49,9 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         raise PlanError(Notice(str(error))) from error
     listings = Listings(program.folders.listings)
     files = tuple(with_unmeetable(file, listings) for file in loaded)
-    problems = [
-        Notice(str(each), "error" if each.severity == "error" else "detail") for file in files for each in file.problems
-    ]
+    problems = []
+    for problem in chain.from_iterable(file.problems for file in files):
+        problems.append(Notice(str(problem), "error" if problem.severity == "error" else "detail"))
     if any(file.suite is None for file in files):
         raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
     for added in options.added_variants:
@@ -74,9 +73,10 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     )
     wrong = [*_unknown_words(options, files)]
     if not wrong and not runs:
-        there_are = any(file.suite is not None and file.suite.cases for file in files)
+        there_are = any(suite.cases for suite in suites_of(files).values())
         why = "no case matches all of the options" if there_are else "there are no cases"
         wrong.append(f"no case selected: {why}")
+    # One kind of mistake at a time: models of cases that were not selected may be wrong on purpose.
     wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
@@ -94,7 +94,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # On use, like whatever the app's first screen does not need.
+        # On use: the app plans before its first screen, without early stopping.
         from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, until_of
 
         try:
@@ -131,17 +131,15 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
 
 
 def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
-    """Return what runs may cost: the `wanted_usd`, else the lowest limit that one of their suites writes."""
-    suites = {run.file.path: run.written_suite for run in runs}.values()
-    written = [suite.limits.batch_cost_usd for suite in suites if suite.limits.batch_cost_usd is not None]
-    return wanted_usd or min(written, default=None)
+    """Return the cost limit of runs in US dollars: `wanted_usd`, or the lowest limit of their suites."""
+    limits = {run.file.path: run.written_suite.limits.batch_cost_usd for run in runs}.values()
+    return wanted_usd or min((usd for usd in limits if usd is not None), default=None)
 
 
 def _limited(
     options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
-    """Return the limit on the cost of a plan, of which each shard gets its part, and what is to be known of it: errors
-    where it cannot be kept."""
+    """Return the cost limit of a plan, or of a shard's part, with notices; `None` with errors if it cannot be kept."""
     usd = limit_usd(runs, options.max_cost_usd)
     if usd is None:
         return None, []
@@ -149,9 +147,10 @@ def _limited(
         return None, [Notice(NOT_IN_A_CLUSTER)]
     from workbench.evaluation.cost_limit import CostLimitError, cost_limit  # on use: few batches have a limit
 
-    shards = options.shard.of if options.shard is not None else 1
+    if options.shard is not None:
+        usd /= options.shard.of
     try:
-        limit = cost_limit(usd / shards, runs, specs, program, options.history)
+        limit = cost_limit(usd, runs, specs, program, options.history)
     except CostLimitError as error:
         return None, [Notice(problem) for problem in error.problems]
     except HistoryError as error:
@@ -160,13 +159,20 @@ def _limited(
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
-    """Yield a case that was renamed must not drop out of a check unnoticed, so every word has to mean something."""
-    suites = [file.suite for file in files if file.suite is not None]
-    ids = {case.id for suite in suites for case in suite.cases}
-    tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
+    """Yield why words in the options match nothing.
+
+    A renamed case must not drop out of a check unnoticed, so every word has to match.
+    """
+    ids: set[str] = set()
+    tags: set[str] = set()
+    variants: set[str] = set()
+    for suite in suites_of(files).values():
+        variants.update(variant.name for variant in suite.variants)
+        for case in suite.cases:
+            ids.add(case.id)
+            tags.update(suite.tags, case.tags)
     unknown = [*_unknown("case", options.cases, ids)]
     yield from unknown or _unknown("tag", options.tags, tags)
-    variants = {variant.name for suite in suites for variant in suite.variants}
     yield from _unknown("variant", sorted(options.variants.names), variants)
     if options.variants.all_of_them and not variants:
         yield "no suite has variants: write [[variants]] into one, or give --variant FILE or --system FILE"
@@ -182,23 +188,23 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
 
 def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
     """Yield why chosen models cannot be reached."""
-    # On use, like whatever the app's first screen does not need.
-
-    problems: dict[str, None] = {}
+    problems: list[str] = []
     built_in = BuiltInModels()
-    for name in (model for model in options.models if isinstance(model, str)):
+    for name in options.models:
+        if not isinstance(name, str):
+            continue
         if is_built_in(name):
             try:
                 built_in.check(name, Path())
             except ModelError as error:
-                problems[str(error)] = None
+                problems.append(str(error))
             continue
         for folder in {file.path.parent for file in files if not has_subject(file, name)}:
             try:
                 program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:
-                problems |= dict.fromkeys(error.problems)
-    yield from problems
+                problems += error.problems
+    yield from dict.fromkeys(problems)  # several suites may lack the same model
 
 
 def has_subject(file: SuiteFile, name: str) -> bool:
@@ -206,14 +212,12 @@ def has_subject(file: SuiteFile, name: str) -> bool:
     return file.suite is not None and file.suite.subject is not None and file.suite.subject.name == name
 
 
-# Which runs of a plan one of its shards makes.
-
-
 def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
-    """Return the part of a plan that a shard makes.
+    """Return the part of a plan that a shard runs.
 
-    Raises HistoryError when the history of its costs cannot be read."""
-    # All shards say the same of the whole plan, without secrets, also of models that only others ask.
+    Raises HistoryError when the history of its costs cannot be read.
+    """
+    # Of the whole plan, not of this part: all shards must redact alike, so that their batches can be merged.
     learn_secrets_of_runs(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)
@@ -231,11 +235,11 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
 
 
 def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
-    """What is to be known of a shard before its first run."""
+    """Yield notices about a shard, shown before its first run."""
     yield Notice(f"{part.ref}: {of_text(len(part.places), len(part.whole))} runs", "detail")
     if shard.plan_id is None:
         yield Notice(
-            "this batch has no id: shards of the next batch of this plan would count as the same batch when they are "
-            "merged; give all shards of one batch the same --plan ID",
+            "this batch has no id, so a later run of the same plan would merge into it. Pass the same --plan ID to "
+            "every shard",
             "warning",
         )

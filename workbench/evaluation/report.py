@@ -1,4 +1,4 @@
-"""What an evaluation came to: its runs, what they add up to, and whether that is good enough."""
+"""The report of an evaluation: its runs, their totals, and whether they meet the demands."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # imported where they are used: not every report is compared,
 
 
 class CaseResults(Lazy[CaseResult]):
-    """What each case came to with each model, in order; `cases["time-in-oslo"]` is the one with that id."""
+    """The result of each case with each model, in order; `cases["time-in-oslo"]` is the one with that id."""
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:
         self._cases = cases
@@ -71,23 +71,25 @@ class CaseResults(Lazy[CaseResult]):
     @overload
     def __getitem__(self, key: slice) -> Sequence[CaseResult]: ...
     def __getitem__(self, key: int | slice | str) -> CaseResult | Sequence[CaseResult]:
-        return self.of(key) if isinstance(key, str) else super().__getitem__(key)
+        if isinstance(key, str):
+            return self.of(key)
+        return super().__getitem__(key)
 
     def __repr__(self) -> str:
         return repr(tuple(self))
 
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
-        """Return what a case came to, with a model and of a suite where several were run.
+        """Return the result of a case; name the model and the suite where several were run.
 
         Raises KeyError when there is none, LookupError when there are several.
         """
-        found = [
-            case
-            for case, run in ((case, case.runs[0]) for case in self)
-            if run.case_id == case_id
-            and model in (None, run.model)
-            and (suite is None or Path(suite).absolute() == Path(run.suite).absolute())
-        ]
+        found: list[CaseResult] = []
+        for case in self:
+            run = case.runs[0]
+            if run.case_id != case_id or model not in (None, run.model):
+                continue
+            if suite is None or Path(suite).absolute() == Path(run.suite).absolute():
+                found.append(case)
         if not found:
             ids = dict.fromkeys(case.runs[0].case_id for case in self)
             raise KeyError(f"there is no result of {case_id!r}: {did_you_mean(case_id, ids) or ', '.join(ids)}")
@@ -99,49 +101,54 @@ class CaseResults(Lazy[CaseResult]):
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The runs of an evaluation in the order of its plan, and everything that follows from them.
+    """The runs of an evaluation in the order of its plan, and everything derived from them.
 
-    Holds what really happened; `text`, `document` and `json` leave secrets out.
+    Holds the unredacted results; `text`, `document` and `json` leave secrets out.
     """
 
     runs: tuple[FinishedRun, ...] | LazyRuns
     """In memory, or read from the history one by one."""
     suites: Mapping[str, Suite] = field(repr=False)
-    """The suites of the runs, by their paths."""
+    """The suites of the runs, by path."""
     started_at: str
     """ISO 8601, UTC."""
     min_score: float | None = None
     interrupted: bool = False
     incomplete: bool = False
-    """Whether something that belongs here is missing, so that it is not known whether demands are met."""
+    """Whether a run or a suite is missing, so that it is unknown whether the demands are met."""
     shard: ShardRef | None = None
-    """Which shard of a plan these runs are: what is demanded of all runs is not decided by some."""
+    """The shard of a plan that these runs are.
+
+    Demands on all runs are not decided by some of them.
+    """
     missing: tuple[MissingRuns, ...] = ()
-    """Cases of the plan of which runs are missing."""
+    """Cases of the plan with missing runs."""
     batch: int | None = None
     """The number of the batch in the history, if it is recorded there."""
     unrecorded: int = 0
-    """How many of its runs the history lacks."""
+    """The number of its runs that the history lacks."""
     timing: Timing | None = None
-    """How long it took; `None` for runs that were made earlier."""
+    """The timing of the batch; `None` for runs that were made earlier."""
     watch: Watch | None = field(default=None, repr=False)
-    """What watched the batch, if it may stop early."""
+    """The watch of the batch, if it may stop early."""
     against: AgainstBaseline | None = None
-    """The comparison with the baseline, where there is one."""
+    """The comparison with the baseline, if there is one."""
     regraded: tuple[Regraded, ...] | None = field(default=None, repr=False)
-    """What the runs were graded before, where they are graded again."""
+    """The earlier grades, if the runs are regraded."""
     suite_of: Callable[[RunResult], str] = field(default=path_of_suite, repr=False)
-    """Which suite a run counts for: runs of a case belong together where this is the same."""
+    """The suite that a run counts for; it decides which runs belong to one case."""
     program_version: str = __version__
     """The version of the program that made the runs."""
     line_of: LineOf = field(default=no_line, repr=False)
-    """Where a case is in the file of its suite."""
+    """The line of a case in the file of its suite."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
 
     @cached_property
     def results(self) -> Sequence[RunResult]:
         """The results of all runs."""
-        return tuple(run.result for run in self.runs) if isinstance(self.runs, tuple) else self.runs.results
+        if isinstance(self.runs, tuple):
+            return tuple(run.result for run in self.runs)
+        return self.runs.results
 
     @cached_property
     def _counting(self) -> Sequence[RunResult]:
@@ -149,39 +156,37 @@ class Report:
 
     @cached_property
     def quality(self) -> Quality:
-        """The verdict on the runs, and what it is based on.
+        """The verdict on the runs and its grounds.
 
-        A fork counts only where all runs are forks."""
-        results = self._counting
+        Forks count only if all runs are forks.
+        """
+        results, of = self._counting, self.suite_of
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
-            return quality_of(
-                results, {}, suite_of=self.suite_of, aggregates=tuple(replace(each, gates=()) for each in aggregates)
-            )
+            without_gates = tuple(replace(each, gates=()) for each in aggregates)
+            return quality_of(results, {}, suite_of=of, aggregates=without_gates)
         gates = {path: suite.gate for path, suite in self.suites.items()}
         watched = self.watch.gates if self.watch is not None else ()
-        return quality_of(
-            results, gates, self.min_score, suite_of=self.suite_of, aggregates=aggregates, watched=watched
-        )
+        return quality_of(results, gates, self.min_score, suite_of=of, aggregates=aggregates, watched=watched)
 
     @property
     def watched(self) -> tuple[PairWatched, ...]:
-        """What is known of the models of a comparison that may stop early."""
+        """The evidence about the models of a comparison that may stop early."""
         return self.watch.pairs if self.watch is not None else ()
 
     @property
     def cases(self) -> CaseResults:
-        """What each case came to with each model: in the order of the plan, and by its id."""
+        """The result of each case with each model: in the order of the plan, and by id."""
         return CaseResults(self.quality.cases)
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """The demands of the suites, or that of `min_score`, and what was reached, by each model where they say."""
+        """The demands of the suites, or that of `min_score`, with the rates that were reached."""
         return self.quality.gates
 
     @property
     def aggregates(self) -> tuple[AggregateResult, ...]:
-        """What the suites aggregate."""
+        """The aggregates that the suites define."""
         return self.quality.aggregates
 
     @cached_property
@@ -190,25 +195,25 @@ class Report:
 
     @property
     def totals(self) -> Totals:
-        """What all runs add up to."""
+        """The totals of all runs."""
         return self._totals[0]
 
     @property
     def totals_per_model(self) -> dict[str, Totals]:
-        """What the runs of each model add up to, in the order of the models."""
+        """The totals of each model's runs, in the order of the models."""
         return self._totals[1]
 
     @property
     def score(self) -> float | None:
-        """The mean score of all runs, 0 to 1; `None` where none has one."""
+        """The mean score of all runs, 0 to 1; `None` if none has one."""
         return self.totals.mean_score
 
     def mean(self, of: str) -> float | None:
-        """Return the mean of a measure over the graded runs that have it: the score of a grader (`"trajectory"`), a
-        quantity of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
-        `"valid_arguments"`, or a named check of answers (`"response.NAME"`), as in a suite's `[[aggregates]]`.
+        """Return the mean of a measure over the graded runs that have it.
 
-        Raises KeyError for anything else.
+        Measures are named as in a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of its
+        formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, `"valid_arguments"`, or
+        a named check of answers (`"response.NAME"`). Raises KeyError for anything else.
         """
         named = dict.fromkeys(f"{NAMED_MEASURE}{metric.name}" for run in self.results for metric in run.metrics)
         if of not in (measures := (*MEASURES, *named)):
@@ -221,9 +226,10 @@ class Report:
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError where not everything passed.
+        """Raise AssertionError unless everything passed.
 
-        Its text is the report on what did not, without secrets."""
+        Its text is the report on the failures, without secrets.
+        """
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
@@ -231,7 +237,8 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command with this report.
 
-        That of a shard says only whether its runs could be made."""
+        That of a shard says only whether its runs could be made.
+        """
         confirmed = self.against.confirmed if self.against is not None else None
         if self.interrupted or (confirmed is not None and confirmed.interrupted):
             return INTERRUPTED
@@ -253,7 +260,7 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """That nothing that counts was graded, or nothing compared where a comparison decides, in a sentence."""
+        """Why nothing was graded, or compared where a comparison decides; `None` if something was."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -262,7 +269,7 @@ class Report:
 
     @property
     def recorded_as(self) -> str | None:
-        """Where the batch is, or how much of it is not there; `None` where none is recorded."""
+        """Where the batch is recorded, or how many of its runs are not; `None` if it is not recorded."""
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
@@ -277,25 +284,27 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str) -> Iterator[str]:
-        """Return the report in a form of `reports.forms`, in pieces: the whole is never in memory."""
+        """Return the report in a form of `reports.forms`, in pieces, so that the whole is never in memory."""
         if form == "text":
             return iter((self.text(),))
         if form == "json":
             return self.json_pieces()
-
         return pieces_of(form, "run", self)
 
     def write(self, path: str | Path, *, form: str | None = None) -> None:
-        """Write the report into a file, without secrets, in the form that its ending means: `.json`, `.xml` (JUnit),
-        `.md`, `.html`, `.csv`, `.jsonl` or `.txt`. `form` names another one. The file is replaced as a whole.
+        """Write the report into a file, without secrets, replacing the file as a whole.
 
-        Raises ValueError for a form that does not exist, and OSError.
+        The ending of its name decides on the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or `.txt`;
+        `form` names another one. Raises ValueError for an unknown form, and OSError.
         """
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
-        """Return the form in which `write` writes a file; raises ValueError for one that does not exist."""
+        """Return the form in which `write` writes a file.
+
+        Raises ValueError for an unknown one.
+        """
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:
@@ -304,7 +313,7 @@ class Report:
         return form
 
     def json_pieces(self) -> Iterator[str]:
-        """Return the text of `json` in pieces, one for each run and each case: the whole is never in memory."""
+        """Return the text of `json` in pieces, one per run and case, so that the whole is never in memory."""
         from workbench.show.json.records import document_pieces
 
         if self.regraded is not None:
@@ -314,7 +323,7 @@ class Report:
         return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """Return the document without any run and case, which `json_records` has."""
+        """Return the document without its runs and cases, which `json_records` has."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
@@ -334,7 +343,7 @@ class Report:
             yield ShownRun(self.secrets.redacted(run.result), self.secrets.redacted(run.case), line)
 
     def shown_case(self, case: CaseResult) -> ShownCase:
-        """What a case came to with a model, without secrets."""
+        """Return the result of a case with a model, without secrets."""
         from workbench.show.views.runs_report import ShownCase
 
         first = case.runs[0]
@@ -374,7 +383,7 @@ class Report:
         paint: Paint | None = None,
         amount: Amount = "normal",
     ) -> str:
-        """Return the report for a person; lists that can be long are cut at `cut_at` columns, if that is given."""
+        """Return the report as text, with long lists cut at `cut_at` columns if that is given."""
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
@@ -397,10 +406,13 @@ class Report:
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
-        """Return why cases did not pass, for a test that fails with it: the reason of each, its runs with their issues,
-        and what to do first. Without secrets."""
+        """Return why cases did not pass, as the message of a failed test, without secrets.
+
+        It has the reason of each case, its runs with their issues, and advice on the most frequent cause.
+        """
         plain, names = Paint(False), {path: suite.name for path, suite in self.suites.items()}
         failed = (run for run in self.results if not run.passed and run.status.owed)
+        # Redaction copies a result, so only those that are printed are redacted.
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
         reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
         lines = [
@@ -411,7 +423,7 @@ class Report:
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def summary_lines(self, *, width: int, paint: Paint, amount: Amount) -> list[str]:
-        """Runs, totals, gates and causes of failures, as lines."""
+        """Return runs, totals, gates and causes of failures as lines."""
         names = {path: suite.name for path, suite in self.suites.items()}
         return [
             *text_report(
@@ -432,23 +444,26 @@ class Report:
 
     @cached_property
     def failures(self) -> FailureNumbers:
-        """Why runs failed, and which tools were called for which."""
+        """The causes of failed runs, and the tools called instead of others."""
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """Return all runs with their cases; a run that does not count comes without."""
+        """Yield all runs with their cases; a run that does not count has none."""
+        # `that_count` returns its argument itself if all runs count.
         all_forks = self._counting is self.results
-        return ((run, self._case_of(run) if all_forks or not run.is_fork else None) for run in results)
+        for run in results:
+            counts = all_forks or not run.is_fork
+            yield run, self._case_of(run) if counts else None
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:
-    """What a shard is of its plan, and where the rest is decided."""
-    some = f"{shard}: {counted_of(runs, shard.planned, 'run')}" if runs else f"{shard}: no run is left for it"
-    return f"{some}; what is demanded of all of them is decided by 'workbench history merge'"
+    """Return a sentence on a shard's part in its plan, and where the whole plan is decided."""
+    share = counted_of(runs, shard.planned, "run") if runs else "no run is left for it"
+    return f"{shard}: {share}; demands on all of them are decided by 'workbench history merge'"
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
-    """Return where a batch is, or how much of it is not there; `None` where none is recorded."""
+    """Return where a batch is recorded, or how many of its runs are not; `None` if it is not recorded."""
     if batch is None:
         return None
     if unrecorded:

@@ -1,10 +1,10 @@
-"""Cases that are made again until it is decided whether they broke: which runs are planned, and which are spared."""
+"""Reruns of cases until it is decided whether they broke: the planned runs, and the ones skipped."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 
 from workbench.analysis.confirmation import MAX_RERUNS, Evidence, fewest_reruns
@@ -15,15 +15,15 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import NOT_NEEDED, is_cost_limited
 from workbench.grading.status import Status
 from workbench.numerals import count_text
-from workbench.trajectory.trajectory import CallRecord
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """A case with a model that is made again, after one of its runs.
+    """A case with a model to rerun, like its planned `run`.
 
-    `typical` is the share of runs that it passes at least while it is as it was; `writes` is whether it may execute
-    tools again that are not read-only."""
+    `typical` is the least share of runs that it passes if it did not break; `writes` allows it to execute tools again
+    that are not read-only.
+    """
 
     run: PlannedRun
     typical: float
@@ -32,26 +32,29 @@ class Rerun:
 
 @dataclass(frozen=True)
 class Reruns:
-    """The cases that are made again, and by how many runs together at most.
+    """The cases to rerun, with at most `most` runs together.
 
-    `batch` is the one in which they failed, if it is recorded."""
+    `batch` is the one in which they failed, if it is recorded.
+    """
 
     cases: tuple[Rerun, ...]
     among: int
-    """How many cases broke, those that are not made again included."""
+    """The number of broken cases, including those that are not rerun."""
     most: int
     batch: int | None
     place_of: Mapping[str, int] = field(default_factory=dict)
-    """Which of the cases each planned run is of, by its id."""
+    """The index of each planned run's case, by run id."""
 
     @property
     def at_once(self) -> int:
-        """How many cases are made again at the same time: no more than could all be confirmed by the runs there are."""
+        """The number of cases rerun at the same time: as many as `most` runs could all confirm."""
         return max(1, self.most // fewest_reruns(self.among))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return this with the runs that it may take: of the cases that are made again at the same time each once, then
-        each a second time, and so on."""
+        """Return these reruns with the runs they may take.
+
+        Cases of one round take turns: each once, then each a second time, and so on.
+        """
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
         for first in range(0, len(self.cases), self.at_once):
@@ -62,15 +65,15 @@ class Reruns:
         return replace(self, place_of=places), tuple(runs)
 
     def course(self) -> RerunCourse:
-        """Return what follows these runs while they are made."""
+        """Return a listener that follows these runs."""
         return RerunCourse(self)
 
 
 class RerunCourse:
-    """What the reruns have shown so far; a listener of their batch, which it spares runs.
+    """The evidence of the reruns so far; a listener of their batch that skips runs.
 
-    No run of a case begins that might come after the case is decided: so nothing depends on which of them is over
-    first."""
+    No rerun begins that could come after its case is decided, so the outcome does not depend on which run ends first.
+    """
 
     status: Status = Status.SKIPPED
 
@@ -79,22 +82,22 @@ class RerunCourse:
         self._left = reruns.most
         self.evidence = [Evidence(reruns.among, case.typical) for case in reruns.cases]
         self.over = Counter[int]()
-        """How many reruns of each case are over, with or without a verdict."""
+        """The number of finished reruns of each case, with or without a verdict."""
         self.writing: dict[int, str] = {}
-        """Cases that executed a tool that may not be executed again."""
+        """Cases that executed a tool that must not be executed again, with the tool."""
         self.cost_limit: str | None = None
-        """Why no more reruns are made, where a limit on cost was reached."""
+        """Why no more reruns begin, once the cost limit was reached."""
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Take in what happened."""
+        """Count a finished run and wake the reruns that wait for it."""
         if isinstance(event, RunDone):
             self.take_result(event.result)
             self._news.set()
             self._news = asyncio.Event()
 
     def take_result(self, result: RunResult) -> None:
-        """Take in a run that is over."""
+        """Count a finished run."""
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
@@ -127,7 +130,7 @@ class RerunCourse:
             await self._news.wait()
 
     def _is_next(self, place: int) -> bool:
-        """Return whether all cases are settled that come before this one and those that are made again with it."""
+        """Return whether all cases before this one's round are settled."""
         return all(map(self._is_settled, range(place - place % self._reruns.at_once)))
 
     def _is_settled(self, place: int) -> bool:
@@ -137,15 +140,14 @@ class RerunCourse:
 
 
 def executed_write(result: RunResult) -> str | None:
-    """Return a tool that a run really executed although it is not marked read-only, here or, as an agent reports,
-    elsewhere; `None` without any."""
-    start = result.trajectory.start
-    harmless = (
-        {tool.name for tool in start.tools if tool.annotations.get("readOnlyHint") is True} if start else set[str]()
-    )
-    return _first_write(result.trajectory.calls, harmless)
+    """Return a tool that a run really executed without its being marked read-only; `None` without one.
 
-
-def _first_write(calls: Iterable[CallRecord], harmless: Container[str]) -> str | None:
-    executed = (call for call in calls if call.server is not None or (call.result and call.result.source == "reported"))
-    return next((call.tool for call in executed if call.tool not in harmless), None)
+    Executions that an agent reports count too.
+    """
+    tools = result.trajectory.offered_tools
+    read_only = {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True}
+    for call in result.trajectory.calls:
+        executed = call.server is not None or (call.result and call.result.source == "reported")
+        if executed and call.tool not in read_only:
+            return call.tool
+    return None

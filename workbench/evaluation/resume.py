@@ -1,5 +1,4 @@
-"""Plans to resume a batch of the history: which batch is meant, which runs it lacks, and whether models are still
-reached as they were."""
+"""Plans to resume a batch of the history: the batch, its missing runs, and changes in how models are reached."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from workbench.history.records import BatchRow, DamagedError, HistoryError, Suit
 from workbench.numerals import of_text
 from workbench.show.views.batch_list import called
 from workbench.show.when import ago, local_time
-from workbench.suite.model import Gate
+from workbench.suite.model import Case, Gate
 from workbench.suite.project import Search, find_suites
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.variants import model_of
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompleteBatch:
-    """A batch of the history that lacks no run, the figures of its runs, and the gates of its suites by their paths."""
+    """A batch of the history without missing runs, its figures, and the gates of its suites by path."""
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]
@@ -59,11 +58,9 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan the runs that the batch of `options.resume` lacks, and claim the batch.
+    """Plan the missing runs of the batch that `options.resume` names, and claim the batch.
 
-    Without `compares`, the report is on the runs that are over too, which are read when it is made.
-
-    Raises PlanError.
+    Without `compares`, the report includes the runs that are over, which are read when it is made. Raises PlanError.
     """
     resume, file = options.resume, options.history
     assert resume is not None
@@ -98,17 +95,15 @@ def _plan_of(
     left_out: list[str] = []
     if in_full:
         files |= dict(_complete_suites(history, batch, lacking, program, left_out.append))
-    cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
-    notices = [Notice(f"left out of the report: {why}", "warning") for why in dict.fromkeys(left_out)]
-    notices += [Notice(each, "warning") for each in resumption.as_then]
+    warnings = [f"left out of the report: {why}" for why in dict.fromkeys(left_out)] + [*resumption.as_then]
     wrong = [*_why_not(options, resume, resumption)]
     if not wrong:
-        notices += [Notice(each, "warning") for each in resumption.differences]
+        warnings += resumption.differences
         wrong = [*unknown_judge(options.judge, resumption.files, program)]
+    notices = [Notice(each, "warning") for each in warnings]
     if wrong:
         raise PlanError(*notices, *map(Notice, wrong))
-    before = runs_before(resumption, cases)
-
+    before = runs_before(resumption, _cases_of(files, program))
     try:
         limit = cost_limit_of(resumption, before, history, program, options.max_cost_usd)
     except CostLimitError as error:
@@ -117,10 +112,12 @@ def _plan_of(
         raise PlanError(*notices, Notice(NOT_IN_A_CLUSTER))
     which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
     missing = f"{of_text(len(resumption.runs), batch.planned)} runs are missing"
-    notices.append(Notice(f"resuming batch {which}: {missing}", "detail"))
-    notices += [Notice(limit.notice(resumption.runs), "detail")] if limit is not None else []
+    details = [f"resuming batch {which}: {missing}"]
+    if limit is not None:
+        details.append(limit.notice(resumption.runs))
     asked = {(run.file.path, run.case.id): (run.file, run.case) for run in resumption.runs}.values()
-    notices += [Notice(each, "detail") for each in unjudged_checks(asked, program.models)]
+    details += unjudged_checks(asked, program.models)
+    notices += [Notice(each, "detail") for each in details]
     return Plan(
         runs=resumption.runs,
         program=program,
@@ -150,45 +147,64 @@ def _plan_of(
 
 
 def _files_of(resumption: Resumption) -> dict[SuiteRef, SuiteFile]:
-    """Return the suites in which runs are missing."""
-    suites = resumption.batch.suites
-    return {suite: file for suite in suites for file in resumption.files if file.path == suite.file}
+    """Return the suites with missing runs."""
+    by_path = {file.path: file for file in resumption.files}
+    return {suite: by_path[suite.file] for suite in resumption.batch.suites if suite.file in by_path}
+
+
+def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[SuiteRef, Mapping[str, Case]]:
+    return {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
 
 
 def cost_limit_of(
     resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
 ) -> CostLimit | None:
-    """Return the limit on the cost of a batch that is resumed, `None` without one: the `wanted_usd`, else that of the
-    batch. What it cost before counts. Raises CostLimitError and HistoryError."""
-    stored = resumption.batch.settings.get("cost_limit_usd")
-    usd = float(stored) if wanted_usd is None and isinstance(stored, int | float) else wanted_usd
-    if usd is None:
-        return None
+    """Return the cost limit of a resumed batch: `wanted_usd`, else its stored limit; `None` without either.
 
+    The cost of its earlier runs counts. Raises CostLimitError and HistoryError.
+    """
+    stored = resumption.batch.settings.get("cost_limit_usd")
+    if wanted_usd is None and isinstance(stored, int | float):
+        wanted_usd = float(stored)
+    if wanted_usd is None:
+        return None
     spent = spent_before(history, resumption.batch.number, before)
-    return cost_limit(usd, resumption.runs, resumption.specs, program, history.file, spent)
+    return cost_limit(wanted_usd, resumption.runs, resumption.specs, program, history.file, spent)
 
 
 def spent_before(history: History, batch: int, before: RunsBefore) -> float:
-    """Return what the runs of a batch in the history cost, in US dollars: also those that were stopped, and judges.
+    """Return the cost of a batch's runs in US dollars, with stopped runs and judges.
 
-    A run of unknown cost counts with the mean of the others."""
-    costs = [row.figures.cost_usd for row in history.each_run(batch) if row.figures is not None and row.figures.asked]
-    known = [cost for cost in costs if cost is not None]
-    unknown = mean(known) * (len(costs) - len(known)) if known else 0.0
-    judging = sum(result.judging.cost_usd or 0.0 for _, _, result in before.read(lambda _why: None))
-    return sum(known) + unknown + judging
+    A run of unknown cost counts with the mean of the others.
+    """
+    known: list[float] = []
+    unknown = 0
+    for row in history.each_run(batch):
+        if row.figures is None or not row.figures.asked:
+            continue
+        if row.figures.cost_usd is None:
+            unknown += 1
+        else:
+            known.append(row.figures.cost_usd)
+    spent = sum(known)
+    if known:
+        spent += mean(known) * unknown
+    for _, _, result in before.read(lambda _why: None):
+        spent += result.judging.cost_usd or 0.0
+    return spent
 
 
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
-    """Return the plan of a resumption for somebody who has seen all that is to be said of it.
+    """Return the plan of a resumption whose differences the user has seen.
 
-    `exempt` says of which suites real executions are not asked about. Raises CostLimitError and HistoryError."""
+    `exempt` returns whether a suite may execute tools without being asked about. Raises CostLimitError and
+    HistoryError.
+    """
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
-        cases = {suite: cases_as_stored(file, program.secrets) for suite, file in _files_of(resumption).items()}
+        before = runs_before(resumption, _cases_of(_files_of(resumption), program))
         with History(resumption.history) as history:
-            limit = cost_limit_of(resumption, runs_before(resumption, cases), history, program)
+            limit = cost_limit_of(resumption, before, history, program)
     return Plan(
         runs=resumption.runs,
         program=program,
@@ -205,7 +221,8 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
     """Return the batch that `options.resume` names, if it lacks no run.
 
-    Raises PlanError."""
+    Raises PlanError.
+    """
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -233,22 +250,29 @@ def _named(history: History, which: str) -> BatchRow:
 
 
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
-    """Return the latest batch that lacks runs, of those that have some suites; without any, of this project, where the
-    history is the user's own and has others too. Raises HistoryError when there is none."""
+    """Return the latest batch with missing runs of these suites.
+
+    Without suites, the user's own history is searched for batches of the current project, since it has those of others
+    too. Raises HistoryError if there is none.
+    """
     lacking = [batch for batch in history.each_batch(forks=False, lacking=True) if batch.damage is None]
-    found, of_what = lacking, str(history.file)
+    found, place = lacking, str(history.file)
     if suites:
-        found, of_what = [batch for batch in lacking if _has(batch, suites)], ", ".join(map(str, suites))
+        found = [batch for batch in lacking if _has(batch, suites)]
+        place = ", ".join(map(str, suites))
     elif history.file.resolve() == program.folders.history.resolve():
         project = project_folder(Path(), program.environment.home)
-        found, of_what = [batch for batch in lacking if _is_of(batch, project)], str(project)
-    free = [batch for batch in found if not claimed(history.file, batch.number)]
-    if free:
-        return free[0]
+        found = [batch for batch in lacking if _is_of(batch, project)]
+        place = str(project)
+    for batch in found:
+        if not claimed(history.file, batch.number):
+            return batch
     if found:
         raise HistoryError(f"batch {found[0].number} is running in another program: stop it there, or wait")
-    other = f"; batch {lacking[0].number} has missing runs: --resume {lacking[0].number}" if lacking else ""
-    raise HistoryError(f"nothing to resume: no run is missing in any batch of {of_what}{other}")
+    message = f"nothing to resume: no run is missing in any batch of {place}"
+    if lacking:
+        message += f"; batch {lacking[0].number} has missing runs: --resume {lacking[0].number}"
+    raise HistoryError(message)
 
 
 def _has(batch: BatchRow, suites: Sequence[Path]) -> bool:
@@ -272,7 +296,7 @@ def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Pa
 
 
 def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -> None:
-    """What is given besides a batch must be about it; raises HistoryError."""
+    """Raise HistoryError for a suite or a model that is not one of the batch's."""
     for path in suites:
         if not _has(batch, [path]):
             raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")
@@ -289,10 +313,10 @@ def _complete_suites(
     program: Program,
     left_out: Say,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
-    """Yield the suites of a batch in which nothing is missing, as they were.
+    """Yield the suites without missing runs as they were.
 
-    Nothing of them is run, so that secrets may be missing in their text. Calls `left_out` with each that can no longer
-    be read."""
+    Calls `left_out` about each that can no longer be read. They are not run, so their text may lack redacted secrets.
+    """
     specs, used = Specs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:
@@ -300,6 +324,7 @@ def _complete_suites(
         try:
             file = suite_of(history, batch, suite)[0]
         except HistoryError:
+            # Without its secrets a suite cannot be run, but its finished runs can be reported.
             try:
                 file = replace(parse_suite(history.suite_text(suite), suite.file), hash=suite.hash)
             except DamagedError as error:
@@ -313,9 +338,10 @@ def _complete_suites(
 
 
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
-    """Yield why a batch does not go on as things are.
+    """Yield why a batch cannot be resumed as the options are.
 
-    To execute all tools is a person's word, and is to be given again."""
+    Executing all tools is a person's decision, so each resumption asks for it again.
+    """
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:
         yield f"batch {number} executed all tools without asking: to resume it, give --execute-all again"

@@ -1,4 +1,4 @@
-"""A batch of the history whose missing runs a plan makes, and its runs that were over before."""
+"""A resumed batch of the history: the claim on it, and its runs that were over before."""
 
 from __future__ import annotations
 
@@ -29,27 +29,30 @@ class ResumedBatch:
 
     batch: BatchRow
     handle: BatchHandle = field(repr=False)
-    """What the history knows the batch by; whoever does not run the plan releases its claim."""
+    """The writer's handle on the batch. A caller that does not run the plan releases its claim."""
     before: RunsBefore
     """The runs that are over already."""
     in_full: bool = False
     """Whether the report is on these runs too."""
     left_out: bool = False
-    """Whether some of them cannot be in a report, because their suite can no longer be read."""
+    """Whether some of them cannot be reported because their suite can no longer be read."""
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs that are over already, by their places.
+        """The figures of the runs that are over, by place.
 
-        Raises HistoryError."""
+        Raises HistoryError.
+        """
         return self.before.figures
 
 
 @dataclass(frozen=True)
 class RunsBefore:
-    """The runs of a batch in a history that were over when `missing` of its places were not; `cases` are those of its
-    suites by their ids there. Reading them takes longer than planning what the batch lacks: each part is read when it
-    is wanted."""
+    """The runs of a batch that were over when `missing` of its places were not.
+
+    `cases` are those of its suites by their ids in the history. Each part is read on demand, because reading takes
+    longer than planning the missing runs.
+    """
 
     file: Path
     batch: int
@@ -60,29 +63,30 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """How they ended, as long as no other run of the batch is over.
+        """The counts of their statuses, until another run of the batch is over.
 
-        Raises HistoryError."""
+        Raises HistoryError.
+        """
         with History(self.file) as history:
             return history.tallies(self.batch)
 
     @property
     def figures(self) -> Mapping[int, RunSummary]:
-        """Their figures, by their places, under the paths of their suites and the ids of their cases of today.
+        """Their figures by place, with the paths of suites and the ids of cases of today.
 
-        Raises HistoryError."""
+        Raises HistoryError.
+        """
         if not self._figures:
             with History(self.file) as history:
-                self._figures.update(
-                    (row.place, figures_of(row, self.cases.get(row.suite, {})))
-                    for row in self._over(history.each_run(self.batch))
-                )
+                for row in self._over(history.each_run(self.batch)):
+                    self._figures[row.place] = figures_of(row, self.cases.get(row.suite, {}))
         return self._figures
 
     def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield place, case and packed result of each run, as if it had been made now.
+        """Yield place, case and packed result of each run, as if it had been run now.
 
-        Calls `left_out` with each that is damaged. Raises HistoryError."""
+        Calls `left_out` about each damaged run. Raises HistoryError.
+        """
         from workbench.grading.packed import InCommon  # on use: it loads pickle, and most plans continue no batch
 
         in_common = InCommon()
@@ -90,12 +94,16 @@ class RunsBefore:
             over = (row for row in self._over(history.readable_runs(self.batch, left_out)) if row.suite in self.cases)
             for row, recording in history.recordings(over, None, left_out):
                 assert row.figures is not None
+                damage = f"run {row.place + 1} of batch {row.batch} is damaged"
+                case = self.cases[row.suite].get(row.case_id)
                 try:
                     result = result_of_recording(recording)
                     judging = judging_of_recording(recording)
-                    case = self.cases[row.suite][row.case_id]
-                except (RecordingError, KeyError) as error:
-                    left_out(_damage(row, error))
+                except RecordingError as error:
+                    left_out(f"{damage}: {error}")
+                    continue
+                if case is None:
+                    left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
                 result = replace(
@@ -122,13 +130,7 @@ def runs_before(
 
 
 def figures_of(row: RunRow, cases: Mapping[str, Case] = MappingProxyType({})) -> RunSummary:
-    """Return the figures of a run that is over, under the suite's path and the case's id of today, as in runs that are
-    made now."""
+    """Return the figures of a run that is over, with the suite's path and the case's id of today."""
     assert row.figures is not None
-    case = cases.get(row.case_id)
-    return replace(row.figures, suite=str(row.suite.file), case_id=case.id if case is not None else row.case_id)
-
-
-def _damage(row: RunRow, error: RecordingError | KeyError) -> str:
-    why = error if isinstance(error, RecordingError) else f"{row.suite.file} has no case {row.case_id!r}"
-    return f"run {row.place + 1} of batch {row.batch} is damaged: {why}"
+    case_id = cases[row.case_id].id if row.case_id in cases else row.case_id
+    return replace(row.figures, suite=str(row.suite.file), case_id=case_id)

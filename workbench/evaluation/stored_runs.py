@@ -1,8 +1,8 @@
-"""The runs of a stored batch for a report, and those of a large one that goes on: their figures in columns, all else
-read from the history when it is asked for."""
+"""The runs of a stored or a large running batch for a report: figures in columns, all else read on demand."""
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from array import array
@@ -30,28 +30,28 @@ from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
 from workbench.show.views.runs_report import MissingRuns
 from workbench.suite.model import Case, GraderName
-from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite
+from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite, suites_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording
 
 _NOTHING = float("nan")
-"""What stands for `None` among numbers."""
+"""Stands for `None`, which a column of numbers cannot hold."""
 _NUMBERED = re.compile(r"run-(0|[1-9][0-9]{0,17})")
-"""The ids that this program gives runs."""
+"""The run ids of this program."""
 
 _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
 _ALONE = ("case_id", "case_name", "error", "reason", "metrics")
-"""Of these there may be many different ones."""
+"""Texts with many distinct values."""
 _APART = ("run_id", "usage")
 _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_ALONE, *_APART))
-"""All other figures: there are few combinations of them."""
+"""All other figures, of which there are few combinations: one code stands for each combination."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage`, in their order."""
 _MAX_TOKENS = (1 << 63) - 1
 
 
 class StoredResult(LazyResult):
-    """A result in `Columns`."""
+    """A result whose figures are in `Columns`."""
 
     __slots__ = ("_index", "_runs")
 
@@ -60,16 +60,18 @@ class StoredResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The result as it is stored.
+        """The whole stored result.
 
-        The last few stay in memory for a while."""
+        The last few stay in memory.
+        """
         return self._runs.whole(self._index)
 
 
 class Columns:
-    """The figures of finished runs, some hundred bytes for each; `file` is the history that has all else.
+    """The figures of finished runs in columns, some hundred bytes each.
 
-    To be used on any thread."""
+    All else is in the history `file`. Safe to use from any thread.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file, self._opened = file, threading.local()
@@ -78,11 +80,11 @@ class Columns:
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._tokens = tuple(array("q") for _ in _TOKENS)
         self._odd_usages: dict[int, Usage] = {}
-        """Those that columns cannot hold: a provider's counts may be nonsense."""
+        """Counts that columns cannot hold: a provider may report nonsense."""
         self._run_numbers = array("q")
         self._run_ids: dict[int, str] = {}
-        """Those that are no numbers."""
-        self._looked_at: deque[tuple[int, RunResult]] = deque(maxlen=4)
+        """Ids that are not numbered, by index."""
+        self._recent: deque[tuple[int, RunResult]] = deque(maxlen=4)
 
     def add(self, result: RunResult) -> None:
         """Add the figures of a run."""
@@ -92,23 +94,29 @@ class Columns:
         for column, name in zip(self._numbers, _NUMBERS, strict=True):
             value = getattr(result, name)
             column.append(_NOTHING if value is None else value)
-        usage = result.usage
-        counts = (-1,) * len(_TOKENS) if usage is None else tuple(getattr(usage, name) for name in _TOKENS)
-        if usage is not None and not all(0 <= count <= _MAX_TOKENS for count in counts):
-            self._odd_usages[len(self)] = usage
-            counts = (-1,) * len(_TOKENS)
+        # -1 among the counts stands for a usage that is missing or in `_odd_usages`.
+        counts: tuple[int, ...] = (-1,) * len(_TOKENS)
+        if result.usage is not None:
+            known = tuple(getattr(result.usage, name) for name in _TOKENS)
+            if all(0 <= count <= _MAX_TOKENS for count in known):
+                counts = known
+            else:
+                self._odd_usages[len(self)] = result.usage
         for tokens, count in zip(self._tokens, counts, strict=True):
             tokens.append(count)
-        numbered = _NUMBERED.fullmatch(result.run_id)
-        if numbered is None:
+        # Last, because the length of this column is the number of runs.
+        if numbered := _NUMBERED.fullmatch(result.run_id):
+            self._run_numbers.append(int(numbered[1]))
+        else:
             self._run_ids[len(self)] = result.run_id
-        self._run_numbers.append(-1 if numbered is None else int(numbered[1]))
+            self._run_numbers.append(-1)
 
     def __len__(self) -> int:
         return len(self._run_numbers)
 
     def result(self, index: int) -> RunResult:
         """Return the result of a run, by its index."""
+        # `__init__` of a frozen data class would want every field: these two are all it has.
         made: StoredResult = object.__new__(StoredResult)
         object.__setattr__(made, "_runs", self)
         object.__setattr__(made, "_index", index)
@@ -122,15 +130,17 @@ class Columns:
     def whole(self, index: int) -> RunResult:
         """Return the result of a run with all that is stored.
 
-        Raises HistoryError, and RecordingError."""
-        for known, result in tuple(self._looked_at):
+        Raises HistoryError and RecordingError.
+        """
+        for known, result in tuple(self._recent):
             if known == index:
                 return result
+        # One history per thread: an SQLite connection belongs to the thread that opened it.
         history: History | None = getattr(self._opened, "history", None)
         if history is None:
             history = self._opened.history = History(self._file)
         result = self._read(history, index)
-        self._looked_at.append((index, result))
+        self._recent.append((index, result))
         return result
 
     def _read(self, history: History, index: int) -> RunResult:
@@ -147,7 +157,7 @@ class Columns:
 
     def _number(self, position: int, index: int) -> float | None:
         value = self._numbers[position][index]
-        return None if value != value else value
+        return None if math.isnan(value) else value
 
     def _run_id(self, _: int, index: int) -> str:
         number = self._run_numbers[index]
@@ -159,8 +169,7 @@ class Columns:
 
 
 class StoredRuns(Columns, LazyRuns):
-    """The finished runs of a batch in the order of its plan, each with the case that graded it, where its suite can
-    still be read."""
+    """The finished runs of a batch in the order of its plan, each with its case while its suite can be read."""
 
     def __init__(
         self,
@@ -172,8 +181,9 @@ class StoredRuns(Columns, LazyRuns):
     ) -> None:
         """Read each run once.
 
-        What is damaged is left out, and `damaged` is told. `cases` are those of suites, by their paths and ids. Raises
-        HistoryError, and RecordingError for a result that cannot be read."""
+        `damaged` is called about each run that is left out. `cases` are those of the suites, by path and id. Raises
+        HistoryError, and RecordingError for a result that cannot be read.
+        """
         super().__init__(history.file)
         self._rows, self._grading, self._cases = rows, grading, cases
         self._places = array("L")
@@ -200,20 +210,17 @@ class StoredRuns(Columns, LazyRuns):
 
 
 class LetGo(Columns):
-    """Runs of a batch that goes on, of which the history that is written has all but the figures: of a run that it has
-    not, everything is here."""
+    """Runs of a running batch that keep in memory only their figures once the history has the rest."""
 
     def __init__(self, file: Path, handle: BatchHandle) -> None:
         super().__init__(file)
         self._handle = handle
         self._here: dict[int, RunResult] = {}
         self._unwritten: deque[int] = deque()
-        """Their indices."""
+        """The indices of runs that may not be written yet."""
 
     def take(self, result: RunResult) -> None:
-        """Add a run that is over.
-
-        Of two others it is found out whether they are written."""
+        """Add a run that is over, and release up to two runs that are written by now."""
         index = len(self)
         self.add(result)
         self._here[index] = result
@@ -227,19 +234,21 @@ class LetGo(Columns):
 
     @property
     def here(self) -> int:
-        """How many runs are here with everything."""
+        """The number of runs kept in memory as a whole."""
         return len(self._here)
 
     def whole(self, index: int) -> RunResult:
         result = self._here.get(index)
-        return super().whole(index) if result is None else result.whole if isinstance(result, LazyResult) else result
+        if result is None:
+            return super().whole(index)
+        return result.whole if isinstance(result, LazyResult) else result
 
     def _read(self, history: History, index: int) -> RunResult:
         number, place = self._handle.number, self._handle.places[self._run_id(0, index)]
         row = history.run_at(number, place) if number is not None else None
         if row is None or row.figures is None:
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
-        # What was planned is compared with the plan, in which nothing is redacted.
+        # These fields are compared with the plan, in which nothing is redacted.
         kept = {name: getattr(self.result(index), name) for name in KEPT}
         return replace(result_of_row(row, history.recording(row)), **kept)
 
@@ -260,17 +269,15 @@ for _find, _names in (
 
 
 def result_of_row(run: RunRow, recording: Recording) -> RunResult:
-    """Return what a finished run of the history came to.
+    """Return the result of a finished run of the history.
 
-    Raises RecordingError."""
+    Raises RecordingError.
+    """
     assert run.figures is not None
     result = result_of_recording(recording)
     return replace(
         result, suite=str(run.suite.file), cost_usd=run.figures.cost_usd, grading=run.figures.grading, repeat=run.repeat
     )
-
-
-# The report on a batch of the history, as `workbench run` would have made it.
 
 
 def stored_report(
@@ -281,31 +288,36 @@ def stored_report(
     secrets: Secrets,
     damaged: Say,
 ) -> Report:
-    """Return the report on those of all `runs` of a batch that are finished, by one of its gradings.
+    """Return the report on the finished ones of a batch's `runs`, by one of its gradings.
 
-    Each is read once for its figures, and again when more of it is wanted. Lines are those of the suites as they were.
-    What is damaged is left out, and `damaged` is told."""
+    Each run is read once for its figures, and again when more of it is needed. Lines refer to the suites as they were.
+    `damaged` is called about each run that is left out.
+    """
     files = _suites(history, batch, damaged)
-    suites = {path: file.suite for path, file in files.items() if file.suite is not None}
-    cases = {path: {case.id: case for case in suite.cases} for path, suite in suites.items()}
+    suites = suites_of(files)
+    cases: dict[str, Mapping[str, Case]] = {}
+    for path, suite in suites.items():
+        cases[path] = {case.id: case for case in suite.cases}
+    # Runs that the cost limit skipped are missing too, but the batch was not interrupted by that.
+    cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
     return Report(
         runs=StoredRuns(history, runs, grading, cases, damaged),
         suites=suites,
         started_at=batch.started_at,
         min_score=batch.min_score,
         shard=batch.shard,
-        interrupted=batch.missing > sum(run.figures is not None and is_cost_limited(run.figures) for run in runs),
+        interrupted=batch.missing > cost_limited,
         missing=missing_of(runs),
         batch=batch.number,
         watch=stored_watch(batch, runs, {path: suite.gate for path, suite in suites.items()}),
         program_version=batch.program,
-        line_of=lines_of(files.values()),
+        line_of=lines_of(files),
         secrets=secrets,
     )
 
 
 def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
-    """Return the cases of which runs were never finished."""
+    """Return the cases with runs that never finished."""
     cases: dict[tuple[str, str, str, str], list[int]] = {}
     for run in runs:
         if not run.is_fork:
@@ -316,48 +328,49 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 
 
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
-    """Return a stored run as if another grader had decided it, by the grade that is stored with it.
+    """Return a stored run as if another grader had decided it, by its stored grade.
 
-    Without one that applies, a run that was graded is not. The options of grading stay."""
+    Without an applicable grade of that grader, a graded run becomes "not graded". The options of grading stay.
+    """
     if not result.status.graded or result.grading.by == by:
         return result
     named = next((grade for grade in result.grades if grade.grader == by), None)
     grading = replace(result.grading, by=by)
-    if named is None or named.status is None or not named.status.graded:
-        why = named.reason if named is not None else f"no grade of {by} is stored"
-        return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)
-    others = [grade for grade in result.grades if grade.grader != by]
-    return replace(result, status=named.status, grades=(named, *others), grading=grading)
+    if named is not None and named.status is not None and named.status.graded:
+        others = [grade for grade in result.grades if grade.grader != by]
+        return replace(result, status=named.status, grades=(named, *others), grading=grading)
+    why = named.reason if named is not None else f"no grade of {by} is stored"
+    return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)
 
 
 def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
-    """Return the report on a batch together with the runs of an earlier one, under models named after it.
+    """Return the report on a batch with the runs of an earlier one, under models named after it.
 
-    `same` has the path of each suite in the later batch by its path in the earlier one."""
+    `same` maps the paths of suites in the earlier batch to those in the later one.
+    """
     name = called(against.batch)
-    before = tuple(
-        replace(
-            run,
-            result=replace(
-                run.result,
-                run_id=f"{name} {run.result.run_id}",
-                suite=same.get(run.result.suite, run.result.suite),
-                model=f"{run.result.model} ({name})",
-            ),
+    before = []
+    for run in earlier.runs:
+        result = replace(
+            run.result,
+            run_id=f"{name} {run.result.run_id}",
+            suite=same.get(run.result.suite, run.result.suite),
+            model=f"{run.result.model} ({name})",
         )
-        for run in earlier.runs
-    )
+        before.append(replace(run, result=result))
     suites = {same.get(path, path): suite for path, suite in earlier.suites.items()}
     return replace(later, runs=(*before, *later.runs), suites={**suites, **later.suites}, against=against)
 
 
-def _suites(history: History, batch: BatchRow, damaged: Say) -> Mapping[str, SuiteFile]:
-    """Return the suites of a batch as they were, by their paths; without those that can no longer be read, for a secret
-    that was taken out of them, or for damage, which `damaged` is told."""
+def _suites(history: History, batch: BatchRow, damaged: Say) -> list[SuiteFile]:
+    """Return the suites of a batch as they were, by path, without those that can no longer be read.
+
+    A suite becomes unreadable by damage, of which `damaged` is told, or because a secret was redacted in it.
+    """
     files = []
     for suite in batch.suites:
         try:
             files.append(parse_suite(history.suite_text(suite), suite.file))
         except DamagedError as error:
             damaged(str(error))
-    return {str(file.path): file for file in files}
+    return files

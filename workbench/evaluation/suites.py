@@ -1,4 +1,4 @@
-"""Finds and loads the suites that a caller names."""
+"""Find and load the suites that a caller names."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
 class NoSuitesError(Exception):
-    """There is nothing to work on; the message says where was looked."""
+    """No suite was found; the message says where."""
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Load every suite at or below the paths, those that are loaded left as they are.
+    """Load every suite at or below the paths, and keep loaded ones as they are.
 
-    Raises NoSuitesError when there is none."""
+    Raises NoSuitesError when there is none.
+    """
     if "" in suites:
         # Path("") is the current folder, and an unset variable in a script does not mean that.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")

@@ -1,4 +1,4 @@
-"""Lists the tools of suites, from their servers and from the suites themselves."""
+"""The tools of suites, listed by their servers and defined in the suites themselves."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
-    """Return the tools of a valid suite: those of its servers, which are started as the approval allows, and those that
-    it describes itself. With `only`, those of the server of that name. A server that cannot be started gives the tools
-    that it listed last, and the error."""
+    """Return the tools of a valid suite: those of its servers, started as approved, and those it defines itself.
+
+    With `only`, those of the server of that name. A server that fails to start has the tools it listed last, and the
+    error.
+    """
     suite = valid_suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
     sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
     if only is not None:
         return SuiteTools(str(file.path), suite.name, tuple(sources))
-    of_suite = [ToolSource(None, tuple(map(definition_of, suite.tools)))] if suite.tools else []
-    of_cases = [
-        ToolSource(None, tuple(map(definition_of, case.tools)), case=case.id) for case in suite.cases if case.tools
-    ]
-    return SuiteTools(str(file.path), suite.name, (*of_suite, *sources, *of_cases))
+    if suite.tools:
+        sources.insert(0, ToolSource(None, tuple(map(definition_of, suite.tools))))
+    for case in suite.cases:
+        if case.tools:
+            sources.append(ToolSource(None, tuple(map(definition_of, case.tools)), case=case.id))
+    return SuiteTools(str(file.path), suite.name, tuple(sources))
 
 
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
@@ -46,22 +49,24 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Return the tools of a valid suite with what makes them hard to use, or unusable."""
+    """Return the tools of a valid suite with findings on tools that are hard or impossible to use."""
     tools = [tool for source in suite.sources if source.case is None for tool in source.tools]
     task_tools = [ToolName(name, source.server) for source in suite.sources for name in source.task_tools]
     return replace(suite, findings=(*lint_task_tools(task_tools), *lint_suite(valid_suite(file), tools)))
 
 
 def valid_suite(file: SuiteFile) -> Suite:
-    """Return the suite of a file that has no errors."""
+    """Return the suite of a file without errors."""
     assert file.suite is not None
     return file.suite
 
 
 class NoSuchToolError(LookupError):
-    """No single tool of a server has the name.
+    """No tool, or more than one, has the name.
 
-    `messages` say why; `not_listed` is whether a server could not list its tools, `outputs` are of such servers."""
+    `messages` say why; `not_listed` is whether a server could not list its tools, and `outputs` are those of such
+    servers.
+    """
 
     def __init__(
         self, messages: Sequence[str], *, not_listed: bool = False, outputs: Sequence[ServerOutput] = ()
@@ -83,25 +88,33 @@ class CallableTool:
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
     """Return the tool of that name among the listed ones.
 
-    Raises NoSuchToolError when there is none, or several."""
-    live = [
-        CallableTool(file, definition)
-        for file, suite in listed
-        for source in suite.sources
-        if source.server is not None and source.error is None
-        for definition in source.tools
-        if definition.name == name
-    ]
+    Raises NoSuchToolError when there is none, or several.
+    """
+    live: list[CallableTool] = []
+    errors: list[str] = []
+    outputs: list[ServerOutput] = []
+    names: set[str] = set()
+    defined_in_suites: set[str] = set()
+    for file, suite in listed:
+        for source in suite.sources:
+            of_source = {tool.name for tool in source.tools}
+            if source.server is None:
+                defined_in_suites |= of_source
+                continue
+            names |= of_source
+            if source.output is not None:
+                outputs.append(source.output)
+            if source.error is None:
+                live += [CallableTool(file, tool) for tool in source.tools if tool.name == name]
+            else:
+                errors.append(source.error)
     if len(live) == 1:
         return live[0]
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
-    sources = [source for _, suite in listed for source in suite.sources]
-    if errors := [source.error for source in sources if source.error is not None]:
-        outputs = [source.output for source in sources if source.output is not None]
+    if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
-    if any(definition.name == name for source in sources if source.server is None for definition in source.tools):
+    if name in defined_in_suites:
         raise NoSuchToolError([f"{name} is defined in the suite, so it has no server to call"])
-    names = sorted({definition.name for source in sources if source.server for definition in source.tools})
-    raise NoSuchToolError([f"there is no tool {name!r}; there are {', '.join(names) or 'none'}"])
+    raise NoSuchToolError([f"there is no tool {name!r}; there are {', '.join(sorted(names)) or 'none'}"])

@@ -1,9 +1,10 @@
-"""Finds out how an endpoint handles tools: one small request of each kind, graded as the runs of a suite are."""
+"""Probes of an endpoint's handling of tools: one small request of each kind, graded like the runs of a suite."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from workbench.analysis.causes import Cause
@@ -31,7 +32,10 @@ _ATTEMPTS = 2
 _QUOTED = 100
 
 _OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too much"})
-"""Broken arguments are the endpoint's too in most cases: the requests are simple."""
+"""Causes that lie with the endpoint.
+
+Broken arguments are mostly among them, because the requests are simple.
+"""
 
 _ON_BROKEN = "look at the server's log: its tool parser or the gateway before it cut or spoiled the arguments"
 
@@ -39,7 +43,7 @@ _ON_UNCLEAR: Mapping[str, str] = {
     "parallel-calls": "if the model can make several calls in one answer, look for the server's switch that allows it",
     "round-trip": "look whether the model's chat template has the results of tools",
 }
-"""What may help by the probe, where the model called something, but not all that it should."""
+"""Advice by probe, for a model that made some calls but not all that it should."""
 
 _SEEN_IN_REACTION: frozenset[IssueKind] = frozenset({"missing call", "extra call", "wrong tool", "response"})
 
@@ -53,16 +57,17 @@ _ADVICE_ON_CALLS = (
 
 
 class ToolProbes:
-    """The probes, sent one after the other: a small server has one slot.
+    """The probes, sent one after the other because a small server handles one request at a time.
 
-    Use it on one event loop, and close `endpoints` afterwards."""
+    Use it on one event loop, and close `endpoints` afterwards.
+    """
 
     def __init__(self, program: Program, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
         self._servers = ServerPool(program)
 
     async def send(self, spec: ModelSpec, environment: Mapping[str, str]) -> AsyncGenerator[ProbeResult]:
-        """Yield the result of each probe of a model, as soon as it is known."""
+        """Yield the result of each probe of a model as it ends."""
         results = list[RunResult]()
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
@@ -100,9 +105,10 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers, note the results in them, and tell each.
+    """Probe the models whose endpoint answers, store the results in them, and call `tell` about each.
 
-    Models of one endpoint are probed one after the other, endpoints at the same time."""
+    Models of one endpoint are probed one after the other, endpoints at the same time.
+    """
     endpoints = Endpoints(program.secrets)
     probes = ToolProbes(program, endpoints)
     by_endpoint: dict[str, list[ListedModel]] = {}
@@ -135,28 +141,32 @@ def _finding(case: Case, result: RunResult) -> ProbeResult:
 def _failure(case: Case, result: RunResult) -> ProbeResult:
     failed = failures_of([(result, case)]).runs[0]
     issues = result.grade.issues if result.grade is not None else ()
+    reaction = f"the model {_reaction(result)}"
     first = min(issues, key=lambda issue: issue.kind not in FIRST_KINDS, default=None)
     if first is None:
-        return ProbeResult(case.name, "unclear", f"the model {_reaction(result)}")
-    if failed.main in _OF_ENDPOINT:
+        return ProbeResult(case.name, "unclear", reaction)
+    if failed.main == "broken JSON":
         broken = next((issue for issue in issues if issue.kind == "broken arguments"), first)
-        fault, help_ = (broken, _ON_BROKEN) if failed.main == "broken JSON" else (first, failed.advice)
-        return ProbeResult(case.name, "wrong", f"{fault.why} ({issue_facts(fault)})", help_)
-    # The other causes' advice is about descriptions of tools, and these are the program's own.
-    advice = _ON_UNCLEAR.get(case.id if result.called else "")
+        return ProbeResult(case.name, "wrong", f"{broken.why} ({issue_facts(broken)})", _ON_BROKEN)
+    if failed.main in _OF_ENDPOINT:
+        return ProbeResult(case.name, "wrong", f"{first.why} ({issue_facts(first)})", failed.advice)
+    advice = None
     if failed.main in ("cut off", "refused"):
         advice = failed.advice
-    found = f"the model {_reaction(result)}" if first.kind in _SEEN_IN_REACTION else issue_note(first)
+    elif result.called:
+        # The other causes' advice is about descriptions of tools, and these are the program's own.
+        advice = _ON_UNCLEAR.get(case.id)
+    found = reaction if first.kind in _SEEN_IN_REACTION else issue_note(first)
     return ProbeResult(case.name, "unclear", found, advice)
 
 
 def _reaction(result: RunResult) -> str:
-    """Return what the model did, in words."""
+    """Return the calls and the answer of a model in words."""
     trajectory = result.trajectory
-    calls = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
-    answer = trajectory.final_answer
-    said = [f"answered “{shortened(one_line(answer), _QUOTED)}”"] if answer else []
-    return ", ".join((*calls, *said)) or "neither called nor answered"
+    parts = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
+    if answer := trajectory.final_answer:
+        parts.append(f"answered “{shortened(one_line(answer), _QUOTED)}”")
+    return ", ".join(parts) or "neither called nor answered"
 
 
 def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
@@ -168,31 +178,33 @@ def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
     characters = sum(len(answer.reasoning) for answer in trajectory.asked)
     if characters:
         return ProbeResult(name, "works", f"{counted(characters, 'character')} of reasoning beside the answer")
-    setting = '; thoughts = "answer" leaves it in the answer' if spec.thoughts == "answer" else ""
-    return ProbeResult(name, "works", f"no reasoning came: the model does not reason, or keeps it to itself{setting}")
+    finding = "no reasoning came: the model does not reason, or keeps it to itself"
+    if spec.thoughts == "answer":
+        finding += '; thoughts = "answer" leaves it in the answer'
+    return ProbeResult(name, "works", finding)
 
 
 def _usage(results: Sequence[RunResult]) -> ProbeResult:
     name = "usage while streaming"
-    answers = [answer for result in results for answer in result.trajectory.asked if answer.stop_reason is not None]
+    asked = chain.from_iterable(result.trajectory.asked for result in results)
+    answers = [answer for answer in asked if answer.stop_reason is not None]
     if not answers:
         return ProbeResult(name, "unclear", "no answer came")
-    told = [answer.usage for answer in answers if answer.usage is not None and answer.usage.input_tokens]
-    if not told:
+    usages = [answer.usage for answer in answers if answer.usage is not None and answer.usage.input_tokens]
+    if not usages:
         return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
-    if len(told) < len(answers):
-        missing = (
-            f"{len(answers) - len(told)} of {counted(len(answers), 'answer')} do not say how many tokens they took"
-        )
+    if without := len(answers) - len(usages):
+        missing = f"{without} of {counted(len(answers), 'answer')} do not say how many tokens they took"
         return ProbeResult(name, "wrong", missing, _ADVICE_ON_USAGE)
-    tokens = sum(usage.input_tokens + usage.output_tokens for usage in told)
+    tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages)
     return ProbeResult(name, "works", f"{counted(tokens, 'token')} for all probes")
 
 
 def _calls_nothing(results: Sequence[RunResult]) -> bool:
-    """Return whether every probe was answered and none with a call, without a fault that explains it."""
+    """Return whether every probe was answered without a call, with no endpoint fault to explain it."""
     asked = [result for result in results if result.status != Status.ERROR]
-    explained = any(
-        issue.kind == "endpoint fault" for result in asked if result.grade is not None for issue in result.grade.issues
-    )
-    return bool(asked) and not explained and not any(result.called for result in asked)
+    for result in asked:
+        issues = result.grade.issues if result.grade is not None else ()
+        if result.called or any(issue.kind == "endpoint fault" for issue in issues):
+            return False
+    return bool(asked)
