@@ -45,7 +45,7 @@ from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import batch, dask
 from workbench.evaluation.cluster import dask as local
-from workbench.evaluation.cluster.batch import Crew
+from workbench.evaluation.cluster.batch import WorkerGroup
 from workbench.evaluation.cluster.dask import Portion
 from workbench.evaluation.cluster.endpoint_limits import EndpointLimits, Lane, group_of
 from workbench.evaluation.cluster_worker import enlist
@@ -421,13 +421,13 @@ async def test_stopping_stops_the_runs_of_all_workers_and_of_portions_that_are_o
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch, "STOP_TIMEOUT_S", 600.0)
-    submit = Crew.submit
+    submit = WorkerGroup.submit
 
-    def stopping(crew: Crew, worker: str, portion: Portion) -> Any:
+    def stopping(group: WorkerGroup, worker: str, portion: Portion) -> Any:
         going.stop()
-        return submit(crew, worker, portion)
+        return submit(group, worker, portion)
 
-    monkeypatch.setattr(Crew, "submit", stopping)
+    monkeypatch.setattr(WorkerGroup, "submit", stopping)
     (tmp_path / "weather.toml").write_text(HEAD + SLOW, encoding="utf-8")
     plan = planned(tmp_path, scheduler, repeats=6, concurrency=2)
     async with Evaluation(plan, needs(plan).approved()) as going:

@@ -1,7 +1,8 @@
-"""What runs, gradings and servers need of this machine, and what a person allowed of it.
+"""What runs, gradings and servers need of this machine, and what the user allowed of it.
 
-A proposal reads everything that lies outside the suites: settings, environment, the code that would be imported. Then
-a person is asked, by the command line or the app, and the approval holds what was read. Nothing of it is read again.
+`Needs` reads everything outside the suites: settings, environment, the code to be imported. Then the user is asked, by
+the command line or the app, and the `Approval` holds what was read. Nothing is read again, so what runs is what was
+approved.
 """
 
 from __future__ import annotations
@@ -27,16 +28,18 @@ from workbench.tools.listings import Listings
 from workbench.tools.python_code import find_code
 
 if TYPE_CHECKING:
+    from workbench.checks.combined_kinds import Judged
     from workbench.evaluation.plan import Plan
 
 
 @dataclass(frozen=True)
 class Request:
-    """What one suite would use.
+    """The needs of one suite.
 
-    `needs` is what is asked about, `whole` all that the suite needs, of which the former may be a part; `asked` are the
-    models that would be asked now. Without `must_ask` the suite can be used as an untrusted one. `mocks` says that
-    mocks will do. `of_history`: not all of it is what the suite's file says."""
+    `needs` is what is asked about, a part of `whole` or all of it; `asked` are the models that would be asked now.
+    Without `must_ask`, the suite can be used as an untrusted one. `mocks` says that it can run on mocks alone,
+    `of_history` that some needs come from the history, not from the suite's file.
+    """
 
     file: SuiteFile
     needs: SuiteNeeds
@@ -50,19 +53,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Approval:
-    """What may be used: how models are reached, and the grants of suites by their paths.
+    """The approved way to reach models, and the grants of suites by path.
 
-    A suite without a grant starts nothing, imports nothing, and has nobody asked but the user's own models."""
+    A suite without a grant starts nothing, imports nothing, and asks only the user's own models.
+    """
 
     specs: Specs = field(repr=False)
     grants: Mapping[Path, Grant]
 
     def grant(self, suite: Path) -> Grant | None:
-        """What a suite may use, `None` for one that is not trusted."""
+        """Return the grant of a suite, `None` for one that is not trusted."""
         return self.grants.get(suite)
 
     def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
-        """Return why a model may not be asked for a suite; `None` where it may."""
+        """Return why a model may not be asked for a suite; `None` if it may."""
         if not needs_asking(spec):
             return None
         grant = self.grant(suite)
@@ -75,16 +79,17 @@ class Approval:
 
 @dataclass(frozen=True)
 class Needs:
-    """What is about to be used, as it was read: one request for each suite."""
+    """The needs of runs, servers or gradings, as they were read: one request for each suite."""
 
     requests: tuple[Request, ...]
     specs: Specs = field(repr=False)
 
     @classmethod
     def of_runs(cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None) -> Needs:
-        """What runs would use.
+        """Read the needs of runs.
 
-        `known` has been found out about them already, and is not read again."""
+        Models that `known` has resolved are not resolved again.
+        """
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.find(runs)
@@ -98,16 +103,15 @@ class Needs:
             asked = models_asked(of_suite, specs)
             stated = needs_of(file, specs)
             whole = with_asked(stated, asked)
-            request = _request(file, whole, whole, specs)
-            requests.append(
-                replace(
-                    request,
-                    asked=asked,
-                    must_ask=(whole.beside_models or bool(asked)) and any(run.case.skip is None for run in of_suite),
-                    mocks=can_do_with_mocks(file, asked, listings),
-                    of_history=file.as_then or whole != stated,
-                )
+            runs_any = any(run.case.skip is None for run in of_suite)
+            request = replace(
+                _request(file, whole, whole, specs),
+                asked=asked,
+                must_ask=runs_any and (whole.beside_models or bool(asked)),
+                mocks=can_do_with_mocks(file, asked, listings),
+                of_history=file.as_then or whole != stated,
             )
+            requests.append(request)
         # Before anything of the runs is written or shown: each learns the key of its model only when it opens that.
         learn_secrets_of_runs(program, runs, specs)
         specs.seal()
@@ -115,7 +119,7 @@ class Needs:
 
     @classmethod
     def of_servers(cls, files: Iterable[SuiteFile], program: Program) -> Needs:
-        """What the servers of sound suites would use when they are started by hand."""
+        """Read the needs of starting the servers of valid suites by hand."""
         specs = _specs(program)
         requests = []
         for file in files:
@@ -130,9 +134,10 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """What grading runs of cases of sound suites would use; with `judges`, models are asked.
+        """Read the needs of grading runs of valid suites' cases; with `judges`, models are asked.
 
-        Suites that need nothing for it have no request."""
+        Suites that need nothing for it have no request.
+        """
         specs = _specs(program)
         by_suite: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
         for file, case in cases:
@@ -152,20 +157,21 @@ class Needs:
         return cls(tuple(requests), specs)
 
     def approved(self, suites: Collection[Path] | None = None) -> Approval:
-        """Return the approval of some suites, of all without `suites`."""
+        """Return the approval of some suites, or of all."""
         granted = (request for request in self.requests if suites is None or request.file.path in suites)
         return Approval(self.specs, {request.file.path: request.grant for request in granted})
 
 
 Answer = Literal["always", "once", "mocks", "no"]
-"""What a person answers: grant it and remember that, grant it until the program ends, run on mocks alone, or refuse."""
+"""The user's answer: grant it and remember that, grant it until the program ends, run on mocks alone, or refuse."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is to be asked: one request, or several that need the same.
+    """A question to the user: about one request, or several with the same needs.
 
-    `lines` say what granting them allows."""
+    `lines` describe what granting them allows.
+    """
 
     requests: tuple[Request, ...]
     lines: tuple[str, ...]
@@ -177,42 +183,47 @@ class Question:
 
     @property
     def suites(self) -> frozenset[Path]:
-        """The suites that it is about."""
+        """The suites in question."""
         return frozenset(request.file.path for request in self.requests)
 
 
 class Decision:
-    """Whether the needs of something are granted: allowed as they are, refused, or open until its `questions` are
-    answered. Asking is the caller's: with a prompt, a dialog or an option of its own."""
+    """A decision about needs, open until its `questions` are answered.
+
+    The caller asks them: with a prompt, a dialog or an option.
+    """
 
     def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
-        """With `together`, one question is about all suites that need the same."""
+        """With `together`, one question is about all suites with the same needs."""
         self.refused: tuple[Path, ...] = ()
-        """The suites that need what was not granted."""
+        """The suites whose needs were refused."""
         self._needs = needs
         self._trust = trust
         self._granted: set[Path] = set()
         alike: dict[tuple[SuiteNeeds, Path | None], list[Request]] = {}
         for request in needs.requests:
+            path = request.file.path
             if trust.covers(request):
-                self._granted.add(request.file.path)
+                self._granted.add(path)
             elif request.must_ask:
-                alike.setdefault((request.needs, None if together else request.file.path), []).append(request)
+                alike.setdefault((request.needs, None if together else path), []).append(request)
         self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
-        """Take an answer.
+        """Apply an answer, and return why it cannot be remembered, if so.
 
-        Returns why it cannot be remembered, where it cannot; it is granted all the same, until the program ends."""
+        In that case it is still granted until the program ends.
+        """
         problems = []
-        if answer == "no":
-            self.refused = (*self.refused, *(request.file.path for request in question.requests))
-        for request in question.requests if answer in ("always", "once") else ():
-            try:
-                self._trust.grant(request, always=answer == "always")
-            except TrustError as error:
-                problems.append(str(error))
-            self._granted.add(request.file.path)
+        for request in question.requests:
+            if answer == "no":
+                self.refused += (request.file.path,)
+            elif answer in ("always", "once"):
+                try:
+                    self._trust.grant(request, always=answer == "always")
+                except TrustError as error:
+                    problems.append(str(error))
+                self._granted.add(request.file.path)
         return tuple(problems)
 
     def approval(self) -> Approval:
@@ -221,16 +232,18 @@ class Decision:
 
 
 def needs(plan: Plan) -> Needs:
-    """Return what the runs of a plan would start, import and send where with which key.
+    """Read the needs of a plan's runs: what they start, import, and send where with which key.
 
-    Reads settings, environment and the code that would be imported; a run uses what is read here, and nothing later."""
+    Reads settings, environment and the code to be imported; runs use what is read here, and nothing later.
+    """
     return Needs.of_runs(plan.runs, plan.program, plan.specs)
 
 
 class Trust:
-    """Says which requests are granted without a question, and remembers the answers.
+    """Decides which requests are granted without a question, and remembers answers.
 
-    `all_of_them`: the user has said that every suite is trusted, until the program ends."""
+    `all_of_them`: the user has said that every suite is trusted, until the program ends.
+    """
 
     def __init__(self, store: TrustStore, *, all_of_them: bool = False) -> None:
         self.store = store
@@ -242,11 +255,11 @@ class Trust:
         return self._all_of_them or self._covers(request, request.needs) or self._covers(request, request.whole)
 
     def covers_whole(self, request: Request) -> bool:
-        """Return whether everything that the suite needs is granted already."""
+        """Return whether all needs of the suite are granted already."""
         return self._all_of_them or self._covers(request, request.whole)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Return whether a model may be asked, as far as answers go that count until the program ends."""
+        """Return whether an answer that counts until the program ends lets a model be asked."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
@@ -255,20 +268,23 @@ class Trust:
             return True
         if not self.store.is_trusted(path, needs, of_history=request.of_history):
             return False
-        with suppress(TrustError):  # the entry stays as it was, and goes on to cover any content
+        # An old entry has no hashes of files yet. If they cannot be added, it goes on to cover any content.
+        with suppress(TrustError):
             self.store.add_files(path, needs)
         return True
 
     def lines(self, request: Request) -> tuple[str, ...]:
-        """What granting a request allows, one line each, for a person."""
-        changed = self.store.changed_files(request.file.path, request.needs)
-        note = (f"the code has changed since it was trusted: {', '.join(changed)}",) if changed else ()
-        return (*request.needs.lines(request.asked), *note)
+        """Return what granting a request allows, one line each."""
+        lines = tuple(request.needs.lines(request.asked))
+        if changed := self.store.changed_files(request.file.path, request.needs):
+            lines += (f"the code has changed since it was trusted: {', '.join(changed)}",)
+        return lines
 
     def grant(self, request: Request, *, always: bool) -> None:
-        """Grant a request until the program ends, and with `always` from now on.
+        """Grant a request until the program ends, and with `always` for good.
 
-        Raises TrustError when that cannot be remembered; it is granted until the program ends in any case."""
+        Raises TrustError if that cannot be remembered; it is granted until the program ends in any case.
+        """
         self._once.add((request.file.path, request.needs))
         if always:
             self.store.trust(request.file.path, request.needs)
@@ -282,7 +298,7 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
 
 
 def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs) -> Request:
-    """Return the request for a suite, with the code and the environment as they are."""
+    """Return the request for a suite, with the code and the environment as they are now."""
     code = find_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files)
     whole = replace(whole, files=find_code(whole.folder, whole.code).files)
@@ -295,10 +311,11 @@ def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs
 
 
 def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
-    """What a suite that has no errors would start, import, open, call and read, and which models it and the
-    `workbench.toml` beside it would have asked. The user's own models need no trust. Without the files of its code.
+    """Return all needs of a valid suite, without the files of its code.
 
-    Raises ValueError for a suite with errors. Models that cannot be resolved count for nothing: they cannot be asked.
+    These are what it starts, imports, opens, calls and reads, and the models that it and the `workbench.toml` beside it
+    name; the user's own models need no trust. Models that cannot be resolved are left out, since they cannot be asked.
+    Raises ValueError for a suite with errors.
     """
     if file.suite is None:
         raise ValueError(f"{file.path} has problems and cannot be run")
@@ -313,37 +330,38 @@ def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
 
 
 def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
-    """Return the needs of a suite for runs that would ask some models, whoever named them: in a batch that is resumed,
-    that may be the history."""
-    return (
-        needs
-        if set(asked) <= set(needs.models)
-        else replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
-    )
+    """Return the needs of a suite with the models that its runs would ask.
+
+    In a resumed batch, the history may name models that the suite does not.
+    """
+    if set(asked) <= set(needs.models):
+        return needs
+    return replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
-    """Return the models among a suite's needs that runs of it would ask, those that judge too."""
-    runs = tuple(runs)
-    found = (
-        spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite)
-        for run in runs
-        if run.own_model is None and run.subject is None
-    )
+    """Return the models among a suite's needs that its runs would ask, including judges."""
+    found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:
         cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
-    judges = (judges_asked(file, by_id.values(), specs) for file, by_id in cases.values())
-    return frozenset(model_need(spec) for spec in found if spec is not None and needs_asking(spec)).union(*judges)
+        if run.own_model is None and run.subject is None:
+            spec = spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite)
+            if spec is not None and needs_asking(spec):
+                found.add(model_need(spec))
+    for file, by_id in cases.values():
+        found |= judges_asked(file, by_id.values(), specs)
+    return frozenset(found)
 
 
 def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
-    """Return the models among the needs of a sound suite that checks of some of its cases, and of mocks, would have
-    judge."""
+    """Return the judges among the needs of a valid suite that checks of these cases, and of mocks, would ask."""
     assert file.suite is not None
-    checks = (check for case in cases for check in judged_checks(file.suite, case, mocks=mocks))
+    by_model: dict[str | None, Judged] = {}
+    for case in cases:
+        by_model |= {check.model: check for check in judged_checks(file.suite, case, mocks=mocks)}
     found = set()
-    for check in {check.model: check for check in checks}.values():
+    for check in by_model.values():
         try:
             spec = specs.judge_of(file.path, check)
         except ConfigError:
@@ -354,8 +372,10 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
 
 
 def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
-    """Return whether runs of a suite that is not trusted can be made without its servers, since their tools are
-    remembered. `asked` are the models among its needs that they would ask."""
+    """Return whether an untrusted suite can run without its servers, because their tools are remembered.
+
+    `asked` are the models among its needs that the runs would ask.
+    """
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
@@ -363,26 +383,25 @@ def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: L
 
 
 def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> SuiteNeeds:
-    """What of the needs of a sound suite is used when runs of some of its cases are graded: the Python functions that
-    their checks call, and the `judges` that are asked. Nothing else of it is started."""
+    """Return the needs of grading some cases of a valid suite: functions that checks call, and `judges`."""
     assert file.suite is not None
     needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
     return SuiteNeeds(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
 
 
 def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
-    """What of a suite takes part in grading cases: not the others, nor what starts and answers tools."""
+    """Return the part of a suite that takes part in grading some cases, without servers and mocks."""
     alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
     return suite.model_copy(update={"servers": (), "subject": None, "mocks": (), "cases": alone})
 
 
 def needs_asking(spec: ModelSpec) -> bool:
-    """Return whether somebody else than the user said how a model is reached."""
+    """Return whether someone other than the user defined how a model is reached."""
     return spec.origin in ("suite", "project")
 
 
 def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpec | None:
-    """Return how a model is reached; `None` when it needs no endpoint, or when that is not known."""
+    """Return how a model is reached; `None` if it needs no endpoint or cannot be resolved."""
     try:
         return specs.of_model(name, suite, by_suite=by_suite)
     except ConfigError:
@@ -390,5 +409,5 @@ def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpe
 
 
 def model_need(spec: ModelSpec) -> ModelNeed:
-    """What asking a model needs."""
+    """Return the need of asking a model."""
     return ModelNeed(spec.model, spec.base_url, spec.api_key_env)

@@ -1,5 +1,7 @@
-"""A worker of a cluster: makes portions of a plan's runs with what it has by itself, and tells what happened when it is
-asked for it. Its functions are called by dask, by their names."""
+"""A worker of a cluster: makes portions of a plan's runs with the resources of its machine.
+
+dask calls its functions by name. The program asks for messages; a worker never calls it.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
@@ -58,22 +60,20 @@ from workbench.trajectory.events import Event
 _logger = logging.getLogger(__name__)
 
 FIRST_SILENCE_S = 600.0
-"""How long a worker waits to be asked for the first time; after that, `SILENCE_S`."""
+"""The wait for the first request of the program; after that, `SILENCE_S`."""
 ANSWER_WITHIN_S = 1.0
-"""How long whoever asks waits for something to happen."""
+"""The time that a request of the program waits for a message."""
 LOOK_S = 0.02
 MAX_TOLD = 200
-"""How many messages go at a time."""
+"""Messages sent at a time."""
 
 _NODES: dict[str, Node] = {}
 _NUMBERS = count(1)
-"""Of messages, for all nodes: what was said to one that is gone confirms none of the next one's."""
+"""Numbers messages across all nodes, so that a confirmation for an earlier node confirms none of the next one's."""
 
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of an errand.
-
-    Returns why that is not possible; nothing when it is."""
+    """Prepare for the runs of an errand, and return why that is impossible, if it is."""
     try:
         said: Errand = pickle.loads(errand)
         if said.is_ours:
@@ -84,9 +84,10 @@ async def enlist(errand: bytes) -> tuple[str, ...]:
 
 
 async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
-    """Hear some messages, and tell those after the number `seen`, each with its number, as soon as there are any.
+    """Take some messages, and return the numbered ones after `seen` as soon as there are any.
 
-    Returns `None` where nobody works for that errand any more."""
+    Returns `None` if this worker no longer works for that errand.
+    """
     node = _NODES.get(token)
     if node is None or not node.asked.heard():
         return None
@@ -97,9 +98,10 @@ async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
 
 
 def make_portion(token: str, portion: bytes) -> bool:
-    """Return a task of dask: make a portion of the runs to its end.
+    """Make a portion of the runs to its end; a dask task.
 
-    Returns whether anybody works for that errand."""
+    Returns whether this worker still works for that errand.
+    """
     from distributed import secede
 
     secede()  # it waits; what computes is the engine's thread
@@ -123,8 +125,10 @@ async def dismiss(token: str) -> None:
 
 
 def _become_ours() -> None:
-    """In a process that was started for one batch: Ctrl+C is the program's to understand, and standard output is for
-    reports."""
+    """Set up a process that was started for one batch.
+
+    It leaves Ctrl+C to the program, and keeps standard output for reports.
+    """
     if threading.current_thread() is threading.main_thread():
         for number in FOR_THE_PROGRAM:
             signal.signal(number, signal.SIG_IGN)
@@ -147,10 +151,11 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 
 
 class Asked:
-    """Whether anybody still asks.
+    """Whether the program still asks.
 
-    Once nobody did for too long, that is for good: the leases are somebody else's then, and a process that was frozen
-    must not take for news what was said to it meanwhile. `clock` returns seconds."""
+    Once it has been silent for too long, that is final: its leases belong to others by then, and a process that was
+    frozen must not act on old messages. `clock` returns seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -158,13 +163,11 @@ class Asked:
 
     @property
     def no_more(self) -> bool:
-        """Whether it has been too long."""
+        """Whether the silence has been too long."""
         return self._clock() > self._until_s
 
     def heard(self) -> bool:
-        """Somebody asks.
-
-        Returns whether that is in time."""
+        """Note a request, and return whether it is in time."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
             self._until_s = now_s + SILENCE_S
@@ -182,9 +185,14 @@ class Node:
         self._files = tuple(map(_suite_of, errand.suites))
         for file in self._files:
             program.secrets.keep(file.text)
-        self._cases = tuple(
-            {case.id: case for case in file.suite.cases} if file.suite is not None else {} for file in self._files
-        )
+        self._cases: list[Mapping[str, Case]] = []
+        self.problems: list[str] = []
+        """Why it cannot work."""
+        for file in self._files:
+            cases = file.suite.cases if file.suite is not None else ()
+            self._cases.append({case.id: case for case in cases})
+            if file.suite is None:
+                self.problems += map(str, file.errors)
         self._plan = Plan(
             runs=(),
             program=program,
@@ -194,15 +202,13 @@ class Node:
             own_pace=errand.own_pace,
             judge_anew=errand.judge_anew,
         )
-        self.problems = [str(error) for file in self._files if file.suite is None for error in file.errors]
-        """Why it cannot work."""
         self._door_cases: dict[str, Case] = {}
         self._outbox: deque[tuple[int, FromWorker]] = deque()
         self._saying = threading.Lock()
         self.asked = Asked()
         self._batches: dict[int, Batch] = {}
         self._stopped: set[str | None] = set()
-        """The ids of runs that were to be stopped, `None` for all: a portion may come after that."""
+        """Ids of runs to stop, `None` for all: their portion may arrive later."""
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:
@@ -212,21 +218,19 @@ class Node:
             self.problems += self._refused()
 
     def redact(self, text: str) -> str:
-        """What this machine may say, without what is secret on it."""
+        """Return a text without the secrets of this machine."""
         return self._secrets.redact(text)
 
     def _refused(self) -> list[str]:
-        other = [
-            f"refused, since that is not what was approved: {what}"
-            for hashed, what in approved_things(self._approval, self._samples).items()
-            if hashed not in self._errand.approved
-        ]
-        return other or list(
-            dict.fromkeys((*unresolved(self._approval, self._samples), *lacking(self._approval, self._samples)))
-        )
+        refused = []
+        for hashed, message in approved_things(self._approval, self._samples).items():
+            if hashed not in self._errand.approved:
+                refused.append(f"refused, since that is not what was approved: {message}")
+        problems = (*unresolved(self._approval, self._samples), *lacking(self._approval, self._samples))
+        return refused or list(dict.fromkeys(problems))
 
     def begin(self) -> None:
-        """Be ready for portions, and stop by itself once nobody asks any more."""
+        """Prepare for portions, and stop once the program no longer asks."""
         errand = self._errand
 
         def on_hold(url: str, model: str, seconds: float) -> None:
@@ -246,7 +250,7 @@ class Node:
         threading.Thread(target=self._watch, name="cluster watch", daemon=True).start()
 
     def hear(self, message: ToWorker) -> None:
-        """Take in what the program says."""
+        """Handle a message of the program."""
         match message:
             case StopRuns(run_id=run_id):
                 self._stopped.add(run_id)
@@ -258,7 +262,7 @@ class Node:
                 self._runtime.on_engine(self._give_back(number))
 
     async def news(self, seen: int) -> bytes | None:
-        """What was said after the message `seen`, which need not be told again; `None` when it is too late."""
+        """Return the messages after `seen` and forget the earlier ones; `None` when it is too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
@@ -269,10 +273,10 @@ class Node:
         if not self.asked.heard():
             return None
         with self._saying:
-            return pickled(tuple(self._outbox[place] for place in range(min(len(self._outbox), MAX_TOLD))))
+            return pickled(tuple(islice(self._outbox, MAX_TOLD)))
 
     def make(self, portion: Portion) -> None:
-        """Make the runs of a portion; blocks until all of them were told."""
+        """Make the runs of a portion; blocks until all of them are reported."""
         self._runtime.on_engine(self._make(portion)).result()
 
     async def _make(self, portion: Portion) -> None:
@@ -299,9 +303,10 @@ class Node:
             self._say(GivenBack(number, await self._leases.give_back(number, leases)))
 
     def close(self) -> None:
-        """Stop what still runs, and close servers and connections.
+        """Stop the remaining runs, and close servers and connections.
 
-        Blocks for some seconds."""
+        Blocks for some seconds.
+        """
         if not self._closed:
             self._closed = True
             for batch in tuple(self._batches.values()):
@@ -330,7 +335,7 @@ def _suite_of(text: SuiteText) -> SuiteFile:
 
 
 class _PackingDoor:
-    """Packs runs behind a door, and tells what each became when it passed that."""
+    """Redacts and packs runs."""
 
     def __init__(self, door: RunDoor) -> None:
         self._door = door
@@ -338,11 +343,11 @@ class _PackingDoor:
         self._packer = RunPacker(self)
 
     def search(self, run: DoneRun) -> Search | None:
-        """As the door."""
+        """Search a run for secrets."""
         return self._door.search(run)
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """As the door."""
+        """Return a run without secrets, and remember it."""
         self._passed = self._door.redacted(run)
         return self._passed
 
@@ -357,7 +362,7 @@ class _PackingDoor:
 
 
 class _OutsideTeller(Teller):
-    """Tells what happens in runs to a program elsewhere: without a secret, and without telling which there are."""
+    """Sends the events of runs to another machine, redacted, without revealing which secrets there are."""
 
     def __init__(self, send: Callable[..., object], secrets: Secrets, door: _PackingDoor, errand: Errand) -> None:
         super().__init__(send, secrets, None, hears_events=errand.events)
@@ -370,6 +375,9 @@ class _OutsideTeller(Teller):
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         run, row = self._door.through(done_run(done, events))
-        wanted = self._hears_events or (row is None and self._history)
-        done = replace(done, result=run.result)
-        self._send(self._made(done, row if self._history else None, run.events if wanted else (), known=0))
+        events = ()
+        if self._hears_events or (row is None and self._history):
+            events = run.events
+        if not self._history:
+            row = None
+        self._send(self._made(replace(done, result=run.result), row, events, known=0))

@@ -1,4 +1,4 @@
-"""What the exit code of a command means."""
+"""Exit codes of commands."""
 
 OK = 0
 """Everything passed or warned, or the demands were met."""
@@ -11,9 +11,9 @@ USAGE = 2
 INFRASTRUCTURE = 3
 """Some run ended in an infrastructure error, or that prevented all runs; wins over `QUALITY_MISSED`."""
 READER_GONE = 141
-"""Whoever read the output has closed it, as `| head` does; the same code as for a program that SIGPIPE ends."""
+"""The reader closed the output, as `| head` does; the code of a program that SIGPIPE ends."""
 INTERRUPTED = 130
-"""Stopped by Ctrl+C, SIGTERM or SIGHUP; what was done is reported."""
+"""Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""
 
 MEANINGS = {
     OK: "every case passed or warned, or the demands were met",
@@ -23,4 +23,4 @@ MEANINGS = {
     NOTHING_GRADED: "nothing was missed, because no run that counts was graded",
     INTERRUPTED: "interrupted, and what was done is reported",
 }
-"""What `--help` says of the exit codes of a command that decides about cases."""
+"""Shown by `--help` of a command that decides about cases."""

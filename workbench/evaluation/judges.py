@@ -17,8 +17,10 @@ from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """Return how the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of`
-    does."""
+    """Return how the judge of a check in the suites of a folder is reached.
+
+    Raises ConfigError as `judge_of` does.
+    """
     return judge_of(
         check,
         lambda: models.judge(folder),
@@ -27,8 +29,10 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 
 
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Say why judged checks of cases of valid suites cannot be judged, each reason once for each suite, unless loading
-    the suite has said so. Cases that are skipped ask nobody."""
+    """Yield why judged checks of valid suites' cases cannot be judged, each reason once per suite.
+
+    Reasons that loading the suite reports are left out, and so are skipped cases.
+    """
 
     messages: dict[str, None] = {}
     for file, case in cases:
@@ -48,9 +52,11 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
     """Yield why the chosen judge cannot be reached from the suites."""
     problems: dict[str, None] = {}
-    for folder in {file.path.parent for file in files} if judge is not None else ():
+    if judge is None:
+        return
+    for folder in {file.path.parent for file in files}:
         try:
-            program.models.resolve(judge or "", folder, by_suite=False, judges=True)
+            program.models.resolve(judge, folder, by_suite=False, judges=True)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
     yield from problems

@@ -1,4 +1,4 @@
-"""What a caller asks of a run of suites: checked once, whoever builds it."""
+"""The options of an evaluation, checked wherever they are built."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OptionsError(ValueError):
-    """Options that cannot be meant; `problems` has one sentence for each."""
+    """Options that contradict each other or are out of range; `problems` has one sentence for each."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -36,26 +37,27 @@ class OptionsError(ValueError):
 
 @runtime_checkable
 class OwnModel(Protocol):
-    """A model that the caller brings along, such as an agent of their own.
+    """A model that the caller provides, such as their own agent.
 
-    Suites cannot name it."""
+    Suites cannot name it.
+    """
 
     @property
     def name(self) -> str:
-        """The name under which results show it."""
+        """The name that results show."""
         ...
 
     def open(self, planned: PlannedRun) -> Model:
         """Return the model for one run; raises ModelError.
 
-        Called on the engine's thread, where the model is used."""
+        Called on the engine's thread, where the model is used.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class AddedVariants:
-    """Variants that every suite of a batch gets: `tables` are `[[variants]]` as a suite writes them, `origin` names
-    where they come from."""
+    """Variants that every suite of a batch gets: `[[variants]]` tables, and where they come from."""
 
     tables: tuple[Mapping[str, object], ...]
     origin: str
@@ -63,10 +65,11 @@ class AddedVariants:
 
 @dataclass(frozen=True)
 class Resume:
-    """Going on with a batch of the history.
+    """Resuming a batch of the history.
 
-    `batch` is its number or name; without it, the latest one that lacks runs is meant. `anyway` goes on although models
-    are reached in another way than they were then."""
+    `batch` is its number or name, by default the latest one with missing runs. `anyway` resumes it although models are
+    reached in another way than they were then.
+    """
 
     batch: str | None = None
     anyway: bool = False
@@ -74,99 +77,104 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """Stopping as soon as it is decided which model is better, or whether a pass rate is reached.
+    """Stopping once it is decided which model is better, or whether a pass rate is reached.
 
-    Runs are made in a random order, by `seed`; without it, by one that follows from the plan."""
+    Runs are in random order by `seed`, which by default follows from the plan.
+    """
 
     seed: int | None = None
     looks: int | None = None
-    """How often a comparison is looked at; without it, after each case."""
+    """The number of times a comparison is tested; by default after each case."""
     gate: float | None = None
-    """The pass rate that each model is to reach, instead of those of the suites."""
+    """The pass rate that each model must reach, instead of those of the suites."""
     worse: float | None = None
-    """The pass rate that is clearly too low; without it, 0.1 below the gate."""
+    """The pass rate treated as clearly too low; by default 0.1 below the gate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """One part of a plan whose other parts are made elsewhere.
+    """One part of a plan whose other parts run elsewhere.
 
-    The shards of a plan are merged from their histories."""
+    The shards of a plan are merged from their histories.
+    """
 
     index: int
-    """Which one, from 1."""
+    """Its number, from 1."""
     of: int
-    """How many there are."""
+    """The number of shards."""
     plan_id: str | None = None
-    """Tells one batch of the plan from the next, the same for all of its shards."""
+    """Identifies one batch of the plan, the same for all of its shards."""
     costs: Path | None = None
-    """The history by whose latencies runs are shared out; without it, shards take them in turn."""
+    """The history by whose latencies runs are shared out; by default, shards take them in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Which cases of which suites are run on which models, how often, and in which way."""
+    """Which cases of which suites run on which models, how often, and how."""
 
     suites: tuple[str | Path | SuiteFile, ...] = ()
-    """Suite files, folders that hold them, or suites that are loaded."""
+    """Suite files, folders that hold them, or loaded suites."""
     models: tuple[str | OwnModel, ...] = ()
     """Instead of those that the suites name."""
     base_url: str | None = None
-    """Where `models` are reached."""
+    """The endpoint of `models`."""
     api_key_env: str | None = None
     """The variable with the key for them."""
     params: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What goes into each request to them."""
+    """Added to each request to them."""
     cases: tuple[str, ...] = ()
     """Ids of the cases to run; all of them without any."""
     tags: tuple[str, ...] = ()
     """Only cases with one of these tags."""
     variants: Variants = NO_VARIANTS
-    """Which variants of the suites are run."""
+    """The variants of the suites to run."""
     added_variants: tuple[AddedVariants, ...] = ()
-    """Variants that are not in the suites, for this batch alone. They are run whatever `variants` says."""
+    """Variants for this batch alone, which run whatever `variants` says."""
     cells: frozenset[CellKey] | None = None
-    """Of all that, only these cases with these models."""
+    """The only cases and models to run, of those that the other options select."""
     repeats: int | None = None
-    """How often each case is run, whatever the suites say."""
+    """The number of runs of each case, whatever the suites say."""
     by: GraderName | None = None
     """The grader that decides, whatever the cases say."""
     repeat_rule: RepeatRule | None = None
-    """The rule by which the repeats of a case come to one status, whatever the cases say."""
+    """The rule that joins the repeats of a case to one status, whatever the cases say."""
     concurrency: int = DEFAULT_CONCURRENCY
-    """How many runs are under way at a time on each endpoint whose model does not say."""
+    """The number of runs at a time on each endpoint whose model does not say."""
     processes: int = 1
-    """How many processes make the runs. More than one where the interpreter, and not the endpoint, sets the pace."""
+    """The number of processes that make the runs.
+
+    More than one helps where the interpreter, not the endpoint, is the bottleneck.
+    """
     cluster: str | None = None
     """The cluster that makes the runs: `local:8`, or the address of a dask scheduler."""
     execute: bool | None = None
     """Whether tools marked read-only are really executed; `None` is as each case says."""
     execute_all: bool = False
-    """Whether all tools are really executed, those that change something too."""
+    """Whether all tools are really executed, including those that are not read-only."""
     judge: str | None = None
-    """The model that judges where a check names none, instead of the one in `workbench.toml`."""
+    """The judge of checks that name none, instead of the one in `workbench.toml`."""
     judge_anew: bool = False
-    """Whether judges are asked about values that they judged before."""
+    """Whether judges are asked about values that they have judged before."""
     own_pace: bool = False
-    """Whether recordings are played as fast as they were made, and not at once."""
+    """Whether recordings play at the pace of the original, and not at once."""
     min_score: float | None = None
-    """The mean score to reach, 0..1. It decides instead of statuses and gates."""
+    """The mean score to reach, 0 to 1. It decides instead of statuses and gates."""
     max_cost_usd: float | None = None
-    """The US dollars that the batch may cost, judges included, whatever the suites say."""
+    """The cost limit of the batch in US dollars, judges included, whatever the suites say."""
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
     """Whether the batch may stop before all runs are made."""
     shard: Shard | None = None
-    """Which part of the plan is made; without it, all of it."""
+    """The part of the plan to make, by default all of it."""
     resume: Resume | None = None
     history: Path | None = None
+    """The file in which the batch is recorded, if any."""
     history_named: bool = False
-    """Whether the user named that history, so that failing to write it is an error."""
-    """The file in which the batch is recorded; without it, none is."""
+    """Whether the user named that history, so that a failure to write it is an error."""
 
     def __post_init__(self) -> None:
-        """Raise OptionsError with everything that is wrong."""
+        """Raise OptionsError with all problems."""
         problems = [*self._problems()]
         if problems:
             raise OptionsError(*problems)
@@ -174,13 +182,13 @@ class RunOptions:
     @property
     def model_names(self) -> tuple[str, ...]:
         """The names of the models, each once."""
-        return tuple(dict.fromkeys(model if isinstance(model, str) else model.name for model in self.models))
+        return tuple(dict.fromkeys(map(_name, self.models)))
 
     @property
     def all_variants(self) -> Variants:
-        """The variants to run, those that are added included."""
-        added = {str(table.get("name")) for each in self.added_variants for table in each.tables}
-        return replace(self.variants, names=self.variants.names | added)
+        """The variants to run, including added ones."""
+        tables = chain.from_iterable(added.tables for added in self.added_variants)
+        return replace(self.variants, names=self.variants.names.union(str(table.get("name")) for table in tables))
 
     @property
     def own_models(self) -> dict[str, OwnModel]:
@@ -189,12 +197,12 @@ class RunOptions:
 
     @property
     def model_options(self) -> ModelOptions:
-        """What the program is to know of the models and the judge; raises ConfigError."""
+        """The options for models and the judge; raises ConfigError."""
         return ModelOptions(frozenset(self.model_names), self.base_url, self.api_key_env, dict(self.params), self.judge)
 
     @property
     def selection(self) -> Selection:
-        """Which cases are meant."""
+        """The selected cases and tags."""
         return Selection(frozenset(self.cases), frozenset(self.tags))
 
     def _problems(self) -> Iterator[str]:
@@ -229,9 +237,8 @@ class RunOptions:
             yield "a mean score needs all runs: leave out either --min-score or --until"
         if self.shard is not None:
             yield from self._problems_of_shard(self.shard)
-        looks = self.until.looks if self.until is not None else None
-        if looks is not None and not 1 <= looks <= MAX_LOOKS:
-            yield f"there may be 1 to {MAX_LOOKS} looks, not {looks}"
+        if self.until is not None and self.until.looks is not None and not 1 <= self.until.looks <= MAX_LOOKS:
+            yield f"there may be 1 to {MAX_LOOKS} looks, not {self.until.looks}"
         try:
             _ = self.model_options
         except ConfigError as error:
@@ -248,7 +255,6 @@ class RunOptions:
             yield "shards are merged from their histories: a shard needs one"
 
     def _problems_of_cluster(self, cluster: str) -> Iterator[str]:
-
         try:
             cluster_address(cluster)
         except ValueError as error:
@@ -266,9 +272,11 @@ Opened = Literal["run", "compare"]
 
 @dataclass(frozen=True)
 class Begin:
-    """What the app runs at once, as `workbench run --break` and `workbench compare` ask: where the runs are held,
-    and what of them is looked at, the first run that is held or the models side by side, then perhaps with
-    `only_differences`. Of the options, `judge_anew` and `own_pace` hold for as long as the app is open."""
+    """The runs that the app begins with, as `workbench run --break` and `workbench compare` ask.
+
+    Runs are held at `breakpoints`. `opens` is the view: the first held run, or the models side by side, perhaps with
+    `only_differences`. `judge_anew` and `own_pace` of the options hold for as long as the app is open.
+    """
 
     options: RunOptions
     breakpoints: tuple[Breakpoint, ...] = ()
@@ -280,16 +288,13 @@ def _name(model: str | OwnModel) -> str:
     return model if isinstance(model, str) else model.name
 
 
-# Where the runs of a plan are made: in worker processes of this machine, or by those of a dask scheduler. Imports
-# nothing of dask.
-
 _SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
 _LOCAL = "local:"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """`workers` processes of this machine, or the address of a scheduler."""
+    """`workers` processes of this machine, or the address of a dask scheduler."""
 
     text: str
     workers: int = 0
@@ -301,9 +306,10 @@ class ClusterAddress:
 
 
 def cluster_address(text: str) -> ClusterAddress:
-    """Read `local:8` or `tcp://scheduler:8786`.
+    """Parse `local:8` or `tcp://scheduler:8786`.
 
-    Raises ValueError for anything else."""
+    Raises ValueError for anything else.
+    """
     if text.startswith(_LOCAL):
         number = text.removeprefix(_LOCAL)
         if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:

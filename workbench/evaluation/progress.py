@@ -1,4 +1,4 @@
-"""Counts the runs of a batch from its events, for a line that shows the progress."""
+"""The progress of a batch, counted from its events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from workbench.trajectory.events import (
 class BatchProgress(Progress):
     """The progress of planned runs.
 
-    `over` are runs of the same batch that were finished before."""
+    `over` are runs of the same batch that were finished before.
+    """
 
     def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
         super().__init__()
@@ -35,7 +36,7 @@ class BatchProgress(Progress):
             self.over_already(run.model, run.status, run.cost_usd)
 
     def take(self, event: BatchEvent, now_s: float) -> bool:
-        """Count an event that happened at `now_s`, and return whether it may change the progress line."""
+        """Count an event at `now_s`, and return whether it may change the progress line."""
         match event:
             case RunEvent(happened):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
@@ -46,7 +47,7 @@ class BatchProgress(Progress):
             case StartUp(number, what, took_ms):
                 self.starts_up(number, what, over=took_ms is not None)
             case RunDone(result):
-                if result.was_asked:  # of a run in another process, its end may be all that is told
+                if result.was_asked:  # another process may report nothing but the end of a run
                     self.began(result.run_id, result.model, now_s)
                 self.ended(result.run_id, result.model, result.status, result.cost_usd)
             case _:
@@ -54,9 +55,10 @@ class BatchProgress(Progress):
         return True
 
     def _take(self, happened: Event, now_s: float) -> bool:
-        """Record an event of an answer.
+        """Record an event of an answer, and return whether it may change the progress line.
 
-        Its pieces show as time goes by."""
+        Pieces of text do not: they show when the line is next drawn for the time that passes.
+        """
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():

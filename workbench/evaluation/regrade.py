@@ -1,7 +1,6 @@
-"""Grades runs again without running them: those in recordings and in files of calls.
+"""Grading runs again without running them: those of recordings, of files of calls and of the history.
 
-Each is read as a `RunToGrade`, which `regrade` grades, and so are those of the history (`evaluation.regrade`).
-`graded_anew` grades a run that is still in memory.
+Each is read as a `RunToGrade`, which `regrade` grades. `graded_anew` grades a run that is still in memory.
 """
 
 from __future__ import annotations
@@ -57,10 +56,11 @@ _logger = logging.getLogger(__name__)
 
 
 class RegradingJudges:
-    """The judges of runs that are regraded.
+    """The judges of regraded runs.
 
-    With a model `chosen`, that model and those that checks name are asked for judgements that are not known; without
-    it, no model is asked. Use it on one event loop, and close it there."""
+    With a model `chosen`, that model and those that checks name are asked for judgements that are unknown; without it,
+    no model is asked. Use it on one event loop, and close it there.
+    """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
         self.approval = approval
@@ -72,7 +72,7 @@ class RegradingJudges:
         self._under_way: Questions = {}
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
-        """Return the judge of one run, who knows the judgements of its recording."""
+        """Return the judge of one run, with the judgements of its recording."""
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -91,9 +91,10 @@ class RegradingJudges:
 
 @dataclass(frozen=True)
 class RunToGrade:
-    """A recording, the result stored in it, and the valid suite and the case to grade it by.
+    """A recording, its stored result, and the valid suite and case to grade it by.
 
-    `given`: it is none, but was made of a file of calls, and was never graded."""
+    `given`: the recording was built from a file of calls and was never graded.
+    """
 
     recording: Recording
     recorded: RunResult
@@ -105,7 +106,8 @@ class RunToGrade:
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
     """Grade recorded runs and return their results in the same order.
 
-    A run that ended in an error keeps its error. Closes the judges at the end."""
+    A run that ended in an error keeps its error. Closes the judges at the end.
+    """
     results: dict[int, RunResult] = {}
     functions: dict[Path, PythonFunctions] = {}
     waiting = enumerate(runs)
@@ -115,11 +117,13 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
             results[place] = await _regrade(each, judges, functions)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise asyncio.CancelledError  # grading makes a stopped run of it, and the others are not to begin
+                # Grading turns a cancellation into a stopped run, so it must be raised again for the other runs.
+                raise asyncio.CancelledError
 
     try:
-        # Judges answer side by side; what grading itself takes would only be shared, and the time limit with it.
-        await asyncio.gather(*(work() for _ in range(DEFAULT_CONCURRENCY if judges.asks else 1)))
+        # Waiting for judges overlaps. Grading itself does not, and side by side it would only eat the time limits.
+        workers = DEFAULT_CONCURRENCY if judges.asks else 1
+        await asyncio.gather(*(work() for _ in range(workers)))
     finally:
         await judges.close()
     return [results[place] for place in sorted(results)]
@@ -142,9 +146,10 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
-    """Return the result of a finished run graded by the case of `planned`, without asking a model or a tool.
+    """Grade a finished run by the case of `planned`, without asking a model or a tool.
 
-    A run that was stopped, timed out or broke keeps its result. Blocks while the checks run."""
+    A run that was stopped, timed out or broke keeps its result. Blocks while the checks run.
+    """
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "stopped"):
@@ -169,9 +174,12 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
-    """Which recordings are regraded, and by what: `suite` replaces the suites in them, `by` is the grader that
-    decides, `repeat_rule` the rule that joins repeats, `judge` the model that judges what was not judged before;
-    without it no model is asked. `calls` are files of calls, which are graded by the cases of `suite`."""
+    """Which recordings are regraded, and by which rules.
+
+    `suite` replaces the suites in them, `by` is the grader that decides, and `repeat_rule` joins repeats. `judge` is
+    the model for judgements that are unknown; without it no model is asked. `calls` are files of calls, graded by the
+    cases of `suite`.
+    """
 
     paths: tuple[Path, ...] = ()
     calls: tuple[Path, ...] = ()
@@ -183,7 +191,7 @@ class GradeOptions:
 
 
 class BrokenSuiteError(RecordingError):
-    """The suite by which recordings are to be graded has errors; `problems` has them."""
+    """The suite to grade recordings by has errors; `problems` has them."""
 
     def __init__(self, file: SuiteFile) -> None:
         super().__init__(f"correct the suite of {file.path} first")
@@ -194,7 +202,8 @@ class BrokenSuiteError(RecordingError):
 class RegradePlan:
     """The recordings to grade again, each once.
 
-    `problems` say why others cannot be."""
+    `problems` say why others cannot be graded.
+    """
 
     runs: tuple[RunToGrade, ...]
     options: GradeOptions
@@ -207,7 +216,7 @@ class RegradePlan:
         return tuple({id(run.file): run.file for run in self.runs}.values())
 
     def needs(self) -> Needs:
-        """What grading would call, and which judges it would ask."""
+        """Read the needs of grading: the functions it calls and the judges it asks."""
         cases = ((run.file, run.case) for run in self.runs)
         return Needs.of_grading(cases, self.program, judges=self.options.judge is not None)
 
@@ -215,8 +224,11 @@ class RegradePlan:
 def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
     """Read the recordings and the files of calls.
 
-    Raises RecordingError where none can be graded, since the suite cannot be used."""
-    now = _valid(load_suite(options.suite)) if options.suite is not None else None
+    Raises RecordingError if the chosen suite cannot be used.
+    """
+    now = None
+    if options.suite is not None:
+        now = _valid(load_suite(options.suite))
     runs: list[RunToGrade] = []
     problems: list[Notice] = []
     files: dict[Path, None] = {}
@@ -233,51 +245,49 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
             case = with_grader(case_of_recording(recording, file), options.by, options.repeat_rule)
             runs.append(RunToGrade(recording, recorded, file, case))
         except BrokenSuiteError as error:
-            problems += [*(Notice(str(each), "warning") for each in error.problems), Notice(str(error))]
+            problems += [Notice(str(each), "warning") for each in error.problems]
+            problems.append(Notice(str(error)))
         except RecordingError as error:
             problems.append(Notice(str(error)))
-    for path in options.calls if now is not None else ():
+    if options.calls and now is not None:
         from workbench.evaluation.calls_file import read_calls, runs_given  # on use: its models take time to build
 
-        assert now is not None
-        try:
-            made, wrong = runs_given(read_calls(path), now, path, options.by, options.repeat_rule)
-        except RecordingError as error:
-            problems.append(Notice(str(error)))
-            continue
-        runs += (RunToGrade(each.recording, each.recorded, now, each.case, given=True) for each in made)
-        problems += [Notice(f"{path}: {each}") for each in wrong]
+        for path in options.calls:
+            try:
+                made, wrong = runs_given(read_calls(path), now, path, options.by, options.repeat_rule)
+            except RecordingError as error:
+                problems.append(Notice(str(error)))
+                continue
+            runs += [RunToGrade(each.recording, each.recorded, now, each.case, given=True) for each in made]
+            problems += [Notice(f"{path}: {each}") for each in wrong]
     return RegradePlan(tuple(runs), options, program, tuple(problems))
 
 
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
-    """Grade the recordings, on an event loop of this thread.
+    """Grade the recordings on an event loop of this thread.
 
-    Returns the report, with the verdicts of each run before and after."""
+    Returns the report, with the verdicts on each run before and after.
+    """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
     results, suites = _by_suite(plan.runs, asyncio.run(regrade(plan.runs, judges)))
     secrets = plan.program.secrets
+    finished: list[FinishedRun] = []
+    regraded: list[Regraded] = []
+    for place, (run, result) in enumerate(zip(plan.runs, results, strict=True)):
+        finished.append(FinishedRun(place, run.case, result))
+        if not run.given:
+            before = run.recorded if run.recording.complete else None
+            regraded.append(Regraded(str(run.recording.path), before, shown_result(result, secrets)))
     return Report(
-        runs=tuple(
-            FinishedRun(place, run.case, result)
-            for place, (run, result) in enumerate(zip(plan.runs, results, strict=True))
-        ),
+        runs=tuple(finished),
         suites=suites,
         started_at=started_at,
         min_score=plan.options.min_score,
         incomplete=bool(plan.problems),
         suite_of=_recorded_suite,
         line_of=lines_of(run.file for run in plan.runs if run.file.path != run.recording.path),
-        regraded=tuple(
-            Regraded(
-                str(run.recording.path),
-                run.recorded if run.recording.complete else None,
-                shown_result(result, secrets),
-            )
-            for run, result in zip(plan.runs, results, strict=True)
-            if not run.given
-        ),
+        regraded=tuple(regraded),
         secrets=secrets,
     )
 
@@ -285,7 +295,8 @@ def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
 def _files(path: Path) -> list[Path]:
     """Return the file of a path, or the recordings in a folder.
 
-    Raises RecordingError when there are none."""
+    Raises RecordingError when there are none.
+    """
     try:
         found = recordings_in(path) if path.is_dir() else [path]
     except OSError as error:
@@ -296,22 +307,27 @@ def _files(path: Path) -> list[Path]:
 
 
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
-    """Return the results, those of one recorded suite under the path of the first, and each suite by that path: each
-    recording has its own path, and holds only one of its suite's cases."""
+    """Return the results under one path per recorded suite, and each suite by that path.
+
+    Each recording has a path of its own and holds only one case of its suite, so the first path stands for all.
+    """
     paths: dict[tuple[str, str], str] = {}
     suites: dict[str, Suite] = {}
     cases: dict[str, dict[str, Case]] = {}
     under_paths: list[RunResult] = []
     for run, result in zip(runs, results, strict=True):
         assert run.file.suite is not None
-        by_itself = run.file.path == run.recording.path
-        path = paths.setdefault((_recorded_suite(result), "") if by_itself else ("", result.suite), result.suite)
+        # Graded by the suite in the recording itself, or by one suite given for all.
+        key = ("", result.suite)
+        if run.file.path == run.recording.path:
+            key = (_recorded_suite(result), "")
+        path = paths.setdefault(key, result.suite)
         suites.setdefault(path, run.file.suite)
         cases.setdefault(path, {}).setdefault(run.case.id, run.case)
         under_paths.append(replace(result, suite=path))
-    return under_paths, {
-        path: suite.model_copy(update={"cases": tuple(cases[path].values())}) for path, suite in suites.items()
-    }
+    for path, suite in suites.items():
+        suites[path] = suite.model_copy(update={"cases": tuple(cases[path].values())})
+    return under_paths, suites
 
 
 def _recorded_suite(result: RunResult) -> str:
@@ -326,17 +342,18 @@ def _valid(file: SuiteFile) -> SuiteFile:
     return file
 
 
-# Grades the runs of a batch in the history again, by the suites as they are today, and stores what comes of that.
+# Regrading a batch of the history by today's suites. The new grades are stored beside the old ones.
 
 _AT_A_TIME = 256
-"""How many runs of the history are read at a time: the events of thousands would fill the memory."""
+"""The number of runs read from the history at a time: the events of thousands would fill the memory."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run of the history, with its suite and case as they are today.
+    """A finished run of the history, with its suite and case of today.
 
-    `asked_otherwise` is whether the case asks something else today than it did when it ran."""
+    `asked_otherwise` is whether the case asks for something else today than it did when it ran.
+    """
 
     row: RunRow
     file: SuiteFile
@@ -349,7 +366,8 @@ class RegradingPlan:
     """The `runs` of a batch that can be regraded.
 
     `gone` are runs of cases that today's suites lack, and `problems` say which suites cannot be used and why. Runs that
-    never finished are in neither."""
+    never finished are in neither.
+    """
 
     batch: BatchRow
     runs: StoredRunsToGrade
@@ -358,11 +376,11 @@ class RegradingPlan:
 
 
 _Today = tuple[SuiteFile, Case, bool]
-"""What a run is graded by today: the suite, the case, and whether that asks something else than it did when it ran."""
+"""The suite and case that grade a run today, and whether it asks for something else than it did when it ran."""
 
 
 class StoredRunsToGrade(Lazy[StoredRun]):
-    """Runs of a batch with what they are graded by today: some bytes for each."""
+    """Runs of a batch with their suites and cases of today, in some bytes each."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
@@ -376,7 +394,7 @@ class StoredRunsToGrade(Lazy[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _Today) -> int:
-        """Return the number of what some runs are graded by."""
+        """Return the number of a suite and case that grade some runs."""
         self._today.append(today)
         return len(self._today) - 1
 
@@ -387,7 +405,7 @@ class StoredRunsToGrade(Lazy[StoredRun]):
 
     @property
     def graded_by(self) -> list[tuple[SuiteFile, Case]]:
-        """The suites and cases by which runs are graded."""
+        """The suites and cases that grade the runs."""
         return [(file, case) for file, case, _ in self._today]
 
 
@@ -416,16 +434,15 @@ def plan_regrading(
     batch, else the one whose file has the same name. `by` is the grader that decides instead of the cases' own, and
     `load` reads a suite. The program learns the secrets of the suites.
 
-    Raises HistoryError, also when the batch is still running: its later runs would be graded by other rules.
+    Raises HistoryError, also while the batch is still running: its later runs would be graded by other rules.
     """
     if batch.ended_at is None and claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
     today: dict[int, tuple[SuiteFile, dict[str, Case]]] = {}
     problems: list[str] = []
-    is_here = suite is not None and any(ref.file == suite.path.resolve() for ref in batch.suites)
+    replaced = _replaced_by(suite, batch.suites) if suite is not None else set()
     for ref in batch.suites:
-        given = suite if suite and _stands_for(suite, ref, is_here=is_here, alone=len(batch.suites) == 1) else None
-        file = given or load(ref.file)
+        file = suite if suite is not None and ref in replaced else load(ref.file)
         if file.suite is not None:
             try:
                 learn_secrets(program, file.path.parent, file.suite, file.text)
@@ -441,6 +458,7 @@ def plan_regrading(
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
     rule = rule_named(batch.settings.get("repeat_rule"))
+    # A batch may have a million runs but has few kinds of them: each kind is matched with today's suites once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     for place, row in enumerate(rows):
         if row.missing or row.suite.id not in today:
@@ -461,8 +479,13 @@ def plan_regrading(
     return RegradingPlan(batch, runs, Chosen(rows, gone), tuple(problems))
 
 
-def _stands_for(suite: SuiteFile, ref: SuiteRef, *, is_here: bool, alone: bool) -> bool:
-    return ref.file == suite.path.resolve() if is_here else alone or suite.path.name == ref.file.name
+def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[SuiteRef]:
+    """Return the suites of a batch for which a given one stands."""
+    if same_path := {ref for ref in batch_suites if ref.file == suite.path.resolve()}:
+        return same_path
+    if len(batch_suites) == 1:
+        return set(batch_suites)
+    return {ref for ref in batch_suites if ref.file.name == suite.path.name}
 
 
 def grade_again(
@@ -480,12 +503,14 @@ def grade_again(
     for first in range(0, len(runs), _AT_A_TIME):
         by_id = {run.row.id: run for run in runs[first : first + _AT_A_TIME]}
         rows = (run.row for run in by_id.values())
-        stored = [(by_id[row.id], recording) for row, recording in history.recordings(rows, None, damaged)]
-        wanted = [
-            RunToGrade(recording, result_of_recording(recording), run.file, run.case) for run, recording in stored
-        ]
+        stored: list[StoredRun] = []
+        wanted: list[RunToGrade] = []
+        for row, recording in history.recordings(rows, None, damaged):
+            run = by_id[row.id]
+            stored.append(run)
+            wanted.append(RunToGrade(recording, result_of_recording(recording), run.file, run.case))
         results = asyncio.run(regrade(wanted, judges()))
-        for (run, _), before, after in zip(stored, wanted, results, strict=True):
+        for run, before, after in zip(stored, wanted, results, strict=True):
             figures = summary_of(after, suite=run.row.suite.key)
             yield GradedAgain(run, figures, _small(before.recorded, run), _small(after, run))
 
@@ -493,20 +518,21 @@ def grade_again(
 def store_grades(
     file: Path, batch: BatchRow, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Store new grades of a batch in addition to the old ones, one by one; `graded_at` is ISO 8601.
+    """Store new grades of a batch beside the old ones, one by one; `graded_at` is ISO 8601.
 
-    Raises HistoryError."""
+    Raises HistoryError.
+    """
     rows = ((each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded)
     add_grading(file, batch.number, graded_at, __version__, rows, say)
 
 
 def _small(result: RunResult, run: StoredRun) -> RunResult:
-    """Return a result without its trajectory, under the name that the history has for its suite."""
+    """Return a result without its trajectory, under the key that the history has for its suite."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
 class _OldSuites:
-    """What cases asked when they ran, read from the suites in the history."""
+    """The suites of a batch as they were, read from the history."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -515,23 +541,29 @@ class _OldSuites:
         self._known: dict[tuple[int, str, str | None], bool] = {}
 
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
-        """Return today's suite with the variant that a run names: its own, else the one that the suite had then, which
-        may have come from another file. `None` where that cannot be read."""
+        """Return today's suite with the variant that a run names, `None` if that cannot be found.
+
+        It is today's variant of that name, else the one of then, which may have come from another file.
+        """
         assert file.suite is not None
         name = variant_name_of(row.model)
         if has_variant_of(file.suite, row.model):
             return file
         key = (row.suite.id, name)
         if key not in self._varied:
-            then, _ = self._read(row)
-            old = [variant for variant in then.suite.variants if variant.name == name] if then.suite else []
-            update = {"variants": (*file.suite.variants, *old)}
-            self._varied[key] = replace(file, suite=file.suite.model_copy(update=update)) if old else None
+            self._varied[key] = None
+            then = self._read(row)[0].suite
+            old = [variant for variant in then.variants if variant.name == name] if then is not None else []
+            if old:
+                suite = file.suite.model_copy(update={"variants": (*file.suite.variants, *old)})
+                self._varied[key] = replace(file, suite=suite)
         return self._varied[key]
 
     def asked_otherwise(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
-        """Return whether a run's case asks something else in today's suite; `False` where the old suite cannot be read,
-        because a secret was taken out of it."""
+        """Return whether a run's case asks for something else in today's suite.
+
+        `False` if the old suite cannot be read because a secret was redacted in it.
+        """
         key = (row.suite.id, row.case_id, variant_name_of(row.model))
         if key not in self._known:
             self._known[key] = row.suite.hash != file.hash and self._differs(row, file, case)
@@ -547,5 +579,6 @@ class _OldSuites:
     def _read(self, row: RunRow) -> tuple[SuiteFile, dict[str, Case]]:
         if row.suite.id not in self._then:
             then = parse_suite(self._history.suite_text(row.suite), row.suite.file)
-            self._then[row.suite.id] = then, {each.id: each for each in then.suite.cases} if then.suite else {}
+            cases = then.suite.cases if then.suite is not None else ()
+            self._then[row.suite.id] = then, {case.id: case for case in cases}
         return self._then[row.suite.id]

@@ -1,8 +1,9 @@
-"""Runs a plan from asyncio: the events as they happen, a future for each run, and the report at the end."""
+"""An evaluation under asyncio: its events as they happen, a future for each run, and the report at the end."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from array import array
 from collections import deque
@@ -26,7 +27,7 @@ from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.show.views.timing import Timing, timing_of
-from workbench.suite.suite_file import lines_of
+from workbench.suite.suite_file import lines_of, suites_of
 from workbench.threads import in_thread
 
 if TYPE_CHECKING:
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 WHOLE_RUNS = 256
-"""How many finished runs of a batch stay whole: those of a small one are as quick to read as ever."""
+"""The number of finished runs of a batch that stay unpacked, which makes small batches fast to read."""
 
 KEPT_RUNS = 5_000
-"""How many stay in memory, packed, where the history has those that follow."""
+"""The number of packed runs that stay in memory if the history has the others."""
 
 _NEVER = float("nan")
 
 
 class Results(Lazy[RunResult]):
-    """The results of a batch in the order in which they came in; after the first ones packed.
+    """The results of a batch in the order in which they came in, all but the first ones packed.
 
-    Once they are `read_from` the history that is written, no more than `KEPT_RUNS` stay in memory, and what is not
-    written."""
+    After `read_from`, no more than `KEPT_RUNS` stay in memory, besides those that the history does not have yet.
+    """
 
     def __init__(self) -> None:
         self._kept: list[RunResult] = []
@@ -59,7 +60,7 @@ class Results(Lazy[RunResult]):
         self._in_common: InCommon | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """From now on, what is written there is read from there: without secrets."""
+        """From now on, read runs from the history once they are written there, without their secrets."""
         from workbench.evaluation.stored_runs import LetGo  # on use, as below
 
         self._let_go = LetGo(file, handle)
@@ -81,7 +82,7 @@ class Results(Lazy[RunResult]):
 
     @property
     def are_in_memory(self) -> bool:
-        """Whether all of them are."""
+        """Whether all results are in memory."""
         return not self._let_go
 
     def __len__(self) -> int:
@@ -96,37 +97,37 @@ class Results(Lazy[RunResult]):
 
 @dataclass
 class Outcome:
-    """What a batch has come to so far, out of its events."""
+    """The outcome of a batch so far, collected from its events."""
 
     results: Results = field(default_factory=Results)
     interrupted: bool = False
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    """When it began, as its history has it, if it is recorded: ISO 8601, UTC."""
+    """The start of the batch, as its history has it if it is recorded: ISO 8601, UTC."""
     batch: int | None = None
     """Its number in the history, if it is recorded."""
     unrecorded: int = 0
-    """How many of these runs the history lacks."""
+    """The number of these runs that the history lacks."""
     times_ms: tuple[array[float], array[float]] = field(default_factory=lambda: (array("d"), array("d")))
-    """When each run began and was over, in milliseconds since 1970, in the order of `results`."""
+    """The start and end of each run in milliseconds since 1970, in the order of `results`."""
     left_out: tuple[str, ...] = ()
-    """Why runs that were over before are in no report."""
+    """Why runs that were over before are left out of the report."""
     took_s: float = 0.0
     start_up_s: float = 0.0
-    """How much of that something was starting up."""
+    """The part of that time in which something was starting up."""
     _began_s: float = field(default_factory=time.monotonic)
     _starting: set[int] = field(default_factory=set)
     _starting_since_s: float = 0.0
 
     def begin(self) -> None:
-        """The batch begins now."""
+        """Note that the batch begins now."""
         self._began_s = time.monotonic()
 
     def over(self) -> None:
-        """The batch is over now."""
+        """Note that the batch is over now."""
         self.took_s = time.monotonic() - self._began_s
 
     def take(self, event: BatchEvent) -> None:
-        """Take in what happened."""
+        """Count an event."""
         match event:
             case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
                 self.results.append(result)
@@ -138,7 +139,10 @@ class Outcome:
                 if self._starting:
                     self.start_up_s += now - self._starting_since_s
                 self._starting_since_s = now
-                (self._starting.add if took_ms is None else self._starting.discard)(number)
+                if took_ms is None:
+                    self._starting.add(number)
+                else:
+                    self._starting.discard(number)
             case ClusterSaid(ends=True):
                 self.interrupted = True
             case BatchDone():
@@ -147,13 +151,13 @@ class Outcome:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
-        """Take over what the history says of the batch, once the runtime is closed or the history has settled."""
+        """Read the batch's number and missing runs once the runtime is closed or the history has settled."""
         self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
 
     @property
     def timing(self) -> Timing:
-        """How long the batch took."""
+        """The timing of the batch."""
         return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures)
 
     @property
@@ -162,8 +166,8 @@ class Outcome:
         return Mapped(range(len(self.results)), self._figures_at)
 
     def _figures_at(self, index: int) -> RunSummary:
-        began_ms, ended_ms = (None if column[index] != column[index] else column[index] for column in self.times_ms)
-        return summary_of(self.results[index], began_ms=began_ms, ended_ms=ended_ms)
+        began_ms, ended_ms = (column[index] for column in self.times_ms)
+        return summary_of(self.results[index], began_ms=_known(began_ms), ended_ms=_known(ended_ms))
 
     @property
     def figures_by_run(self) -> Iterator[tuple[str, RunSummary]]:
@@ -172,11 +176,11 @@ class Outcome:
 
     @property
     def recorded_as(self) -> str | None:
-        """Where the batch is, or how much of it is not there; `None` where none is recorded."""
+        """Where the batch is recorded, or how many of its runs are not; `None` if it is not recorded."""
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> Watch | None:
-        """Return what has watched the plan's batch, if it may stop early."""
+        """Return the watch of the plan's batch, if it may stop early."""
         if plan.until is None:
             return None
         from workbench.evaluation.early_stop import watch_of  # on use: most plans make all their runs
@@ -190,8 +194,9 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch.
 
-        Those of its runs that were over before are read from the history now, which takes seconds for thousands of
-        them; `left_out` has what is damaged. Raises HistoryError."""
+        Runs that were over before are read from the history now, which takes seconds for thousands of them; `left_out`
+        names damaged ones. Raises HistoryError.
+        """
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
         if resumed is not None and resumed.in_full:
@@ -201,7 +206,7 @@ class Outcome:
         runs = PlannedRuns(plan, self.results, before)
         return Report(
             runs=tuple(runs) if self.results.are_in_memory else runs,
-            suites={str(file.path): file.suite for file in plan.files if file.suite is not None},
+            suites=suites_of(plan.files),
             started_at=self.started_at,
             min_score=plan.min_score,
             interrupted=self.interrupted,
@@ -217,17 +222,21 @@ class Outcome:
         )
 
 
+def _known(time_ms: float) -> float | None:
+    return None if math.isnan(time_ms) else time_ms
+
+
 class Evaluation:
-    """A plan that runs: `async with Evaluation(plan, approval) as going`.
+    """A plan that runs: `async with Evaluation(plan, approval) as evaluation`.
 
     Nothing of suites or settings is read after the approval.
 
-    Iterating over it gives the events as they happen; whoever does not care about them awaits `report()`. Each run has
-    a future in `runs`. Leaving the block stops what still runs; cancelling the task that waits does so too.
+    Iterating over it yields the events as they happen; to ignore them, await `report()`. Each run has a future in
+    `runs`. Leaving the block stops the remaining runs, and so does cancelling the task that waits.
 
-    Without a `runtime` it makes one of its own and closes it at the end, so that several evaluations may run at the
-    same time in one event loop. With one, start-ups of its servers are reported to the runtime's own listener.
-    Without `hears_events`, nobody needs the events of runs in other processes.
+    Without a `runtime` it creates one and closes it at the end, so that several evaluations may run at the same time in
+    one event loop. With one, start-ups of its servers are reported to the runtime's own listener. Without
+    `hears_events`, events of runs in other processes are not sent.
     """
 
     def __init__(
@@ -242,7 +251,7 @@ class Evaluation:
     ) -> None:
         self.plan = plan
         self.runs: Mapping[str, asyncio.Future[RunResult]] = {}
-        """The results to come, by the ids of the planned runs."""
+        """The pending results, by the ids of the planned runs."""
         self._approval = approval
         self._shared = runtime
         self._record = record
@@ -252,13 +261,14 @@ class Evaluation:
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
         self._events: deque[BatchEvent] = deque()
         self._is_watched: bool | None = None
-        """Whether somebody iterates; `None` while nobody does yet."""
+        """Whether a caller iterates; `None` until it is known."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
         """Begin the runs.
 
-        Raises HistoryError where the history cannot be written that a resumed batch needs."""
+        Raises HistoryError if the history that a resumed batch needs cannot be written.
+        """
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._done = asyncio.Event()
@@ -291,7 +301,7 @@ class Evaluation:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop what still runs, wait for its end, and close what is this evaluation's own."""
+        """Stop the remaining runs, wait for their end, and close the runtime if it was created here."""
         self.stop()
         await self._close()
 
@@ -309,7 +319,8 @@ class Evaluation:
     def stop(self) -> None:
         """Stop all runs that are not over; they end as `stopped`.
 
-        Returns at once."""
+        Returns at once.
+        """
         if not self._done.is_set():
             self._outcome.interrupted = True
             self._runtime.stop_batch(self._batch)
@@ -326,7 +337,7 @@ class Evaluation:
         return await _to_its_end(partial(outcome.report, self.plan))
 
     async def _close(self) -> None:
-        """Close the runtime, if it is this evaluation's own: then the history is complete, too."""
+        """Close the runtime, if it was created here; after that the history is complete."""
         if self._closed:
             return
         self._closed = True
@@ -349,7 +360,7 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    future.cancel()  # of runs that broke with the batch; no effect on those that are done
+                    future.cancel()  # only affects runs that broke with the batch: the others are done
                 self._done.set()
         self._news.set()
 
@@ -357,7 +368,8 @@ class Evaluation:
 async def _to_its_end(function: Callable[[], _Result]) -> _Result:
     """Call a function that blocks, for a bounded time, in a thread.
 
-    Who cancels this has to wait until it is over."""
+    A cancelled caller still waits for its end: the function must not go on in the background.
+    """
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

@@ -1,4 +1,4 @@
-"""What outlives a batch, the engine's thread with endpoints and servers, and the one place where plans begin to run.
+"""The runtime: the engine's thread, endpoints and servers, which outlive a batch, and the start of every plan.
 
 The command line, the app and the Python API all start runs here.
 """
@@ -57,7 +57,7 @@ from workbench.trajectory.events import RetryScheduled
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.stepper import Steppers, Until
-    from workbench.evaluation.cluster.batch import ClusterBatch, Crew
+    from workbench.evaluation.cluster.batch import ClusterBatch, WorkerGroup
     from workbench.evaluation.cost_limit import Spending
     from workbench.evaluation.early_stop import Sparing
     from workbench.evaluation.reruns import RerunCourse
@@ -65,13 +65,12 @@ if TYPE_CHECKING:
     from workbench.providers.http.endpoints import Endpoints
     from workbench.providers.http.rate_limits import Leases
 
-# How the runs of a runtime reach their models and judges.
-
 
 class RuntimeModels:
-    """Opens models and judges, with one connection to each endpoint and one memory of judgements for all batches.
+    """Opens models and judges, with one connection to each endpoint and one cache of judgements for all batches.
 
-    The options are those of `Runtime`. To be used on the engine's thread."""
+    The options are those of `Runtime`. Use it on the engine's thread.
+    """
 
     def __init__(
         self,
@@ -97,20 +96,19 @@ class RuntimeModels:
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
-        """Return what opens the model of each run of a batch."""
+        """Return a function that opens the model of each run of a batch."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         return lambda planned: self._open(planned, approval, concurrency, built_in)
 
     def judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
-        """Return what gives each run of a batch its judge."""
+        """Return a function that returns the judge of each run of a batch."""
         specs = approval.specs
         under_way: Questions = {}
 
         def judge_of(planned: PlannedRun) -> RunJudge:
             def open_model(spec: ModelSpec) -> Model:
-                return self._open_endpoint(
-                    planned, spec, specs.environment_at(planned.file.path), approval, concurrency
-                )
+                environment = specs.environment_at(planned.file.path)
+                return self._open_endpoint(planned, spec, environment, approval, concurrency)
 
             def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
                 self._listener(JudgeAsked(planned.run_id, judge, values, again))
@@ -121,7 +119,7 @@ class RuntimeModels:
         return judge_of
 
     def hold(self, base_url: str, model: str, seconds: float) -> None:
-        """Ask a model nothing for this time."""
+        """Send a model no request for this time."""
         self._endpoints.hold(base_url, model, seconds)
 
     async def close(self) -> None:
@@ -150,7 +148,7 @@ class RuntimeModels:
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
-            # For every model: what is secret in a `.env` must be known before anything is said.
+            # For every model, even a built-in one: secrets of a `.env` must be known before anything is written.
             environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
@@ -163,7 +161,9 @@ class RuntimeModels:
         if spec is None:
             folder = planned.file.path.parent if planned.model_of_suite else Path()
             model = built_in.open(planned.asked_model, folder, planned.case.id)
-            return ModelWithNotices(model, unread.problems) if unread is not None else model
+            if unread is not None:
+                return ModelWithNotices(model, unread.problems)
+            return model
 
         def put_off(wait_s: float) -> None:
             self._listener(RequestPutOff(planned.run_id, wait_s))
@@ -197,17 +197,17 @@ SETTLING_TIMEOUT_S = 1.0
 class Runtime:
     """Runs plans until it is closed.
 
-    Holds what outlives a batch: the engine's thread, connections to endpoints, servers, remembered judgements and the
-    writer of the history. May be used from any thread.
+    Holds the parts that outlive a batch: the engine's thread, connections to endpoints, servers, the cache of
+    judgements and the writer of the history. Safe to use from any thread.
 
-    `listener` is called on the engine's thread. `pace_ms` slows the offline model down to something an eye can follow;
-    0 is as fast as it goes. `own_pace` plays recordings as fast as they were made. With `asks`, real executions that
-    nothing covers are asked about by the event `ExecutionAsked`; without it they are refused. With `judge_anew`, judges
-    are asked about what they judged before. `history` is the file in which all batches are recorded. Without
-    `hears_events`, the listener does without the events of runs that other processes make.
+    `listener` is called on the engine's thread. `pace_ms` slows the offline model down for the eye; 0 is full speed.
+    `own_pace` plays recordings at the pace of the original. With `asks`, the event `ExecutionAsked` asks about real
+    executions that nothing covers; without it they are refused. With `judge_anew`, judges are asked about values that
+    they have judged before. `history` is the file in which all batches are recorded. Without `hears_events`, the
+    listener does without the events of runs that other processes make.
 
-    In a worker process, `share` is how many of them divide the limits of endpoints, or `leases` are the parts that it
-    has of them, and `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
+    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` are its parts
+    of them; `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Runtime:
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[Leave]] = {}
         self._raised: dict[str, asyncio.Future[float | None]] = {}
-        """The answers to come of batches that have reached their limits on cost."""
+        """Unanswered questions of batches that have reached their cost limits."""
         self._start_ups = StartUps(listener)
         self._models = RuntimeModels(
             program,
@@ -273,26 +273,26 @@ class Runtime:
     ) -> str:
         """Begin a batch and return its name at once.
 
-        Each run ends in one `RunDone`, the batch in one `BatchDone`.
+        Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use what the approval holds; suites and
+        settings are not read again. `listener` hears of this batch alone, and `record` records its runs. `until` is how
+        far runs go before they are held, which needs `asks`.
 
-        Runs use what the approval holds; nothing of suites and settings is read after it. `listener`
-        hears of this batch alone, `record` records its runs.
-        `until` is how far they go before they are held, where somebody can answer (`asks`).
-
-        Raises HistoryError when a batch that is resumed is running already, here or elsewhere, and when it cannot be
-        written, and ClusterError when the plan's cluster cannot make its runs. Blocks for that; a cluster is waited for
-        until it is `given_up` (GivenUpError).
+        Blocks until the history and the cluster are ready, or until waiting for a cluster is `given_up` (GivenUpError).
+        Raises HistoryError when a resumed batch is already running somewhere or the history cannot be written, and
+        ClusterError when the plan's cluster cannot make its runs.
         """
         name = f"batch-{next(self._batch_numbers)}"
         events = self._hears_events or record is not None or listener is not None
-        crew = self._crew(plan, approval, events=events)
-        opening = None if crew is None else self._engine.submit(crew.open_unless(given_up))
-        members = frozenset[str]() if opening is None else opening.result()
+        group = self._worker_group(plan, approval, events=events)
+        # The cluster first: a batch that it cannot make must not stand in the history.
+        members = frozenset[str]()
+        if group is not None:
+            members = self._engine.submit(group.open_unless(given_up)).result()
         try:
             recorder = self._history_recorder(plan, approval.specs)
         except BaseException:
-            if crew is not None:
-                self._engine.submit(crew.close(members)).result()
+            if group is not None:
+                self._engine.submit(group.close(members)).result()
             raise
         if recorder is not None:
             self._handles[name] = recorder.handle
@@ -304,14 +304,14 @@ class Runtime:
         spending = self._spending(plan, name)
         context = replace(
             self._context(plan, approval, self._listeners(plan, recorder, record, listener, sparing, spending)),
-            # A program that is killed after the first run leaves the plan behind.
+            # Before the first run, so that a program killed during it leaves a plan that can be resumed.
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=recorder.stored if recorder is not None else nothing_to_await,
         )
-        if crew is not None:
-            from workbench.evaluation.cluster.batch import ClusterBatch  # on use, as in `_crew`
+        if group is not None:
+            from workbench.evaluation.cluster.batch import ClusterBatch  # on use, as in `_worker_group`
 
-            spread = ClusterBatch(name, plan, lane_of, context, crew, members, approval)
+            spread = ClusterBatch(name, plan, lane_of, context, group, members, approval)
             self._engine.submit(self._run(spread, until, spread))
             return name
         workers = self._workers(plan, approval, events=events)
@@ -322,26 +322,29 @@ class Runtime:
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Return a batch that waits for `make`, or to be run by itself, with so many of its `runs` at a time.
+        """Return a batch that waits for `make`, or to be run by itself with `at_once` of its `runs` at a time.
 
-        Its history, if it has one, is the business of who asks for runs."""
+        Its caller records the runs, if they are recorded.
+        """
         context = self._context(plan, approval, timed(self._listener))
         return Batch("", runs, lambda planned: LaneOf("", at_once), context)
 
     def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine where the runs are made.
+        """Run a coroutine on the engine's thread, where runs are made.
 
-        Returns a future that any other thread can wait for."""
+        Any other thread can wait for the future that is returned.
+        """
         return self._engine.submit(work)
 
     def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
         """Begin one run of an open batch.
 
-        Returns at once; the run ends in one `RunDone`."""
+        Returns at once; the run ends in one `RunDone`.
+        """
         return self._engine.submit(batch.make(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
-        """What the runs of a plan share."""
+        """Return the context that the runs of a plan share."""
         return RunContext(
             listener=listener,
             servers=self._servers,
@@ -357,14 +360,16 @@ class Runtime:
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """Return the guard of a plan's limit on cost.
+        """Return the guard of a plan's cost limit.
 
-        It asks the user, if there is one, before it goes beyond."""
+        It asks the user, if there is one, before it exceeds the limit.
+        """
         if plan.cost_limit is None:
             return None
         from workbench.evaluation.cost_limit import Spending  # on use: few batches have a limit
 
-        return Spending(plan.cost_limit, partial(self._asked_for_more, name) if self._ask is not None else None)
+        ask = partial(self._asked_for_more, name) if self._ask is not None else None
+        return Spending(plan.cost_limit, ask)
 
     async def _asked_for_more(self, name: str, limit_usd: float, spent_usd: float) -> float | None:
         answer: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
@@ -373,9 +378,10 @@ class Runtime:
         return await answer
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Answer `CostLimitReached`: the limit to go on with, or `None` to make no more runs.
+        """Answer `CostLimitReached` with a new limit, or with `None` to make no more runs.
 
-        Returns at once. Does nothing when the question is no longer open."""
+        Returns at once. Does nothing when the question is no longer open.
+        """
 
         async def answered() -> None:
             answer = self._raised.pop(batch, None)
@@ -386,26 +392,24 @@ class Runtime:
             self._engine.submit(answered())
 
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """Return the worker processes for a plan that is to be spread over some."""
+        """Return the worker processes of a plan, `None` if this process makes its runs."""
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
-        from workbench.evaluation.worker_pool import (
-            Setup,  # on use: most evaluations have one process
-            WorkerPool,
-        )
+        from workbench.evaluation.worker_pool import Setup, WorkerPool  # on use: most evaluations have one process
 
+        # These stay here: workers need none of them, and some cannot be pickled.
         sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
-    def _crew(self, plan: Plan, approval: Approval, *, events: bool) -> Crew | None:
-        """Return the workers of the cluster of a plan, if it has one."""
+    def _worker_group(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerGroup | None:
+        """Return the cluster workers of a plan, if it has a cluster."""
         if plan.cluster is None:
             return None
-        from workbench.evaluation.cluster.batch import Crew  # on use: few batches have a cluster
+        from workbench.evaluation.cluster.batch import WorkerGroup  # on use: few batches have a cluster
 
-        return Crew(plan, approval, self._retries, history=self._history is not None, events=events)
+        return WorkerGroup(plan, approval, self._retries, history=self._history is not None, events=events)
 
     def _listeners(
         self,
@@ -416,47 +420,47 @@ class Runtime:
         sparing: Sparing | RerunCourse | None,
         spending: Spending | None,
     ) -> BatchListener:
-        """Return all listeners of a batch.
+        """Return all listeners of a batch as one.
 
         Each event goes to one after the other, on the engine's thread, in this order:
 
-        1. The clock puts into `RunDone` when the run began and ended, before anything that may be slow.
-        2. The steppers forget a run that is over, so that nobody who hears of its end can still hold it.
-        3. What spares runs, or keeps a limit on cost, knows first of all that others wait for.
-        4. The history gets what belongs into it: what the screen shows as done is on its way to the disk.
+        1. The clock adds the start and end of a run to `RunDone`, before any slow listener.
+        2. The steppers forget a finished run, so that no listener can still hold it.
+        3. Early stopping and the cost limit learn first of all that other runs wait for them.
+        4. The history, so that whatever the screen shows as done is on its way to the disk.
         5. The recordings, for the same reason.
         6. The listener of the runtime, and that of the batch.
         """
-        return timed(
-            in_turn(
-                *([self._steppers.take] if self._ask is not None else []),
-                *([sparing.take] if sparing is not None else []),
-                *([spending.take] if spending is not None else []),
-                *([recorder.take] if recorder is not None else []),
-                *([record.listener(plan.runs)] if record is not None else []),
-                self._listener,
-                *([listener] if listener is not None else []),
-            )
-        )
+        listeners: list[BatchListener] = []
+        if self._ask is not None:
+            listeners.append(self._steppers.take)
+        listeners += [each.take for each in (sparing, spending, recorder) if each is not None]
+        if record is not None:
+            listeners.append(record.listener(plan.runs))
+        listeners.append(self._listener)
+        if listener is not None:
+            listeners.append(listener)
+        return timed(in_turn(*listeners))
 
     def _history_recorder(self, plan: Plan, specs: Specs) -> HistoryRecorder | None:
         if self._history is None:
             return None
+        settings = settings_of_batch(
+            plan.runs,
+            specs,
+            plan.execution,
+            plan.concurrency,
+            compares=plan.compares,
+            until=plan.until.settings if plan.until is not None else None,
+            shard=plan.shard,
+            min_score=plan.min_score,
+            confirms=plan.reruns.batch if plan.reruns is not None else None,
+            cost_limit_usd=plan.cost_limit.usd if plan.cost_limit is not None else None,
+        )
         return HistoryRecorder(
             self._history,
             plan.runs,
-            settings_of_batch(
-                plan.runs,
-                specs,
-                plan.execution,
-                plan.concurrency,
-                compares=plan.compares,
-                until=plan.until.settings if plan.until is not None else None,
-                shard=plan.shard,
-                min_score=plan.min_score,
-                confirms=plan.reruns.batch if plan.reruns is not None else None,
-                cost_limit_usd=plan.cost_limit.usd if plan.cost_limit is not None else None,
-            ),
+            settings,
             self._program.secrets,
             home=self._program.environment.home,
             going_on=plan.resumed.handle if plan.resumed is not None else None,
@@ -469,48 +473,55 @@ class Runtime:
         return handle.number if handle is not None else None
 
     def handle_of(self, batch: str) -> BatchHandle | None:
-        """Return what the history knows a batch by; `None` without a history."""
+        """Return the history's handle on a batch; `None` without a history."""
         return self._handles.get(batch)
 
     def missing_in_history(self, batch: str) -> int:
-        """Return how many finished runs of a batch the history lacks; final once the runtime is closed."""
+        """Return the number of finished runs that the history lacks; final once the runtime is closed."""
         handle = self._handles.get(batch)
-        return self._history.missing(handle) if self._history is not None and handle is not None else 0
+        if self._history is None or handle is None:
+            return 0
+        return self._history.missing(handle)
 
     def began_at(self, batch: str) -> str | None:
-        """Return when a batch began according to the history, ISO 8601; `None` without a history."""
+        """Return the start of a batch as the history has it, ISO 8601; `None` without a history."""
         handle = self._handles.get(batch)
         return handle.started_at if handle is not None else None
 
     def settle_history(self) -> None:
-        """Wait until everything that has happened so far is in the history.
+        """Wait until the history holds everything that has happened so far.
 
-        Blocks for at most a second."""
+        Blocks for at most a second.
+        """
         if self._history is not None:
             self._history.settle(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
-        """Stop one run; it ends as `stopped`.
+        """Stop one run, which ends as `stopped`.
 
-        Returns at once."""
+        Returns at once.
+        """
         self._stop_soon(run_id)
 
     def stop_batch(self, name: str) -> None:
         """Stop every run of one batch.
 
-        Returns at once."""
+        Returns at once.
+        """
         self._stop_soon(None, name)
 
     def stop_all(self) -> None:
         """Stop every run of every batch.
 
-        Returns at once."""
+        Returns at once.
+        """
         self._stop_soon(None)
 
     def stop_run(self, batch: Batch, run_id: str | None) -> None:
         """Stop one run of an open batch, or all of them.
 
-        Returns at once."""
+        Returns at once.
+        """
 
         async def stop() -> None:
             batch.stop(run_id)
@@ -518,9 +529,10 @@ class Runtime:
         self._engine.submit(stop())
 
     def hold_endpoint(self, base_url: str, model: str, seconds: float) -> None:
-        """Ask a model nothing for this time: its endpoint has told another process to wait.
+        """Send a model no request for this time, because its endpoint has told another process to wait.
 
-        Returns at once."""
+        Returns at once.
+        """
 
         async def hold() -> None:
             self._models.hold(base_url, model, seconds)
@@ -530,21 +542,24 @@ class Runtime:
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
         """Answer `ExecutionAsked`.
 
-        Returns at once. Does nothing when the question is no longer open."""
+        Returns at once. Does nothing when the question is no longer open.
+        """
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Hold all runs, those under way too, at these breakpoints and no others.
+        """Hold all runs, including those under way, at these breakpoints and no others.
 
-        Returns at once."""
+        Returns at once.
+        """
         self._steppers.breakpoints = tuple(breakpoints)
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
         """Let a run continue `until` a stop.
 
-        `hold` is the sequence number of the `Paused` that the caller has seen, `None` for a run that is not held. The
-        future gives the reason when the run cannot, such as being held elsewhere."""
+        `hold` is the sequence number of the `Paused` event that the caller has seen, `None` for a run that is not held.
+        The future gives the reason if the run cannot continue, such as being held elsewhere.
+        """
 
         async def go_on() -> str | None:
             return self._steppers.go_on(run_id, until, hold)
@@ -554,7 +569,8 @@ class Runtime:
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
         """Apply a command to a run that is held at `hold`.
 
-        The future gives the reason when that is impossible."""
+        The future gives the reason if that is impossible.
+        """
 
         async def do() -> str | None:
             return self._steppers.do(run_id, command, hold)
@@ -566,9 +582,10 @@ class Runtime:
             self._engine.submit(self._stop(run_id, batch))
 
     def close(self) -> None:
-        """Stop all runs, close all servers and connections, write the rest of the history and end the thread.
+        """Stop all runs, close servers and connections, finish the history and end the thread.
 
-        Blocks for at most about fifteen seconds. May be called more than once; nothing can be started afterwards."""
+        Blocks for at most about fifteen seconds. May be called more than once; nothing can be started afterwards.
+        """
         if not self._engine.alive:
             return
         try:
@@ -589,7 +606,7 @@ class Runtime:
         try:
             await batch.run()
         except Exception:
-            # A listener that raises: nobody waits for this task, and closing must still come to the servers.
+            # A listener raised. No caller awaits this task, and closing must still reach the servers.
             _logger.exception("%s broke", batch.name)
         finally:
             if workers is not None:
@@ -629,9 +646,10 @@ class Runtime:
 
 
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
-    """What spares runs of a plan that stops early.
+    """Return the listener that skips runs of a plan that stops early.
 
-    No run begins that is further ahead than can be under way at the same time."""
+    No run begins further ahead than the number of runs that can be under way at the same time.
+    """
     if plan.reruns is not None:
         return plan.reruns.course()
     if plan.until is None:
@@ -639,15 +657,16 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | R
     from workbench.evaluation.early_stop import Sparing, watch_of  # on use: most plans make all their runs
 
     watch = watch_of(plan)
-    ahead = sum(lane.concurrency for lane in lanes_of(plan.runs, lane_of))
-    return Sparing(plan, watch, ahead) if watch is not None else None
+    if watch is None:
+        return None
+    return Sparing(plan, watch, ahead=sum(lane.concurrency for lane in lanes_of(plan.runs, lane_of)))
 
 
 def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:
     try:
         spec = specs.of(planned)
     except ConfigError:
-        return LaneOf("", concurrency)  # the run will say what is wrong
+        return LaneOf("", concurrency)  # the run will report the error
     if spec is None:
         return LaneOf(planned.asked_model, concurrency)
     return LaneOf(f"{spec.model} at {spec.base_url}", spec.concurrency or concurrency)

@@ -1,4 +1,4 @@
-"""Which suites the user trusts."""
+"""The store of suites that the user trusts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from workbench.suite.trust import TrustStore
 
 
 def trust_store(folders: Folders) -> TrustStore:
-    """What the user trusts, and which suites came with the program."""
+    """Return the store of trusted suites; those that came with the program need no trust."""
     try:
         samples: Path | None = bundled("sample_suites")
     except MissingResourceError:
-        samples = None  # without samples there are none to trust; suites of one's own are asked about as ever
+        samples = None  # without samples, nothing is trusted by itself
     return TrustStore(folders.trust_file, bundled_folder=samples)

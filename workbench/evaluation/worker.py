@@ -1,4 +1,4 @@
-"""A worker process: makes runs of a plan as the program that started it asks, and sends back what happened."""
+"""A worker process: makes runs of a plan on request of the program that started it, and sends back the events."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from workbench.history.packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""How many objects are made before garbage is looked for."""
+"""The threshold of the youngest generation of the garbage collector."""
 
 
 def main(descriptor: int) -> None:
-    """Serve the program at the other end of this socket until it closes it."""
-    # Ctrl+C and a closed terminal reach the whole group: the program decides what they mean for runs.
+    """Serve the program at the other end of this socket until it closes the socket."""
+    # Ctrl+C and a closed terminal signal the whole process group, but the program alone decides what becomes of runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     channel = _Channel(socket.socket(fileno=descriptor))
@@ -51,7 +51,8 @@ class _Channel:
     def send(self, *messages: Message) -> None:
         """Send messages, one right after the other.
 
-        A program that is gone hears nothing."""
+        Does nothing if the program is gone.
+        """
         data = b"".join(map(packed, messages))
         with self._sending:
             try:
@@ -60,7 +61,7 @@ class _Channel:
                 return
 
     def receive(self) -> Message | None:
-        """Return the next message; `None` once there is none to come."""
+        """Return the next message; `None` at the end."""
         head = self._incoming.read(LENGTH.size)
         if len(head) < LENGTH.size:
             return None
@@ -93,7 +94,7 @@ class _Worker:
         self._batch = self._runtime.open(plan, setup.approval)
 
     def serve(self) -> None:
-        """Do what is asked until nothing more is, then stop what still runs."""
+        """Handle messages until there are no more, then stop the remaining runs."""
         made: set[Future[None]] = set()
         while (message := self._channel.receive()) is not None:
             match message:
@@ -115,8 +116,11 @@ class _Worker:
 
 
 class Teller:
-    """Tells another process what happens in runs: each at once when it is over, with its row for the history if there
-    is a `packer`, and with its events if somebody hears them."""
+    """Sends the events of runs to another process.
+
+    A run is sent once it is over: its result, its row for the history if there is a `packer`, and its events if they
+    are wanted.
+    """
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, hears_events: bool
@@ -130,7 +134,7 @@ class Teller:
         self._in_common = InCommon()
 
     def take(self, event: BatchEvent) -> None:
-        """Take in what happened; a listener of the runtime."""
+        """Send or collect an event; a listener of the runtime."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
@@ -145,17 +149,18 @@ class Teller:
         self._send(Happened(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        # Before the run is packed: of what is learned meanwhile, the program hears with the next one.
+        # Read before the run is packed: secrets learned meanwhile are sent with the next run.
         known = self._secrets.replacements
         learned = () if known is self._known else (Learned(known),)
         self._known = known
         row = None
         if self._packer is not None:
-            # What cannot be stored the program finds out again, and says so.
+            # A run that cannot be stored goes with its events: the program then fails to pack it too, and reports that.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
-        wanted = self._hears_events or (row is None and self._packer is not None)
-        self._send(*learned, self._made(done, row, events if wanted else (), len(known)))
+        if not self._hears_events and (row is not None or self._packer is None):
+            events = ()
+        self._send(*learned, self._made(done, row, events, len(known)))
 
     def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> Made:
         packed = self._in_common.packed(done.result)

@@ -1,4 +1,4 @@
-"""Spreads the runs of a plan over worker processes: one interpreter makes only so many runs a second."""
+"""A pool of worker processes for the runs of a plan: one interpreter makes only so many runs a second."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import Event
 from workbench.trajectory.trajectory import Trajectory
 
-# What the program and its worker processes tell each other: pickled messages over a socket pair, each behind its
-# length. Both ends are the same program, and nobody else holds an end.
+# Messages are pickles over a socket pair, each behind its length. Unpickling runs code, which is safe here: both ends
+# are the same program, and no other process holds an end.
 
 LENGTH = struct.Struct("!Q")
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The first message to a worker: the plan, what was approved, and how many workers share the endpoints' limits.
+    """The first message to a worker: the plan, its approval, and the number of workers that share endpoints' limits.
 
-    `history` is whether runs are stored, `events` whether anybody else hears of their events."""
+    `history` is whether runs are stored, `events` whether the program wants their events.
+    """
 
     plan: Plan
     approval: Approval
@@ -64,7 +65,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Hold:
-    """An endpoint accepts no request for so many seconds: from the worker that was told, then to all others."""
+    """An endpoint accepts no request for some seconds: from the worker that noticed it, then to all others."""
 
     base_url: str
     model: str
@@ -73,7 +74,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Happened:
-    """From a worker: an event that is not one of a run's own, such as the start of a server."""
+    """From a worker: an event that does not belong to one run, such as the start of a server."""
 
     event: BatchEvent
 
@@ -82,7 +83,8 @@ class Happened:
 class Learned:
     """Values to redact, with their replacements.
 
-    From a worker, before the run that may contain them, and to all others."""
+    From a worker, before the run that may contain them, and to all others.
+    """
 
     secrets: Mapping[str, str]
 
@@ -91,10 +93,9 @@ class Learned:
 class Made:
     """From a worker: a run is over.
 
-    All of it at once, so that nothing is left of a run whose worker died.
-
-    `result` is packed unless it cannot be; `news` come with it. `row` is what the history stores, without the first
-    `known` forms of secrets that the worker knew. `events` are there where somebody wants them, or without a row.
+    It is sent as a whole, so that nothing is left of a run whose worker died. `result` is packed if possible; `news`
+    come with it. `row` is the run for the history, redacted with the first `known` forms of secrets. `events` are sent
+    if they are wanted, or without a row.
     """
 
     run_id: str
@@ -119,7 +120,7 @@ def packed(message: Message) -> bytes:
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""How long a worker may take to stop its runs and close its servers."""
+"""For a worker to stop its runs and close its servers."""
 
 
 class WorkerLostError(Exception):
@@ -131,13 +132,13 @@ class _Worker:
     process: asyncio.subprocess.Process
     writer: asyncio.StreamWriter
     making: dict[str, asyncio.Future[Made]] = field(default_factory=dict)
-    """The runs that it makes, by their ids."""
+    """The runs that it makes, by id."""
     start_ups: dict[int, int] = field(default_factory=dict)
-    """The numbers of its start-ups, as they are numbered here."""
+    """The numbers of its start-ups, and their numbers in this process."""
     in_common: InCommon | None = None
-    """What the results that it packs have in common."""
+    """Values shared by the results that it packs."""
     alone: bool = False
-    """Whether it is there for one run only."""
+    """Whether it was started for one run only."""
 
     def send(self, message: Message) -> None:
         self.writer.write(packed(message))
@@ -146,10 +147,8 @@ class _Worker:
 class WorkerPool:
     """Makes runs in up to `processes` worker processes, each with endpoints and servers of its own.
 
-    A worker is started when all others are busy. Use it on one event loop.
-
-    `listener` hears what is not about one run, such as the start of servers. What workers learn to be secret goes into
-    `secrets`.
+    A worker is started when all others are busy. Use it on one event loop. `listener` hears events that do not belong
+    to one run. Secrets that workers learn are added to `secrets`.
     """
 
     def __init__(self, setup: Setup, processes: int, listener: BatchListener, secrets: Secrets) -> None:
@@ -163,8 +162,11 @@ class WorkerPool:
         self._numbers = count(1)
 
     async def make(self, planned: PlannedRun, context: RunContext) -> None:
-        """Make one run in a worker, and if that dies once more in a worker for this run alone: another run may have
-        killed the first one. Then tell the listener all of its events. Cancelling the awaiting task stops the run."""
+        """Make one run in a worker, then pass all its events to the listener.
+
+        If the worker dies, the run gets a worker for itself: another run may have killed the first one. Cancelling the
+        awaiting task stops the run.
+        """
         try:
             worker = await self._free_worker()
             made = await self._made_by(worker, planned.run_id)
@@ -187,23 +189,24 @@ class WorkerPool:
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and made.known < len(self._secrets.replacements):
-            # More is secret than the worker knew: the run passes the door here.
+            # This program knows more secrets than the worker did: without its row, the run is redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             context.listener(RunEvent(event))
         context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
 
     async def close(self) -> None:
-        """End all workers, by force those that do not end in time."""
+        """End all workers, by force if they do not end in time."""
         for worker in self._workers:
             worker.writer.close()
         if not self._readers:
             return
         _, late = await asyncio.wait(self._readers, timeout=CLOSE_TIMEOUT_S)
-        for worker in self._workers if late else ():
-            _logger.error("worker process %d did not end within %g s", worker.process.pid, CLOSE_TIMEOUT_S)
-            worker.process.kill()
-        await asyncio.gather(*late)
+        if late:
+            for worker in self._workers:  # a worker that ended has been removed
+                _logger.error("worker process %d did not end within %g s", worker.process.pid, CLOSE_TIMEOUT_S)
+                worker.process.kill()
+            await asyncio.gather(*late)
 
     async def _made_by(self, worker: _Worker, run_id: str) -> Made:
         made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
@@ -214,7 +217,7 @@ class WorkerPool:
             try:
                 return await asyncio.shield(made)
             except asyncio.CancelledError:
-                # However often a run is stopped: what happened in it up to then, its worker tells.
+                # Keep waiting: the worker still sends what happened up to the stop. A second stop changes nothing.
                 if not is_stopped:
                     worker.send(Stop(run_id))
                 is_stopped = True
@@ -224,7 +227,7 @@ class WorkerPool:
                 raise
 
     async def _free_worker(self) -> _Worker:
-        """Return the worker with the fewest runs, a new one while all are busy and there may be more."""
+        """Return the worker with the fewest runs, or a new one if all are busy and there may be more."""
         async with self._starting:
             shared = [worker for worker in self._workers if not worker.alone]
             least = min(shared, key=lambda worker: len(worker.making), default=None)
@@ -234,7 +237,7 @@ class WorkerPool:
 
     async def _started(self, *, alone: bool = False) -> _Worker:
         ours, theirs = socket.socketpair()
-        # The same modules as here, wherever they came from; `-P` because the current folder is none of theirs.
+        # The same `sys.path` as here, so that the same modules are imported; `-P` keeps the current folder out of it.
         begin = f"from workbench.evaluation.worker import main; main({theirs.fileno()})"
         with theirs:
             process = await asyncio.create_subprocess_exec(
@@ -254,7 +257,7 @@ class WorkerPool:
         return worker
 
     async def _read(self, worker: _Worker, reader: asyncio.StreamReader) -> None:
-        """Take what a worker sends, up to its end."""
+        """Handle the messages of a worker up to its end."""
         try:
             while True:
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -263,7 +266,7 @@ class WorkerPool:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         except Exception:
-            # A listener that raises: its worker is given up, and whoever waits for a run of it must hear of that.
+            # A listener raised. The worker is given up, so that no caller waits for its runs for ever.
             _logger.exception("worker process %d", worker.process.pid)
         self._workers.remove(worker)
         worker.writer.close()

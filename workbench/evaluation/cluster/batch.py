@@ -1,9 +1,7 @@
-"""A batch whose runs the workers of a cluster make, in portions.
+"""A batch whose runs are made by the workers of a cluster, in portions.
 
-Here is decided who makes what, and here alone is told what happened: each run once, whatever becomes of the workers.
-Each worker is asked in one long call after the other. It keeps an answer until the next call says that it came, so that
-no run is lost or counted twice where a connection breaks. A worker that nobody asks any more stops, because what it was
-lent of the endpoints' limits then belongs to others.
+The program decides which worker makes which runs, and alone reports events, so that each run is reported once whatever
+becomes of the workers.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import pickle
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import field, replace
-from itertools import count
+from itertools import chain, count
 from secrets import token_hex
 from typing import Any
 
@@ -66,24 +64,23 @@ from workbench.providers.model import RetryPolicy
 from workbench.suite.files import absolute
 from workbench.trajectory.trajectory import Trajectory
 
-# The workers of a cluster that make the runs of one plan: asked first whether they can, then kept at it.
-
 MAX_SAID_LINES = 8
-"""How many workers are quoted with what is wrong."""
+"""Workers quoted in one message."""
 ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
-"""How long is waited for the first worker that can be asked: those that were there may all have ended just now."""
+"""The wait for the first worker that can be asked: those found at first may all have ended just now."""
 ASK_AGAIN_S = 0.5
 GIVEN_UP_S = 0.1
-"""How often is looked whether nobody waits any more."""
+"""The interval of checks whether the caller still waits."""
 END_TIMEOUT_S = 3.0
-"""How long a worker may take to close servers and connections."""
+"""For a worker to close servers and connections."""
 
 
-class Crew:
-    """What is said to workers and heard of them.
+class WorkerGroup:
+    """The messages between the program and the workers of one plan.
 
-    Use it on one event loop."""
+    Use it on one event loop.
+    """
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -112,11 +109,11 @@ class Crew:
         self._plan = plan
 
     def ref(self, run: PlannedRun) -> RunRef:
-        """What stands for a run on its way."""
+        """Return the reference that stands for a run in messages."""
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
-        """`open`, until nobody waits for it any more: raises GivenUpError then."""
+        """Run `open` until the caller has given up waiting: raises GivenUpError then."""
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
             if given_up():
@@ -128,7 +125,8 @@ class Crew:
     async def open(self) -> frozenset[str]:
         """Start or reach the cluster, and ask all workers whether they can make the runs.
 
-        Returns their addresses. Raises ClusterError."""
+        Returns the addresses of those that can. Raises ClusterError.
+        """
         for file in self._plan.files:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would travel: {where}")
@@ -146,23 +144,32 @@ class Crew:
         except BaseException:
             await self.cluster.close()
             raise
-        problems = [
-            f"worker {worker}: {why}"
-            for worker, reasons in sorted(answers.items())
-            for why in (reasons if isinstance(reasons, tuple) else ())
-        ]
-        enlisted = frozenset(worker for worker, reasons in answers.items() if reasons == ())
+        problems: list[str] = []
+        unreachable: list[str] = []
+        enlisted: list[str] = []
+        for worker, reasons in sorted(answers.items()):
+            if isinstance(reasons, UnreachableError):
+                unreachable.append(f"worker {worker} cannot be asked: {reasons}")
+            elif reasons:
+                problems += [f"worker {worker}: {why}" for why in reasons]
+            else:
+                enlisted.append(worker)
+        # A worker that ended just now is no problem while others can make the runs.
         if not problems and not enlisted:
-            problems = [f"worker {worker} cannot be asked: {why}" for worker, why in answers.items()]
-            problems = problems or ["no worker of the cluster is left: each ended before it could be asked"]
+            problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
             await self.close(enlisted)
-            more = len(problems) - MAX_SAID_LINES
-            raise ClusterError(*problems[:MAX_SAID_LINES], *([f"and {more} more"] if more > 0 else []))
-        return enlisted
+            shown = problems[:MAX_SAID_LINES]
+            if len(problems) > len(shown):
+                shown.append(f"and {len(problems) - len(shown)} more")
+            raise ClusterError(*shown)
+        return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """What each worker says; all are asked again as long as every one of them ends meanwhile."""
+        """Return the answer of each worker.
+
+        All are asked again while each of them ends before it answers.
+        """
         until_s = asyncio.get_running_loop().time() + ASK_WITHIN_S
         while True:
             workers = await self.cluster.workers()
@@ -179,9 +186,10 @@ class Crew:
             return error  # it may have ended just now
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
-        """Ask a worker whether it can make the runs.
+        """Ask a worker whether it can make the runs, and return why not.
 
-        Returns why not. Raises UnreachableError."""
+        Raises UnreachableError.
+        """
         why_not = await self.cluster.why_not(worker)
         if why_not is not None:
             return (why_not,)
@@ -193,7 +201,10 @@ class Crew:
     async def exchange(
         self, worker: str, seen: int, told: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
-        """Tell a worker something, and hear what it said after the message `seen`; `None` where it no longer works."""
+        """Send a worker messages and return its own after the number `seen`.
+
+        `None` means that it no longer works for this batch.
+        """
         answer: bytes | None = await self.cluster.call(
             worker, _there("exchange"), self._errand.token, seen, pickled(tuple(told)), timeout_s=SILENCE_S
         )
@@ -203,13 +214,13 @@ class Crew:
         return messages
 
     def submit(self, worker: str, portion: Portion) -> Any:
-        """Give a worker a portion: a task of dask."""
+        """Give a worker a portion, as a dask task."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
         return self.cluster.submit(worker, key, _there("make_portion"), token, pickled(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
-        """Have workers stop, and leave the cluster."""
+        """Dismiss workers, and leave the cluster."""
         token = self._errand.token
         last = (self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S) for worker in workers)
         await asyncio.gather(*last, return_exceptions=True)
@@ -217,9 +228,10 @@ class Crew:
 
 
 def _there(function: str) -> Callable[..., Any]:
-    """Return a function of a worker, which dask knows by its name.
+    """Return a function of a worker, which dask imports there by its name.
 
-    Nothing here uses its module otherwise."""
+    The program itself does not use its module.
+    """
     called: Callable[..., Any] = getattr(importlib.import_module("workbench.evaluation.cluster_worker"), function)
     return called
 
@@ -231,16 +243,16 @@ def _as_text(data: bytes) -> str:
 _logger = logging.getLogger(__name__)
 
 LOOK_S = 0.5
-"""How often is looked which workers there are."""
+"""The interval of checks which workers there are."""
 NO_WORKER_S = 120.0
-"""How long a cluster of this program's own may be without any worker: each is started again and again meanwhile."""
+"""The time that a local cluster may be without any worker, while each is started again and again."""
 RETURNED_S = 0.25
-"""How often is looked whether a part of a limit is free that nobody gave back: after its worker was lost."""
+"""The interval of checks for a part of a limit that becomes free by itself, after its worker was lost."""
 STOP_TIMEOUT_S = 5.0
-"""How long workers may take to stop their runs."""
+"""For workers to stop their runs."""
 
 Lent = tuple[tuple[EndpointLimits, Lease], ...]
-"""Parts of what endpoints allow, which a worker has."""
+"""Parts of endpoints' limits that a worker has."""
 
 
 @dataclass(eq=False)
@@ -250,10 +262,10 @@ class _Out:
     portion: Portion
     lane: Lane
     runs: dict[str, PlannedRun]
-    """Those of which nothing was told yet."""
+    """Its runs that have not been reported yet."""
     lent: Lent
     suspect: bool
-    """Whether the worker has nothing beside it."""
+    """Whether the worker must have no other portion beside it."""
     task: Any = None
     following: asyncio.Task[None] | None = None
 
@@ -264,7 +276,7 @@ class _Worker:
     listening: asyncio.Task[None] | None = None
     out: dict[int, _Out] = field(default_factory=dict)
     giving_back: dict[int, Lent] = field(default_factory=dict)
-    """What it was asked to give back, by the numbers that it knows it by."""
+    """Parts of limits that it was asked to give back, by the numbers that it knows them by."""
     seen: int = 0
     in_common: InCommon | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
@@ -277,14 +289,14 @@ class _Worker:
         return sum(out.lane is lane for out in self.out.values())
 
     def may_have_more_of(self, lane: Lane) -> bool:
-        """Return whether it may be given the next portion of a lane, as far as it is concerned."""
+        """Return whether it may be given the next portion of a lane."""
         if lane.next_is_suspect or any(out.suspect for out in self.out.values()):
             return not self.out
         return self.portions_of(lane) < AT_A_TIME
 
 
 class ClusterBatch(Batch):
-    """Runs that are started together, made by the workers of a `crew`."""
+    """Runs that are started together and made by the workers of a `group`."""
 
     def __init__(
         self,
@@ -292,13 +304,13 @@ class ClusterBatch(Batch):
         plan: Plan,
         lane_of: Callable[[PlannedRun], LaneOf],
         context: RunContext,
-        crew: Crew,
+        group: WorkerGroup,
         workers: frozenset[str],
         approval: Approval,
     ) -> None:
         super().__init__(name, (), lane_of, context)
         self.runs = plan.runs
-        self._crew = crew
+        self._group = group
         self._workers = {address: _Worker(address) for address in workers}
         self._refused: set[str] = set()
         self._asked: set[str] = set()
@@ -310,12 +322,13 @@ class ClusterBatch(Batch):
         self._tasks: set[asyncio.Task[None]] = set()
         self._portions = count(1)
         self._start_ups = count(1)
-        self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, crew.samples, approval)
+        self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, group.samples, approval)
 
     async def run(self) -> None:
         """Have all runs made.
 
-        Each ends in exactly one `RunDone`, whatever happens."""
+        Each ends in exactly one `RunDone`, whatever happens.
+        """
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -334,13 +347,14 @@ class ClusterBatch(Batch):
             self._context.listener(BatchDone(self.name))
 
     async def close(self) -> None:
-        """Have the workers stop, and leave the cluster."""
-        await self._crew.close(tuple(self._workers))
+        """Dismiss the workers, and leave the cluster."""
+        await self._group.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all of them.
 
-        Finished runs keep their results. Call it on the engine's loop."""
+        Finished runs keep their results. Call it on the engine's loop.
+        """
         for lane in self._cluster_lanes:
             for planned in lane.drop(run_id):
                 self._over(planned, Status.STOPPED)
@@ -353,13 +367,13 @@ class ClusterBatch(Batch):
         self._news.set()
 
     async def _stop_waiting(self) -> None:
-        """End what workers have not stopped in time."""
+        """Give up workers that do not stop in time."""
         await asyncio.sleep(STOP_TIMEOUT_S)
         for worker in tuple(self._workers.values()):
             self._lost(worker, "it did not stop in time")
 
     def _give_out(self) -> None:
-        """Give out portions as long as there are workers and parts of limits for them."""
+        """Give out portions while there are workers and parts of limits for them."""
         if self._stopping:
             return
         for lane in self._cluster_lanes:
@@ -369,9 +383,10 @@ class ClusterBatch(Batch):
                     break
 
     def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
-        """Give a worker the next portion of a lane, perhaps with what it had for the portion `before`.
+        """Give a worker the next portion of a lane, perhaps with the leases of its portion `before`.
 
-        Returns whether there was a part of each limit for it."""
+        Returns whether there was a part of each limit for it.
+        """
         needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lent, None
@@ -384,19 +399,20 @@ class ClusterBatch(Batch):
         else:
             return False
         suspect, runs = lane.next_is_suspect, lane.take(workers)
-        part = lent[0][1]
-        # Its runs may use what those of the worker's other portion leave: the leases limit requests.
-        at_once = part.at_once * (AT_A_TIME if part.base_url else 1)
-        portion = Portion(number, tuple(map(self._crew.ref, runs)), at_once, known_as, asked)
+        at_once = lent[0][1].at_once
+        if lent[0][1].base_url:
+            # More runs than requests, as the leases limit those: runs of this portion use what the other one leaves.
+            at_once *= AT_A_TIME
+        portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
-        out.task = self._crew.submit(worker.address, portion)
+        out.task = self._group.submit(worker.address, portion)
         out.following = self._begin(self._follow(worker, out))
         return True
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
-        """Wait for the task of a portion, only to know when it breaks."""
+        """Wait for the task of a portion, only to notice that it breaks."""
         try:
-            if not await self._crew.cluster.result(out.task):
+            if not await self._group.cluster.result(out.task):
                 self._lost(worker, "it works for this batch no longer")
         except UnreachableError as error:
             if out.portion.number in worker.out:
@@ -413,7 +429,7 @@ class ClusterBatch(Batch):
         try:
             while True:
                 again = tuple(map(GiveBack, worker.giving_back))
-                told = await self._crew.exchange(worker.address, worker.seen, again)
+                told = await self._group.exchange(worker.address, worker.seen, again)
                 if told is None:
                     break
                 for number, message in told:
@@ -425,18 +441,18 @@ class ClusterBatch(Batch):
         except UnreachableError as error:
             why = str(error)
         except Exception:
-            # A listener that raises: its worker is given up, and whoever waits for a run of it must hear of that.
+            # A listener raised. The worker is given up, so that no caller waits for its runs for ever.
             _logger.exception("worker %s", worker.address)
-            why = "what it told could not be taken; the log holds the details"
+            why = "its messages could not be handled; the log holds the details"
         self._lost(worker, why)
 
     async def _tell(self, worker: _Worker, message: ToWorker) -> None:
-        with suppress(UnreachableError):  # whoever listens to it finds out what is wrong
-            await self._crew.exchange(worker.address, worker.seen, [message])
+        with suppress(UnreachableError):  # `_listen` notices it too, and handles it
+            await self._group.exchange(worker.address, worker.seen, [message])
 
     async def _watch(self) -> None:
-        """Look which workers there are: some go, some come."""
-        cluster, now_s = self._crew.cluster, asyncio.get_running_loop().time
+        """Notice workers that leave and workers that join."""
+        cluster, now_s = self._group.cluster, asyncio.get_running_loop().time
         last_s = now_s()  # when there was one
         while True:
             await asyncio.sleep(LOOK_S)
@@ -444,7 +460,7 @@ class ClusterBatch(Batch):
                 addresses = await cluster.workers()
             except UnreachableError as error:
                 return self._give_up(f"the scheduler is gone ({error})")
-            if addresses or not self._crew.is_local:
+            if addresses or not self._group.is_local:
                 last_s = now_s()
             elif now_s() - last_s > NO_WORKER_S:
                 return self._give_up(f"no worker could be started again for {seconds_text(NO_WORKER_S)}")
@@ -457,7 +473,7 @@ class ClusterBatch(Batch):
                 self._begin(self._enlist(address))
 
     def _give_up(self, why: str) -> None:
-        """End all runs that are not over."""
+        """End all unfinished runs."""
         self._context.listener(ClusterSaid(f"{why}: what is missing was not run", ends=True))
         self._stopping = True
         self.stop()
@@ -467,9 +483,9 @@ class ClusterBatch(Batch):
     async def _enlist(self, address: str) -> None:
         """Ask a new worker, or one that was lost, whether it can make runs."""
         try:
-            reasons = await self._crew.enlist(address)
+            reasons = await self._group.enlist(address)
         except UnreachableError:
-            return  # it is asked again, as long as it is there
+            return  # `_watch` asks it again while it is there
         finally:
             self._asked.discard(address)
         if reasons:
@@ -481,7 +497,7 @@ class ClusterBatch(Batch):
             self._news.set()
 
     def _lost(self, worker: _Worker, why: str) -> None:
-        """Give what a worker had not told to others."""
+        """Give the unreported runs of a worker to others."""
         if self._workers.get(worker.address) is not worker:
             return
         del self._workers[worker.address]
@@ -490,7 +506,7 @@ class ClusterBatch(Batch):
         missing = sum(len(out.runs) for out in worker.out.values())
         if missing and not self._stopping:
             _logger.warning("worker %s is lost: %s", worker.address, why)
-            again = f"{missing} run{'s' if missing > 1 else ''} of it {'are' if missing > 1 else 'is'} given to others"
+            again = "1 run of it is given to others" if missing == 1 else f"{missing} runs of it are given to others"
             self._context.listener(ClusterSaid(f"worker {worker.address} is lost ({why}): {again}"))
         for out in worker.out.values():
             if out.following is not None and out.following is not asyncio.current_task():
@@ -500,7 +516,7 @@ class ClusterBatch(Batch):
                 limits.lost(lease)
             for run in out.runs.values():
                 self._again(out.lane, run, worker.address)
-        for limits, lease in (each for lent in worker.giving_back.values() for each in lent):
+        for limits, lease in chain.from_iterable(worker.giving_back.values()):
             limits.lost(lease)
         worker.out.clear()
         worker.giving_back.clear()
@@ -549,11 +565,11 @@ class ClusterBatch(Batch):
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
-            # More is secret here than the worker knew: the run passes the door here.
+            # This program knows more secrets than the worker did: without its row, the run is redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        del out.runs[made.run_id]  # not before: whatever raises above has the run given to others
+        del out.runs[made.run_id]  # only now: if a line above raises, the run is given to another worker
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
         finally:
@@ -568,9 +584,10 @@ class ClusterBatch(Batch):
         out = worker.out.pop(number, None)
         if out is None:
             return
-        for run in out.runs.values():  # not told, which a batch on a worker never leaves
+        for run in out.runs.values():  # none, unless the worker failed to report a run
             self._again(out.lane, run, worker.address)
         lane = out.lane
+        # Keeping its leases is faster than giving them back, but must not starve a worker that has none.
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
         if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):

@@ -1,8 +1,7 @@
-"""A dask cluster as far as it is needed here: its workers, functions that run on them, tasks, and the messages between
-the program and them. Imports dask when a cluster is wanted.
+"""A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
 
-All messages pass the scheduler, so that no value of a secret may be in them: the errand is searched before it leaves,
-and what a worker sends is redacted there.
+All messages pass the scheduler, so they must not contain the value of a secret: the errand is searched before it
+leaves, and workers redact what they send. dask is imported when a cluster is opened.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 
 SILENCE_S = 10.0
-"""A worker that is not asked for so long works for nobody, and stops."""
+"""A worker that hears nothing for this time stops working for the batch."""
 
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite as its text has it, `$NAME` and all; `path` is absolute, `hash` that of the file."""
+    """A suite as written, with `$NAME` for variables; `path` is absolute, `hash` that of the file."""
 
     path: Path
     text: str
@@ -69,7 +68,7 @@ class RunRef(NamedTuple):
         )
 
     def planned(self, file: SuiteFile, case: Case) -> PlannedRun:
-        """Return the run again; `case` as its suite has it."""
+        """Return the planned run, given its suite and its case as written."""
         written = with_grader(case, self.by, self.repeat_rule)
         of_person = (self.model_of_suite, self.by)
         return PlannedRun(self.run_id, file, written, self.model, self.repeat, *of_person, repeat_rule=self.repeat_rule)
@@ -77,11 +76,12 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class Errand:
-    """To each worker, once: what it takes to make the runs of a plan, from which it finds out by itself what they need.
+    """To each worker, once: the runs' suites and options, from which it finds out by itself what they need.
 
-    `samples` are runs that need all that any run of the plan needs. `granted` are the suites that were approved, by
-    their places, `approved` the hashes of all that was (`vouching`). `history` is whether runs are stored, `events`
-    whether anybody else hears of their events. `is_ours`: the process was started for this batch.
+    `samples` are runs that together need everything any run of the plan needs. `granted` are the approved suites by
+    their places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is
+    whether runs are stored, `events` whether the program wants their events. `is_ours`: the worker process was started
+    for this batch.
     """
 
     token: str
@@ -103,8 +103,11 @@ class Errand:
 
 @dataclass(frozen=True)
 class Portion:
-    """To a worker: make these runs, `at_once` at a time, with some parts of what endpoints allow: `leases`, known as
-    `lent` from now on, or those that the worker has under that number from another portion, which is over."""
+    """To a worker: make these runs, `at_once` at a time.
+
+    `leases` are its parts of endpoints' limits, known as `lent` from now on. Without them, it uses the leases that it
+    still has under that number from an earlier portion.
+    """
 
     number: int
     runs: tuple[RunRef, ...]
@@ -115,7 +118,7 @@ class Portion:
 
 @dataclass(frozen=True)
 class StopRuns:
-    """To a worker: stop this run; all of them without an id."""
+    """To a worker: stop this run, or all of them without an id."""
 
     run_id: str | None
 
@@ -124,25 +127,28 @@ class StopRuns:
 class GiveBack:
     """To a worker: give back these leases.
 
-    It may be told again."""
+    The message may be repeated.
+    """
 
     lent: int
 
 
 @dataclass(frozen=True)
 class Over:
-    """From a worker: all runs of a portion were told.
+    """From a worker: all runs of a portion are reported.
 
-    Its leases wait for another portion, or to be given back."""
+    Its leases wait for another portion, or to be given back.
+    """
 
     number: int
 
 
 @dataclass(frozen=True)
 class GivenBack:
-    """From a worker: it uses leases no longer.
+    """From a worker: it no longer uses these leases.
 
-    `waits_s` says for each of them in how many seconds its permits are free."""
+    `waits_s` holds, for each lease, the seconds until each of its permits is free.
+    """
 
     lent: int
     waits_s: tuple[tuple[float, ...], ...]
@@ -156,12 +162,12 @@ _logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 WORKERS_TIMEOUT_S = 10.0
-"""How long the first worker may take to be there."""
+"""For the first worker to join."""
 CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 4.0
 
 FOR_THE_PROGRAM = frozenset({signal.SIGINT, signal.SIGHUP})
-"""Signals that only the program is to understand."""
+"""Signals that only the program handles."""
 
 NOT_INSTALLED = "--cluster needs packages that are not installed: pip install 'toolcall-workbench[cluster]'"
 
@@ -170,17 +176,18 @@ _CONFIG = {
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,
 }
-"""Of workers that are started here: no pages, and no profile of what they do."""
+"""For workers started here: no web pages, no profiling."""
 
 
 class UnreachableError(Exception):
-    """A worker or the scheduler did not do what it was asked for; the message says what happened instead."""
+    """A worker or the scheduler failed to answer a request; the message says how."""
 
 
 class DaskCluster:
     """The workers of a cluster, by their addresses.
 
-    Use it on one event loop, that on which it was opened."""
+    Use it on the event loop on which it was opened.
+    """
 
     def __init__(self, address: ClusterAddress) -> None:
         self._address = address
@@ -190,7 +197,8 @@ class DaskCluster:
     async def open(self) -> None:
         """Start the workers, or connect to the scheduler.
 
-        Raises ClusterError."""
+        Raises ClusterError.
+        """
         try:
             await asyncio.to_thread(_imported)
         except ImportError as error:
@@ -208,13 +216,13 @@ class DaskCluster:
         import dask
         from distributed import Client, Scheduler, Security
 
-        # Whoever reaches a scheduler has code run: with certificates of its own, that is this program alone.
+        # A client of a scheduler can run any code. With temporary certificates, this program is the only client.
         security = await asyncio.to_thread(Security.temporary)
-        # Ctrl+C reaches the whole group. Workers inherit from this thread that it does not reach them, until they
-        # ignore it.
+        # Ctrl+C signals the whole process group. Workers inherit the blocked signals of this thread until they ignore
+        # them themselves.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
-        # dask imports from where it works, which is a folder that anybody may have made, unless it is told otherwise.
+        # dask imports from its working folder, which by default is one in the shared temporary folder.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
         self._open.enter_context(_removed_if_killed(own))
         config = {**_CONFIG, "temporary-directory": own}
@@ -256,7 +264,8 @@ class DaskCluster:
     async def workers(self) -> frozenset[str]:
         """Return the addresses of all workers.
 
-        Raises UnreachableError when the scheduler is gone."""
+        Raises UnreachableError when the scheduler is gone.
+        """
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 return frozenset(await self._client.scheduler.ncores())
@@ -279,9 +288,10 @@ class DaskCluster:
     async def call(
         self, worker: str, function: Callable[..., Any], *arguments: object, timeout_s: float = CALL_TIMEOUT_S
     ) -> Any:
-        """What a function, known by its name, returns in a worker, beside its tasks.
+        """Call a function in a worker, beside its tasks, and return the result.
 
-        Raises UnreachableError."""
+        dask finds the function by its name. Raises UnreachableError.
+        """
         try:
             async with asyncio.timeout(timeout_s):
                 answers = await self._client.run(function, *arguments, workers=[worker])
@@ -294,16 +304,17 @@ class DaskCluster:
         return self._client.submit(function, *arguments, key=key, workers=[worker], pure=False)
 
     async def result(self, task: Any) -> Any:
-        """What a task comes to.
+        """Wait for the result of a task.
 
-        Raises UnreachableError."""
+        Raises UnreachableError.
+        """
         try:
             return await task
         except Exception as error:
             raise UnreachableError(_said(error)) from error
 
     async def close(self) -> None:
-        """Leave: workers that were started here end."""
+        """Leave the cluster; workers that were started here end."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._open.aclose()
@@ -313,8 +324,8 @@ class DaskCluster:
 
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
-    """Have a folder removed even if this program is killed, by a process that ends after it."""
-    # Nobody writes to it: its input ends with this program. Workers take a moment longer.
+    """Remove a folder even if this program is killed, by a process that outlives it."""
+    # Nothing is written to its input, which ends when this program does. Workers take a moment longer.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", script, "workbench keeper", folder],
@@ -337,15 +348,16 @@ def _imported() -> None:
 
 
 async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
-    """Have a dask scheduler answer at an address, in bounded time: dask's own client waits for an answer without end.
+    """Check in bounded time that a dask scheduler answers at an address; dask's own client would wait for ever.
 
-    Raises OSError where nobody is there, and ValueError where it is somebody else."""
+    Raises OSError if nothing is there, and ValueError if something else is.
+    """
     from distributed.comm.core import CommClosedError, connect
     from distributed.core import send_recv
 
     why = "it says nothing"
     try:
-        # Connecting has its own time-out, an OSError that is said as such; what comes after it has none.
+        # Connecting has a time-out of its own, which raises OSError; the request after it has none.
         async with asyncio.timeout(CONNECT_TIMEOUT_S * 1.1):
             comm = await connect(address, timeout=CONNECT_TIMEOUT_S, **connecting)
             try:
@@ -359,7 +371,7 @@ async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
         pass
     except OSError:
         raise
-    except Exception:  # noqa: BLE001 (whatever dask makes of bytes that are not meant for it, MemoryError for one)
+    except Exception:  # noqa: BLE001 (dask fails in many ways on foreign bytes, with MemoryError for one)
         why = "it speaks another language"
     raise ValueError(
         f"what answers there is not a dask scheduler ({why}): give the address that 'dask scheduler' shows as it starts"
@@ -375,31 +387,31 @@ def _said(error: Exception) -> str:
 
 
 def quiet_logs() -> None:
-    """Have dask write into the program's log, and not onto the screen."""
+    """Let dask write into the program's log, and not onto the screen."""
     for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-        logger.setLevel(logging.CRITICAL)  # what matters of it is said here
+        logger.setLevel(logging.CRITICAL)  # this module reports the errors that matter
 
-
-# Workers of this machine, processes that are started for one batch: each is started again, however it ends.
 
 START_TIMEOUT_S = 60.0
-"""How long a worker may take to start."""
+"""For a worker to start."""
 START_ATTEMPTS = 3
-"""How often is tried to start a worker for the first time. One that was there is started again without end."""
+"""Attempts at the first start of a worker. One that has run before is started again without end."""
 AGAIN_S = 1.0
 LOOK_S = 0.5
 DEAD_LOOKS = 60
-"""After so many looks at a dead process, whoever should have started another one is not waited for any more."""
+"""After this many looks at a dead process, its nanny is given up."""
 END_TIMEOUT_S = 1.5
 
 
 class LocalWorkers:
-    """So many workers of the scheduler at an address. dask's nannies start the next process when one dies, but give up
-    where that fails: then there is another nanny. Use it on one event loop, which signals that are not for the workers
-    do not reach."""
+    """Workers of the scheduler at an address.
+
+    dask's nannies start the next process when one dies, but give up when that fails; then another nanny is started. Use
+    it on an event loop whose thread blocks the signals that workers must not get.
+    """
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:
         self._scheduler = scheduler
@@ -411,7 +423,8 @@ class LocalWorkers:
     async def __aenter__(self) -> LocalWorkers:
         """Start all.
 
-        Raises RuntimeError where one cannot be started."""
+        Raises RuntimeError if one cannot be started.
+        """
         first = [asyncio.get_running_loop().create_future() for _ in range(self._workers)]
         self._keeping = [asyncio.create_task(self._keep(place, started)) for place, started in enumerate(first)]
         try:
@@ -427,9 +440,10 @@ class LocalWorkers:
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
-        """Have a worker there, from now on.
+        """Keep one worker running.
 
-        `first` comes to whether one could be started."""
+        `first` is resolved once it has started, or failed to.
+        """
         from distributed.core import Status
 
         for attempt in count(1):
@@ -444,7 +458,7 @@ class LocalWorkers:
                     await asyncio.sleep(LOOK_S)
                     dead = 0 if nanny.is_alive() else dead + 1
                 _logger.warning("worker %d of this machine: nobody watches it any more; another one is started", place)
-            except Exception as error:  # whatever happens while a process starts
+            except Exception as error:  # starting a process can fail in many ways
                 _logger.warning("worker %d of this machine could not be started", place, exc_info=True)
                 if not first.done() and attempt == START_ATTEMPTS:
                     first.set_exception(RuntimeError(f"a worker did not start, tried {attempt} times: {_why(error)}"))
@@ -470,7 +484,7 @@ def _why(error: Exception) -> str:
 
 
 async def _ended(nanny: Any) -> None:
-    """End a worker with what watches it, also in the middle of a start."""
+    """End a worker with its nanny, also in the middle of a start."""
     process = nanny.process
     try:
         await nanny.close(timeout=END_TIMEOUT_S)

@@ -1,11 +1,14 @@
-"""The runs of a cluster's batch that wait, by the endpoints that they ask, and how many of them go to a worker at a
-time; what was approved, as hashes that travel: a worker refuses whatever is not among them."""
+"""Scheduling of a cluster's batch: waiting runs by endpoint, shares of endpoints' limits, and hashes of approvals.
+
+A worker refuses everything whose hash is not among those of the approval.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import heapq
 import json
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,11 +32,14 @@ from workbench.suite.settings import judged_checks
 from workbench.suite.trust import SuiteNeeds
 
 _READ_WITHIN = 16 << 20
-"""A larger file of a command counts by its size alone."""
+"""A larger file of a command is identified by its size alone."""
 
 
 def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
-    """Some of the runs, which need all that any of them needs: each model of each suite, each case that is judged."""
+    """Return some runs that together need everything any run needs.
+
+    They cover each model of each suite, and each case that is judged.
+    """
     found: dict[str, PlannedRun] = {}
     models: set[tuple[Path, str, bool]] = set()
     cases: set[tuple[Path, str]] = set()
@@ -47,10 +53,11 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Everything that was approved, by its hash: what a worker says of itself where that was not.
+    """Return the hashes of everything that was approved, each with the message if a worker's differs.
 
-    Paths of suites, commands, addresses, modules and files with the hashes of their content, names of variables, and
-    how models are reached: no value of a variable."""
+    Hashed are paths of suites, commands, addresses, modules, files with their content, names of variables, and how
+    models are reached, but no value of a variable.
+    """
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
         of = f"(of {path.name})"
@@ -59,15 +66,16 @@ def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[s
         for name, module in grant.code.modules.items():
             found[_hashed(path, ["code", name, module.sha256])] = f"the code of {name} {of} is another one there"
     for path, spec in _specs(approval, samples):
-        how = {name: getattr(spec, name) for name in _HOW}
-        price = [spec.price.input, spec.price.output, spec.price.cached_input] if spec.price is not None else None
-        found[_hashed(path, ["model", how, price])] = (
-            f"the model {spec.name!r}: {spec.description} is another one there"
-        )
+        settings = {name: getattr(spec, name) for name in _HASHED_SETTINGS}
+        price = None
+        if spec.price is not None:
+            price = [spec.price.input, spec.price.output, spec.price.cached_input]
+        message = f"the model {spec.name!r}: {spec.description} is another one there"
+        found[_hashed(path, ["model", settings, price])] = message
     return found
 
 
-_HOW = (
+_HASHED_SETTINGS = (
     "name",
     "provider",
     "model",
@@ -82,7 +90,7 @@ _HOW = (
 
 
 def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """What this machine lacks for some runs, one sentence each: keys, variables, folders, recordings."""
+    """Yield a sentence for each thing that this machine lacks for some runs: keys, variables, folders, recordings."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
         key = spec.api_key_env
@@ -124,7 +132,10 @@ def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[st
 
 
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
-    """Yield how all models and judges of runs are reached, as far as that is known, with the paths of their suites."""
+    """Yield how the models and judges of runs are reached, with the paths of their suites.
+
+    Models that cannot be resolved are left out.
+    """
     for run in samples:
         path = run.file.path
         ways: list[Callable[[], ModelSpec | None]] = []
@@ -141,7 +152,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """Return all endpoints that runs may ask, judges' too: address and model, with how each is reached."""
+    """Return all endpoints that runs and their judges may ask, with the ways each is reached."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.base_url, spec.model), []).append(spec)
@@ -149,7 +160,7 @@ def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[t
 
 
 def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
-    """What a suite needs, besides code: what is said of it, and what its hash is made of."""
+    """Yield the needs of a suite besides code: a message, and the values to hash."""
     for command in needs.commands:
         yield f"it would run the command {command} {of}", "command", str(command)
         for word in command.words:
@@ -167,7 +178,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _content(folder: Path, word: str) -> str | None:
-    """Return the hash of a file that a command names below its folder; `None` where it names none."""
+    """Return the hash of a file that a command names below its folder; `None` if it names none."""
     try:
         file = folder / word
         if Path(word).is_absolute() or not file.is_file():
@@ -182,20 +193,23 @@ def _hashed(suite: Path, what: object) -> str:
     return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
 
 
-# What an endpoint allows, divided among the workers that ask it: each part is lent and comes back.
-
 MARGIN_S = 1.0
-"""A permit rests longer than its minute by this: two requests may be on their way for different times."""
+"""A permit rests longer than a minute by this, because requests take different times to arrive."""
 MAX_PERMITS = 500
 """With a higher rate, a permit is good for several requests a minute."""
 LOST_S = 12.0
-"""How long after its worker was lost a part is not lent again: a worker that nobody asks any more stops within that
-time, and so do its requests, but for the longest."""
+"""The time until a lost worker's part is lent again.
+
+A worker that hears nothing stops within that time, and so do all but its longest requests.
+"""
 
 
 class EndpointLimits:
-    """What one model at one address allows to all workers together: `concurrency` requests at a time, `per_minute` in
-    any minute. `clock` returns monotonic seconds."""
+    """The limits of one model at one address for all workers together.
+
+    At most `concurrency` requests at a time and `per_minute` in any minute. Parts of both are lent to workers and come
+    back. `clock` returns monotonic seconds.
+    """
 
     def __init__(
         self,
@@ -212,22 +226,24 @@ class EndpointLimits:
         self._held_until_s = float("-inf")
         self._free = concurrency
         self._coming: list[tuple[float, int]] = []
-        """What will be free again when: after a worker was lost."""
+        """Parts that become free later, after a worker was lost: times and counts."""
         self._permits: list[float] | None = None
-        """When each permit may be used again, those that are lent apart: a heap."""
+        """The times at which permits may be used again, as a heap, without those that are lent."""
         self._all_permits = 0
         self._permit_s = 0.0
         if per_minute is not None:
-            uses = max(1, int(-(-per_minute // MAX_PERMITS)))
+            uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            self._permit_s = (60.0 + MARGIN_S) / uses if per_minute >= 1 else 60.0 / per_minute + MARGIN_S
+            # Less than one request a minute: the only permit rests for longer than a minute.
+            self._permit_s = 60.0 / per_minute + MARGIN_S if per_minute < 1 else (60.0 + MARGIN_S) / uses
             self._permits = [clock()] * self._all_permits
 
     @classmethod
     def of(cls, base_url: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
         """Return the limits of an endpoint that is reached under several names: the smallest count.
 
-        `concurrency` is for specs that say nothing."""
+        `concurrency` is for specs without one.
+        """
         specs = tuple(specs)
         rates = [spec.requests_per_minute for spec in specs if spec.requests_per_minute is not None]
         at_once = min((spec.concurrency or concurrency for spec in specs), default=concurrency)
@@ -235,45 +251,49 @@ class EndpointLimits:
 
     @property
     def most_parts(self) -> int:
-        """In how many parts it can be lent at a time."""
-        return self.concurrency if self._permits is None else min(self.concurrency, self._all_permits)
+        """The number of parts that can be lent at the same time."""
+        if self._permits is None:
+            return self.concurrency
+        return min(self.concurrency, self._all_permits)
 
     @property
     def held_s(self) -> float:
-        """For how long the endpoint accepts no request."""
+        """The seconds until the endpoint accepts a request again."""
         return max(0.0, self._held_until_s - self._clock())
 
     def hold(self, seconds: float) -> None:
-        """The endpoint has asked for a pause."""
+        """Note that the endpoint has asked for a pause."""
         self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
 
     def can_lend(self) -> bool:
-        """Return whether there is a part to be had now."""
+        """Return whether a part is available now."""
         now_s = self._clock()
         while self._coming and self._coming[0][0] <= now_s:
             self._free += heapq.heappop(self._coming)[1]
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """One of so many parts.
+        """Lend one of `parts` parts.
 
-        Only where `can_lend`."""
+        Only after `can_lend`.
+        """
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
         if self._permits is not None:
             now_s = self._clock()
             count = min(len(self._permits), -(-self._all_permits // parts))
+            # Durations, not times: the clocks of two machines differ.
             waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
         return Lease(self.base_url, self.model, at_once, waits_s, self._permit_s)
 
     def take_back(self, lease: Lease, waits_s: Iterable[float]) -> None:
-        """A part is free again; its permits in so many seconds."""
+        """Take back a part, whose permits are free after the given seconds."""
         self._free += lease.at_once
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """The worker with a part of it is lost, which may be asking still, if there is anybody to ask."""
+        """Note that a worker was lost with a part, and may still be sending requests."""
         rests_s = LOST_S if self.base_url else 0.0
         heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
         self._add_permits(LOST_S + self._permit_s for _ in lease.waits_s or ())
@@ -286,47 +306,50 @@ class EndpointLimits:
 
 
 AT_A_TIME = 2
-"""How many portions of a lane a worker has: while the last runs of one go on, there are those of the other."""
+"""Portions of a lane that a worker has at a time: the second keeps it busy while the first one ends."""
 PORTIONS_OF_WORKER = 2
-"""Into how many portions the runs of a lane are divided for each worker: the last ones end together."""
+"""Portions into which a lane is divided per worker, so that all workers end at about the same time."""
 AFTER_LOSSES = (100, 20, 1)
-"""How large a portion may be, by how often its runs were lost with their workers. Then they end as errors."""
+"""The largest portion by the number of times that its runs were lost with their workers; then they end as errors."""
 
 Endpoint = tuple[str, str]
-"""An address and a model there; for what needs no endpoint, no address."""
+"""An address and a model there; the address is empty for a model without an endpoint."""
 
 Group = tuple[Path, str, bool]
-"""A suite and a model, and whether the suite names that: what the runs of a portion have in common."""
+"""A suite, a model, and whether the suite names it: what the runs of a portion have in common."""
 
 
 @dataclass(eq=False)
 class Lane:
     """The runs that wait for one endpoint.
 
-    `limits` say how many may be under way."""
+    `limits` bound the runs under way.
+    """
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
-    """How many lanes ask each endpoint: the same for all of them."""
+    """The number of lanes that ask each endpoint; shared by all lanes."""
     waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
-    """In their order; none of the queues is empty."""
+    """Waiting runs in order; no queue is empty."""
     again: deque[PlannedRun] = field(default_factory=deque)
-    """Those that were lost with their workers: they go before the others."""
+    """Runs lost with their workers, which go before the others."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
-    """Those that end as errors if they are lost once more: they go last, and a worker has nothing beside one. If that
-    worker is lost, too, it was this run."""
+    """Runs that end as errors if they are lost once more.
+
+    They go last, and a worker has nothing beside one: if it is lost too, this run was the cause.
+    """
     needs: dict[Group, tuple[EndpointLimits, ...]] = field(default_factory=dict)
-    """The limits of all endpoints that the runs of a group ask, this one's first."""
+    """The limits of all endpoints that the runs of a group ask, this lane's first."""
     losses: Counter[str] = field(default_factory=Counter)
 
     @property
     def length(self) -> int:
-        """How many runs wait."""
+        """The number of waiting runs."""
         return sum(map(len, self._queues()))
 
     @property
     def next_is_suspect(self) -> bool:
-        """Whether nothing but suspects waits."""
+        """Whether only suspects wait."""
         return bool(self.suspects) and self._next() is self.suspects
 
     def needed(self) -> tuple[EndpointLimits, ...]:
@@ -334,21 +357,24 @@ class Lane:
         return self.needs[group_of(self._next()[0])]
 
     def lend(self, workers: int) -> tuple[Lease, ...]:
-        """Parts of what these allow: one for each portion that any of so many workers may have.
+        """Lend a part of each needed limit, sized for all portions that `workers` may have.
 
-        Only where they can all lend."""
-        return tuple(
-            limits.lend(min(limits.most_parts, workers * AT_A_TIME * self.asked_by[limits])) for limits in self.needed()
-        )
+        Only if all of them can lend.
+        """
+        leases = []
+        for limits in self.needed():
+            parts = min(limits.most_parts, workers * AT_A_TIME * self.asked_by[limits])
+            leases.append(limits.lend(parts))
+        return tuple(leases)
 
     def take(self, workers: int) -> list[PlannedRun]:
-        """Return the runs of the next portion, which wait no longer: of one group."""
+        """Remove and return the runs of the next portion, all of one group."""
         queue = self._next()
         group, losses = group_of(queue[0]), self.losses[queue[0].run_id]
         most = AFTER_LOSSES[losses]
         if losses == 0:
             parts = min(workers * AT_A_TIME, self.limits.most_parts)
-            least = -(-self.limits.concurrency // parts)  # fewer would leave something idle
+            least = -(-self.limits.concurrency // parts)  # with fewer runs, part of the lease would be idle
             most = min(most, max(least, -(-self.length // (parts * PORTIONS_OF_WORKER))))
         runs: list[PlannedRun] = []
         while queue and len(runs) < most and (group_of(queue[0]), self.losses[queue[0].run_id]) == (group, losses):
@@ -358,19 +384,20 @@ class Lane:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Return a run was lost with its worker: it waits again.
+        """Queue a run again that was lost with its worker.
 
-        Returns whether it does, `False` after too many losses."""
+        Returns `False` after too many losses.
+        """
         self.losses[run.run_id] += 1
         left = len(AFTER_LOSSES) - self.losses[run.run_id]
-        if left > 0:
-            (self.suspects if left == 1 else self.again).append(run)
+        if left == 1:
+            self.suspects.append(run)
+        elif left > 1:
+            self.again.append(run)
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
-        """Have one run wait no longer, or all of them.
-
-        Returns which did."""
+        """Remove one waiting run, or all of them, and return them."""
 
         def stays(run: PlannedRun) -> bool:
             return run_id not in (None, run.run_id)
@@ -391,14 +418,14 @@ class Lane:
 def lanes_for(
     plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Sort the runs of a plan into lanes, in their order.
+    """Sort the runs of a plan into lanes, in order.
 
-    Returns these, and the limits of all endpoints, judges' too. `samples` are those of the plan."""
+    Returns the lanes, and the limits of all endpoints, including judges'. `samples` are those of the plan.
+    """
     samples = tuple(samples)
-    endpoints = {
-        endpoint: EndpointLimits.of(*endpoint, specs, plan.concurrency)
-        for endpoint, specs in endpoints_of(approval, samples).items()
-    }
+    endpoints: dict[Endpoint, EndpointLimits] = {}
+    for endpoint, specs in endpoints_of(approval, samples).items():
+        endpoints[endpoint] = EndpointLimits.of(*endpoint, specs, plan.concurrency)
     judges: dict[Path, set[Endpoint]] = {}
     for sample in samples:
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
@@ -423,7 +450,7 @@ def lanes_for(
 
 
 def group_of(run: PlannedRun) -> Group:
-    """Of which portions a run can be."""
+    """Return the group of a run."""
     return run.file.path, run.model, run.model_of_suite
 
 
