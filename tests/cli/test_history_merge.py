@@ -44,7 +44,7 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     shown = program.run("history", "show", "now")
     assert "merged from 4 of 4 shards, plan monday" in shown.stdout
     named = (
-        "is of the plan that is merged, and what was called now before it is not known: name another with --baseline"
+        "is of the plan that is merged, and no earlier batch of the name now is known: name another with --baseline"
     )
     for which, why in (("mian", "there is no batch"), ("2", "is of the plan that is merged: name"), ("now", named)):
         refused = program.run("history", "merge", "shards", "--baseline", which)

@@ -1,4 +1,4 @@
-"""Asks on the terminal whether suites may start what they need."""
+"""Questions on the terminal about trust in suites."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from workbench.show.visible import one_line
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
-    """What may be used of some needs, after asking where that is necessary and possible.
+    """Return the approval of some needs, after asking where that is necessary and possible.
 
-    With `together`, one question is about all suites that need the same. Returns `None` when a suite needs trust and
-    did not get it, which has then been reported."""
+    With `together`, one question is about all suites with the same needs. Returns `None`, after reporting it, if a
+    suite that needs trust did not get it.
+    """
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     decision = Decision(needs, trust, together=together)
     for question in decision.questions:
-        first, others = question.first, len(question.requests) - 1
-        more = f" and {counted(others, 'other')} like it" if others else ""
+        first, more = question.first, ""
+        if others := len(question.requests) - 1:
+            more = f" and {counted(others, 'other')} like it"
         warn(f"trusting {first.file.path}{more} allows it, on this machine, to:", program.secrets)
         for line in question.lines:
             warn(f"  {line}", program.secrets)

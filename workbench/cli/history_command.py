@@ -1,10 +1,11 @@
-"""What every word of `workbench history` works with: the program, the history's file, where text goes."""
+"""The common part of every subcommand of `workbench history`: the program, the history's file, and output."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HistoryCommand:
-    """One word of `workbench history` while it runs: the program, the history's file, and how text is shown."""
+    """A subcommand of `workbench history` while it runs: the program, the history's file, and how text is shown."""
 
     program: Program
     file: Path
@@ -39,11 +40,11 @@ class HistoryCommand:
 
     @property
     def cut_at(self) -> int | None:
-        """How wide a line may be, `None` where it goes to no terminal and nothing has to be cut."""
+        """The width at which lines are cut, `None` if output does not go to a terminal."""
         return self.width if sys.stdout.isatty() else None
 
     def history(self) -> History:
-        """Return the history, to be closed."""
+        """Open the history; the caller closes it."""
         return History(self.file)
 
     def is_going(self, batch: BatchRow) -> bool:
@@ -51,20 +52,20 @@ class HistoryCommand:
         return batch.ended_at is None and claimed(self.file, batch.number)
 
     def warn(self, message: str) -> None:
-        """One line on standard error."""
+        """Write one line on standard error."""
         warn(message, self.program.secrets)
 
     def warn_of_damage(self, damaged: Iterable[str]) -> None:
-        """Why runs were left out, each reason once."""
+        """Warn of runs that were left out, each reason once."""
         for why in dict.fromkeys(damaged):
             self.warn(f"left out: {why}")
 
     def learn_secrets(self, *batches: BatchRow) -> None:
-        """Know what is secret for the suites of batches before anything of them is shown or written."""
-        self.learn_secrets_of(suite for batch in batches for suite in batch.suites)
+        """Learn the secrets of batches' suites, before any of their content is shown or written."""
+        self.learn_secrets_of(chain.from_iterable(batch.suites for batch in batches))
 
     def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
-        """Know what is secret for suites before anything of them is shown or written."""
+        """Learn the secrets of suites, before any of their content is shown or written."""
         for folder in {suite.file.parent for suite in suites}:
             try:
                 learn_secrets(self.program, folder)
@@ -72,22 +73,24 @@ class HistoryCommand:
                 self.warn(str(error))
 
     def write(self, lines: Iterable[str]) -> None:
-        """Lines on standard output."""
+        """Write lines on standard output."""
         for line in lines:
             write(f"{line}\n")
 
     def deliver(self, output: Output, pieces: Callable[[Output], Iterable[str]]) -> int:
-        """Write a report wherever it is wanted; returns an exit code."""
+        """Write a report to all its destinations; returns an exit code."""
         return OK if output.deliver(pieces) else USAGE
 
     def write_json(self, report: ReportModel) -> None:
-        """A report on standard output."""
+        """Write a report on standard output."""
         write_json(report)
 
 
 def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
-    """Run one word of `workbench history` on a history; returns its exit code, or that of wrong usage when the history
-    cannot be used for it."""
+    """Run a subcommand of `workbench history` and return its exit code.
+
+    It is that of wrong usage if the history cannot be used.
+    """
     try:
         program = begin_program(ModelOptions(judge=judge))
     except ConfigError as error:
@@ -101,7 +104,10 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 
 
 def newest(history: History) -> BatchRow:
-    """Return the newest batch that is no fork; raises HistoryError when there is none."""
+    """Return the newest batch that is no fork.
+
+    Raises HistoryError if there is none.
+    """
     for batch in history.each_batch(forks=False):
         if batch.damage is None:
             return batch
@@ -110,13 +116,15 @@ def newest(history: History) -> BatchRow:
 
 
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
-    """Return the grading of `--grading`, `None` for what the runs were graded when they ran; raises HistoryError when
-    there is none of that number."""
+    """Return the grading of `--grading`, `None` for the original grades.
+
+    Raises HistoryError if there is none of that number.
+    """
     if wanted is None:
         return None
     gradings = history.gradings(batch.number)
     if wanted == "latest":
-        return gradings[-1] if gradings else None
+        return next(reversed(gradings), None)
     for grading in gradings:
         if grading.number == wanted:
             return grading

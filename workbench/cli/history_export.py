@@ -1,5 +1,4 @@
-"""`workbench history export`: the runs of a batch as recordings, a file each, as one JSON report, in forms of other
-programs, or as traces that are sent to a collector."""
+"""`workbench history export`: the runs of a batch as recordings, reports, files of other programs, or traces."""
 
 from __future__ import annotations
 
@@ -29,9 +28,10 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """Which batch is exported, as it was graded when, where to and in which form.
+    """The batch to export, its grading, the folder and the form.
 
-    `otlp` is the collector it is sent to instead, empty for that of the environment."""
+    `otlp` is the collector that gets traces instead, empty for that of the environment.
+    """
 
     batch: str
     folder: Path | None
@@ -64,16 +64,18 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn("nothing was exported")
             return USAGE
         damaged: list[str] = []
+        secrets = command.program.secrets
         if folder is None:
+            # A generator: the recordings of a batch would not fit into memory.
             runs_of_batch = (
-                exported_run(recording, command.program.secrets, result_of_row(row, recording))
+                exported_run(recording, secrets, result_of_row(row, recording))
                 for row, recording in history.recordings(over, grading, damaged.append)
             )
             done = export_runs(
                 export,
                 command.program,
                 runs_of_batch,
-                lambda: stored_report(history, batch, runs, grading, command.program.secrets, damaged.append),
+                lambda: stored_report(history, batch, runs, grading, secrets, damaged.append),
                 _name(batch, grading),
                 f"{called(batch)}: ",
             )
@@ -82,15 +84,14 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if not can_record_in(folder):
             return USAGE
         shows = f"'workbench history show {batch.number} --format records{history_option(history.file)}'"
-        instead = f"{shows} has a line of JSON for each"
-        if options.format == "json" and (why := why_too_many("json", len(over), instead)) is not None:
-            command.warn(f"nothing was exported: {why}")
-            return USAGE
         if options.format == "json":
+            if (why := why_too_many("json", len(over), f"{shows} has a line of JSON for each")) is not None:
+                command.warn(f"nothing was exported: {why}")
+                return USAGE
             return _report(history, batch, runs, grading, folder, command)
         count = 0
         for _, recording in history.recordings(over, grading, damaged.append):
-            export_recording(folder, recording, command.program.secrets, f"{_name(batch, grading)}.")
+            export_recording(folder, recording, secrets, f"{_name(batch, grading)}.")
             count += 1
     command.warn_of_damage(damaged)
     command.write([f"{called(batch)}: {counted(count, 'recording')} in {one_line(str(folder))}"])
@@ -98,8 +99,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _name(batch: BatchRow, grading: Regrade | None) -> str:
-    """Return how files are called that tell of a batch."""
-    return f"batch-{batch.number}" + (f".grading-{grading.number}" if grading is not None else "")
+    """Return the common part of the names of a batch's files."""
+    if grading is None:
+        return f"batch-{batch.number}"
+    return f"batch-{batch.number}.grading-{grading.number}"
 
 
 def _report(

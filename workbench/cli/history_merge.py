@@ -1,4 +1,4 @@
-"""`workbench history merge`: puts the shards of a plan together, and reports on all of it."""
+"""`workbench history merge`: merge the shards of a plan, and report on the whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """What is merged, and how it is reported on."""
+    """The shards to merge, and the report on them."""
 
     files: Sequence[Path]
     plan: str | None
@@ -74,18 +74,22 @@ def execute(options: Options, command: HistoryCommand) -> int:
         batch = history.batch(f"#{merged.number}")
         for line in _lines(batch, merged, history_option(command.file)):
             command.warn(line)
+        is_whole = is_whole and not merged.damaged
         damaged: list[str] = []
-        report = None if options.no_report else _report(history, batch, options, command, damaged)
+        report = None
+        if not options.no_report:
+            # Before the batch is named: a baseline of that name is still the earlier batch.
+            report = _report(history, batch, options, command, damaged)
         if options.name is not None and batch.missing:
             again = "merge again with --name once no run is missing"
             command.warn(f"batch {batch.number} is not called {one_line(options.name)} yet: {again}")
         elif options.name is not None:
             name_batch(command.file, merged.number, options.name, command.warn)
         if report is None:
-            return OK if is_whole and not merged.damaged else USAGE
+            return OK if is_whole else USAGE
         if not options.output.can_write(batch.planned):
             return USAGE
-        is_whole = deliver_report(report, options.output) and is_whole and not merged.damaged
+        is_whole = deliver_report(report, options.output) and is_whole
     command.warn_of_damage(damaged)
     return report.exit_code if is_whole and not damaged else USAGE
 
@@ -93,19 +97,20 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     """Return the number of the batch to compare with.
 
-    Where it was asked for by a name that an earlier merge gave to what is merged, it is the batch that had this name
-    before. Raises HistoryError where there is none."""
+    An earlier merge of the same plan may have taken the name; then it is the batch that had the name before. Raises
+    HistoryError if there is none.
+    """
     try:
         with command.history() as history:
             batch = history.batch(which)
             if all(each.uid != uid for each in shards_in(command.file, batch.number)):
                 return f"#{batch.number}"
-            before = history.batches_of([batch.named_after]) if batch.named_after and which == batch.name else ()
+            by_name = which == batch.name
+            if by_name and batch.named_after and history.batches_of([batch.named_after]):
+                return f"#{batch.named_after}"
     except HistoryError as error:
         raise HistoryError(f"nothing was merged: {error}") from error
-    if before:
-        return f"#{batch.named_after}"
-    called = f", and what was called {which} before it is not known" if which == batch.name else ""
+    called = f", and no earlier batch of the name {which} is known" if by_name else ""
     raise HistoryError(
         f"nothing was merged: batch {batch.number} is of the plan that is merged{called}: name another with "
         f"--baseline, or leave it out; 'workbench history list{history_option(command.file)}' lists all"
@@ -113,8 +118,10 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
 
 
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
-    """Return the shards of one plan in all files, and whether all of these could be read; raises HistoryError when
-    there are none, or of several plans."""
+    """Return the shards of one plan in all files, and whether all files could be read.
+
+    Raises HistoryError if there are none, or of several plans.
+    """
     found: list[StoredShard] = []
     is_whole = True
     for file in _histories(options.files or (command.file,)):
@@ -122,13 +129,17 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
             itself = file.resolve() == command.file.resolve()
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
-            command.warn(f"left out: {error.what if options.files and isinstance(error, OtherFileError) else error}")
+            # A named file is never the user's own history, so advice on that would mislead.
+            why = error.what if options.files and isinstance(error, OtherFileError) else error
+            command.warn(f"left out: {why}")
             is_whole = False
     chosen = [shard for shard in found if options.plan in (None, shard.plan_id, shard.uid[:8])]
     if not chosen:
-        of_plan = f" of plan {options.plan}, only of {', '.join(dict.fromkeys(map(_plan, found)))}" if found else ""
+        shard = "shard"
+        if found:
+            shard += f" of plan {options.plan}, only of {', '.join(dict.fromkeys(map(_plan, found)))}"
         where = ", ".join(map(str, options.files or (command.file,)))
-        raise HistoryError(f"nothing was merged: no shard{of_plan} is in {where}; 'workbench run --shard' makes one")
+        raise HistoryError(f"nothing was merged: no {shard} is in {where}; 'workbench run --shard' makes one")
     of_plans = {shard.uid: shard for shard in chosen}
     if len(of_plans) > 1:
         listed = "; ".join(f"{shard} is of {_plan(shard)}" for shard in of_plans.values())
@@ -146,7 +157,10 @@ def _plan(shard: StoredShard) -> str:
 
 
 def _histories(files: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files, and those in folders; raises HistoryError for a folder without any."""
+    """Yield the files, and those in folders.
+
+    Raises HistoryError for a folder without any.
+    """
     for file in files:
         if not file.is_dir():
             yield file
@@ -161,11 +175,14 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     come = f"{counted_of(over, batch.planned, 'run')}, {count_text(merged.taken)} of them new"
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
-        ways = [merge_hint(batch)] if not merged.of_none else []
-        again = f"{batch.number}{models_again(batch.settings)}{option}"
-        ways.append(f"'workbench run --resume {again}' makes them")
-        if merged.goes_on:  # resuming would make what is being made
-            ways = ["merge again when no shard is running any more"]
+        ways: list[str | None] = []
+        if merged.goes_on:  # resuming would make runs that a shard is making now
+            ways.append("merge again when no shard is running any more")
+        else:
+            if not merged.of_none:
+                ways.append(merge_hint(batch))
+            again = f"{batch.number}{models_again(batch.settings)}{option}"
+            ways.append(f"'workbench run --resume {again}' makes them")
         yield f"{counted(batch.missing, 'run')} missing: {', or '.join(filter(None, ways))}"
         yield from merged.unfinished
         if merged.of_none:
@@ -185,8 +202,10 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
 
 
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
-    """Return the report on the batch, which reads the history while it is written; `damaged` gets what of it is left
-    out."""
+    """Return the report on the batch, which reads the history while it is written.
+
+    `damaged` gets the reasons why runs are left out of it.
+    """
     command.learn_secrets(batch)
     keep_stored(command.program, history, batch)
     runs = history.runs(batch.number)
@@ -202,5 +221,7 @@ def _report(history: History, batch: BatchRow, options: Options, command: Histor
         baseline = replace(baseline, confirm=options.confirm or "repeats")
         against = baseline.against(report.results)
         confirms = confirming(baseline, against, report.results, interrupted=report.interrupted)
-        report = replace(report, against=against if confirms is None else confirms.done())
+        if confirms is not None:
+            against = confirms.done()
+        report = replace(report, against=against)
     return report

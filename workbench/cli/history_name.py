@@ -1,4 +1,4 @@
-"""`workbench history name`: what a batch is called."""
+"""`workbench history name`: give a batch a name, or remove it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """Which batch is named; with `remove`, it loses its name."""
+    """The batch and its new name; with `remove`, it loses its name."""
 
     batch: str
     name: str | None
@@ -22,13 +22,16 @@ def execute(options: Options, command: HistoryCommand) -> int:
     """Name the batch, or remove its name; returns an exit code."""
     with command.history() as history:
         batch = history.batch(options.batch)
-        loses = next((number for number, name in history.names().items() if name == options.name), None)
-    name_batch(command.file, batch.number, None if options.remove else options.name, command.warn)
+        others = {name: number for number, name in history.names().items() if number != batch.number}
     if options.remove:
-        had = f", no longer {one_line(batch.name)}" if batch.name else ", which had no name"
-        command.write([f"#{batch.number}{had}"])
+        name_batch(command.file, batch.number, None, command.warn)
+        had = f"no longer {one_line(batch.name)}" if batch.name else "which had no name"
+        command.write([f"#{batch.number}, {had}"])
         return OK
-    assert options.name is not None  # one of the two is given
-    lost = f"; #{loses} no longer is" if loses is not None and loses != batch.number else ""
-    command.write([f"#{batch.number} is now {one_line(options.name)}{lost}"])
+    assert options.name is not None  # the parser wants one of the two
+    name_batch(command.file, batch.number, options.name, command.warn)
+    done = f"#{batch.number} is now {one_line(options.name)}"
+    if options.name in others:
+        done += f"; #{others[options.name]} no longer is"
+    command.write([done])
     return OK

@@ -45,15 +45,18 @@ COMMANDS = {
     "help": "show the options of the program, or those of a command",
     "version": "print the version",
 }
-"""Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`.
-Without a command, `workbench.cli.app` opens the app."""
+"""Every command and its purpose.
+
+A command is the module of that name, with `add_arguments` and `execute`. Without a command, `workbench.cli.app` opens
+the app.
+"""
 
 WORDS = {
     "models add": "add a model to a workbench.toml, after asking its endpoint",
     "models list": "list the endpoints that can be reached, and the models that each lists",
     "models check": "ask the endpoint of each model whether it answers",
 }
-"""What a second word makes of a command; the code is the module of both, such as `models_add`."""
+"""Commands of two words; the code is in a module such as `models_add`."""
 
 USUAL_WORDS = {"history": "list"}
 """The second word of a command that is written without one."""
@@ -67,12 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words and words[0] in COMMANDS:
             return _run_command(words[0], words[1:])
-        answer = _answer_to_no_command(words[0]) if words and _names_a_command(words[0]) else None
-        return _refuse(answer) if answer is not None else _open_app(words)
+        if words and _names_a_command(words[0]):
+            return _refuse(_answer_to_no_command(words[0]))
+        return _open_app(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone (`| head`): nothing is left to say, and nowhere to say it.
+        # The reader of the output has gone (`| head`), so no message would arrive either.
         _write_nothing_more()
         return READER_GONE
     except OSError as error:
@@ -104,9 +108,10 @@ def _write_nothing_more() -> None:
 
 
 def _prepare_output() -> None:
-    """Show every line at once, in a pipe too, and `?` for a character that the terminal cannot show.
+    """Flush every line, in a pipe too, and write `?` for a character that the terminal cannot show.
 
-    A message that standard error cannot take changes no exit code."""
+    A message that standard error cannot take changes no exit code.
+    """
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
         sys.stderr = dispensable(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -138,7 +143,7 @@ def _run_command(name: str, words: list[str]) -> int:
 
 
 def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
-    """Give a parser what a command takes, or one with a second word."""
+    """Add the arguments of a command, or of one with a second word, to a parser."""
     options_module(_module_of(name)).add_arguments(parser)
 
 
@@ -151,19 +156,17 @@ def parser_of(name: str) -> Parser:
     """Return the parser of a command, or of one with a second word."""
     purpose = (COMMANDS | WORDS)[name]
     words = [f"  {word:<14}{purpose}" for word, purpose in WORDS.items() if word.startswith(f"{name} ")]
-    parser = Parser(
-        prog=f"workbench {name}",
-        description=f"{purpose[:1].upper()}{purpose[1:]}.",
-        epilog="\n".join(["also:", *words]) if words else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter if words else argparse.HelpFormatter,
-    )
+    parser = Parser(prog=f"workbench {name}", description=f"{purpose[:1].upper()}{purpose[1:]}.")
+    if words:
+        parser.epilog = "\n".join(["also:", *words])
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_arguments_of(name, parser)
     return parser
 
 
 def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
-    # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
+    # Imports leave no garbage, and searching for it would take a tenth of the start. The app enables it again.
     gc.disable()
     leave_out_pydantic_plugins()
     import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it

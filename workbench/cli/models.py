@@ -1,4 +1,4 @@
-"""`workbench models`: finds the models, shows how each is reached, and asks whether they answer."""
+"""`workbench models`: list the models, how each is reached, and whether it answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List, and check if that is wanted; returns an exit code."""
+    """List, and check on request; returns an exit code."""
     from workbench.cli.redaction import begin_program
 
     models = model_options(arguments)
@@ -59,16 +59,17 @@ _NOT_USED = {
     "ANTHROPIC_PROFILE": "write base_url and api_key_env in workbench.toml",
     "ANTHROPIC_AUTH_TOKEN": "name it in api_key_env",
 }
-"""Variables that the vendors' SDKs would follow, and what to do instead."""
+"""Variables that the vendors' SDKs would follow, and the replacement for each."""
 
 _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 
 
 @dataclass(frozen=True)
 class ModelList:
-    """Which models are listed: those of `model`, else those that settings and suites at the paths name.
+    """The models to list: those of `model`, else those that settings and suites at the paths name.
 
-    With `check`, each is asked whether it answers; with `tools`, it is sent the probes of tool calling."""
+    With `check`, each is asked whether it answers; with `tools`, it is sent the probes of tool calling.
+    """
 
     paths: Sequence[str]
     model: Sequence[str]
@@ -79,12 +80,13 @@ class ModelList:
 
 
 def list_models(options: ModelList, program: Program) -> int:
-    """List, and check if that is wanted; returns an exit code."""
+    """List, and check on request; returns an exit code."""
     paths = [Path(path) for path in options.paths or ["."]]
-    missing = [path for path in paths if not path.exists()]
-    if missing or "" in options.paths:
-        there = f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME"
-        warn(there if missing else "an empty path is not allowed: write '.'")
+    if missing := [path for path in paths if not path.exists()]:
+        warn(f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME")
+        return USAGE
+    if "" in options.paths:
+        warn("an empty path is not allowed: write '.'")
         return USAGE
     with shown_search() as search:
         if options.model:
@@ -103,10 +105,10 @@ def list_models(options: ModelList, program: Program) -> int:
         write_json(_as_json(found.models, notes))
     else:
         write("\n".join([*_lines(found.models, notes, paint_for(sys.stdout, os.environ)), ""]))
-    silent = any(listed.check is not None and not listed.check.ok for listed in found.models)
-    wrong = any(probe.state == "wrong" for listed in found.models for probe in listed.probes)
-    if silent or wrong:
-        return INFRASTRUCTURE
+    for listed in found.models:
+        fails = listed.check is not None and not listed.check.ok
+        if fails or any(probe.state == "wrong" for probe in listed.probes):
+            return INFRASTRUCTURE
     return USAGE if found.problems else OK
 
 
@@ -123,7 +125,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
-    """Return whether every model may be asked: those that the user does not trust only after a yes."""
+    """Return whether every model may be asked, after a question about those that are not trusted."""
     asking = untrusted(found, program)
     if not asking:
         return True
@@ -143,14 +145,20 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
         yield f"{paint(built_in.name, 'strong')}  {built_in.description}"
     for listed in models:
         spec = listed.spec
-        set_ = f", which is {'set' if listed.key_is_set else 'not set'}" if spec.api_key_env else ""
+        reached = f"{spec.provider}: {one_line(spec.description)}"
+        if spec.api_key_env:  # the description ends with its name
+            reached += ", which is set" if listed.key_is_set else ", which is not set"
         yield ""
-        yield f"{paint(one_line(spec.name), 'strong')}  {spec.provider}: {one_line(spec.description)}{set_}"
+        yield f"{paint(one_line(spec.name), 'strong')}  {reached}"
         for fact in listed.facts:
             yield paint(f"  {one_line(fact)}", "muted")
-        if listed.check is not None:
-            checked = f"{listed.check.mark} {one_line(listed.check.sentence)}"
-            yield "  " + paint(checked, "passed" if listed.check.ok else "warned" if listed.check.answers else "failed")
+        if (check := listed.check) is not None:
+            role: Role = "failed"
+            if check.ok:
+                role = "passed"
+            elif check.answers:
+                role = "warned"
+            yield "  " + paint(f"{check.mark} {one_line(check.sentence)}", role)
         yield from _probe_lines(listed, paint)
     if notes:
         yield ""

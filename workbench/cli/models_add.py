@@ -73,29 +73,34 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"there is no {path}: give a suite or a folder that exists")
         return USAGE
     folder = path if path.is_dir() else path.parent
-    preset = next((preset for preset in PRESETS if preset.name == arguments.preset), None)
     if arguments.replace and arguments.to is not None:
         warn("--to is not for --replace: a model is changed in the file that names it")
         return USAGE
-    try:
-        known = named_model(arguments.name, folder, program) if arguments.replace else None
-    except ConfigError as error:
-        for problem in error.problems:
-            warn(problem)
-        return USAGE
-    if arguments.replace and known is None:
-        warn(f"no workbench.toml names a model {arguments.name!r}: leave --replace out to add it")
-        return USAGE
-    typed = TypedModel.of_spec(known) if known is not None else TypedModel()
-    if preset is not None:
-        typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
+    known, typed = None, TypedModel()
+    if arguments.replace:
+        try:
+            known = named_model(arguments.name, folder, program)
+        except ConfigError as error:
+            for problem in error.problems:
+                warn(problem)
+            return USAGE
+        if known is None:
+            warn(f"no workbench.toml names a model {arguments.name!r}: leave --replace out to add it")
+            return USAGE
+        typed = TypedModel.of_spec(known)
+    for preset in PRESETS:
+        if preset.name == arguments.preset:
+            typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
     options = ("provider", "base_url", "api_key_env", "price", "thoughts")
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
     if "base_url" in given and "api_key_env" not in given:
-        given["api_key_env"] = ""  # another address is not sent the key of the preset's
+        given["api_key_env"] = ""  # the key of one address must not be sent to another
     typed = replace(typed, **given, name=arguments.name, model=arguments.model or typed.model or arguments.name)
     try:
-        owner = owner_of(known) if known is not None else arguments.to or usual_owner(program, folder)
+        if known is not None:
+            owner, file = owner_of(known), known.file
+        else:
+            owner, file = arguments.to or usual_owner(program, folder), None
         spec = typed.spec(owner)
         if known is None:
             check_name_is_free(spec.name, folder, program)
@@ -103,21 +108,23 @@ def execute(arguments: argparse.Namespace) -> int:
             checked = check_typed_now(spec, folder, program)
             write(f"{checked.mark} {checked.sentence}\n")
             if not checked.ok:
-                file = known.file if known is not None else None
                 file = file or settings_file(program, folder, owner)
                 warn(
                     f"{spec.name} was not written into {file}: correct it, or give --no-check to write it all the same"
                 )
                 return INFRASTRUCTURE
-        file = change_model(known, spec) if known is not None else add_model(spec, folder, program, owner)
+        if known is not None:
+            done = f"is changed in {change_model(known, spec)}"
+        else:
+            done = f"is written into {add_model(spec, folder, program, owner)}"
     except AddingError as error:
         for field, problem in error.problems.items():
-            warn(f"{'NAME' if field == 'name' else '--' + field.replace('_', '-')} {problem}")
+            option = "NAME" if field == "name" else f"--{field.replace('_', '-')}"
+            warn(f"{option} {problem}")
         return USAGE
     except ConfigError as error:
         for problem in error.problems:
             warn(problem)
         return USAGE
-    done = "is changed in" if known is not None else "is written into"
-    write(f"{spec.name} {done} {file}: {spec.description}\nrun on it with --model {spec.name}\n")
+    write(f"{spec.name} {done}: {spec.description}\nrun on it with --model {spec.name}\n")
     return OK

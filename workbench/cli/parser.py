@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -32,17 +33,23 @@ def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
     # Only needed after a mistake.
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return f"Unknown {kind} {word}. Did you mean {near[0]}?" if near else None
+    if near := get_close_matches(word.lower(), known, n=1, cutoff=0.6):
+        return f"Unknown {kind} {word}. Did you mean {near[0]}?"
+    return None
 
 
 def _ending_of(option: str, command: str) -> str | None:
-    """Return how the files end that `--report` writes in the form of this name: `.html` for `--html`; `None` if the
-    command has no such form."""
+    """Return the ending of `--report` files in the form of this name, such as `.html` for `--html`.
+
+    `None` if the command has no such form.
+    """
     from workbench.show.forms import FORMS  # only needed after a mistake
 
-    found = (form for form in FORMS if f"--{form.name}" == option and command in form.writers and not form.only_alone)
-    return next((form.endings[0] for form in found if form.endings), None)
+    for form in FORMS:
+        fits = command in form.writers and not form.only_alone and form.endings
+        if f"--{form.name}" == option and fits:
+            return form.endings[0]
+    return None
 
 
 _ELSEWHERE = {
@@ -51,34 +58,35 @@ _ELSEWHERE = {
     ("run", "--name"): "run gives a batch no name: 'workbench history name BATCH NAME' does when it is over",
     ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
 }
-"""What people expect that a command has, and what to do instead."""
+"""Options that users expect of a command, and the way that it has instead."""
 
 DEMANDED_OF_ALL = (
     "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
     "mean score"
 )
-"""What makes a batch fail beside its cases."""
+"""Advice on demands that a whole batch must meet."""
 
 _DEMANDS = ("--gate", "--min-pass-rate", "--pass-rate", "--threshold", "--fail-under")
-"""What other programs call an option that demands something of all cases together."""
+"""Names in other programs for an option that demands something of all cases together."""
 
 _HINTS = {
     ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
     "those that run",
 }
-"""What is said after a complaint of argparse."""
+"""Additions to messages of argparse."""
 
 AS_WRITTEN = "-- COMMAND"
-"""The name of words that stand in one place: those of a command with options of its own."""
+"""The metavar of the words of another command, whose options must stay among them."""
 
 MAX_USAGE_LINES = 4
-"""A usage of more lines hides the error under it."""
+"""A usage of more lines would hide the error below it."""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that answers a mistyped option or subcommand with the near one.
 
-    Its subparsers are of this kind too."""
+    Its subparsers are of this kind too.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
@@ -86,25 +94,31 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = sys.argv[1:] if args is None else args
-        options = self._words[: self._words.index("--")] if "--" in self._words else self._words
-        if any(KEY_OPTION.fullmatch(word) for word in options):
+        before_dashes = takewhile(lambda word: word != "--", self._words)
+        # A key must never be on a command line: every user of the machine can list those.
+        if any(KEY_OPTION.fullmatch(word) for word in before_dashes):
             self.error(NO_KEYS_HERE)
         known, unknown = super().parse_known_args(args, namespace)
-        for word in (word for word in unknown if word.startswith("-")):
-            name, options = word.partition("=")[0], self._option_string_actions
-            if "--report" in options and (ending := _ending_of(name, self.prog.split()[-1])) is not None:
-                self.exit(USAGE, f"Unknown option {name}. Write --report FILE{ending}\n")
-            if (why := _ELSEWHERE.get((self.prog.partition(" ")[2], name))) is not None:
-                self.exit(USAGE, f"{why}\n")
-            if name in _DEMANDS and "--min-score" in options:
-                self.exit(USAGE, f"Unknown option {name}. {DEMANDED_OF_ALL}\n")
-            self._refuse_if_near("option", name, options)
+        for word in unknown:
+            if word.startswith("-"):
+                self._refuse_if_known_elsewhere(word.partition("=")[0])
         if unknown and not self._took_further_words(known, unknown):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")  # here: a subparser shows its own usage
         return known, []
 
+    def _refuse_if_known_elsewhere(self, option: str) -> None:
+        """Exit with advice if an unknown option is near a known one, or is one of other commands and programs."""
+        options = self._option_string_actions
+        if "--report" in options and (ending := _ending_of(option, self.prog.split()[-1])) is not None:
+            self.exit(USAGE, f"Unknown option {option}. Write --report FILE{ending}\n")
+        if (why := _ELSEWHERE.get((self.prog.partition(" ")[2], option))) is not None:
+            self.exit(USAGE, f"{why}\n")
+        if option in _DEMANDS and "--min-score" in options:
+            self.exit(USAGE, f"Unknown option {option}. {DEMANDED_OF_ALL}\n")
+        self._refuse_if_near("option", option, options)
+
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Take words behind an option as more of those that stand in front of it, where there may be many."""
+        """Add words after an option to the positional ones before it, if there may be many."""
         many = [action for action in self._get_positional_actions() if action.nargs in ("*", "+")]
         if len(many) != 1 or many[0].metavar == AS_WRITTEN or any(word.startswith("-") for word in words):
             return False
@@ -131,7 +145,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
-    """Further reports, each in a file of its own."""
+    """Add `--report`: further reports, each in a file of its own."""
     from workbench.show.forms import endings_of  # on use: the start of the app needs none
 
     parser.add_argument(
@@ -146,7 +160,7 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
 
 
 def add_summary_option(parser: argparse.ArgumentParser) -> None:
-    """What is done in a job of GitHub Actions."""
+    """Add the option for jobs of GitHub Actions."""
     parser.add_argument(
         "--no-step-summary", action="store_true", help="write nothing into the summary of a job of GitHub Actions"
     )
@@ -157,17 +171,17 @@ EXIT_CODES = "exit codes"
 
 
 def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str]) -> None:
-    """Say at the end of `--help` what the exit codes mean, the one for success first."""
+    """Explain the exit codes at the end of `--help`, the one for success first."""
     parser.add_argument_group(EXIT_CODES, "; ".join(f"{code} {meaning}" for code, meaning in meanings.items()))
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
-    """Let the samples be named without their place."""
+    """Add `--samples`, which stands for the path of the samples."""
     parser.add_argument("--samples", action="store_true", help="the sample suites that are installed with Workbench")
 
 
 def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the paths that arguments name, and the samples if they are wanted."""
+    """Return the paths that arguments name, with the samples if they are wanted."""
     if not arguments.samples:
         return tuple(arguments.paths)
     from workbench.config.folders import bundled  # on use: --help answers at once
@@ -176,7 +190,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
-    """Which file the history is; without `may_be_none`, for reading one."""
+    """Add the options for the history's file; without `may_be_none`, for reading one."""
     purpose = "store batches in" if may_be_none else "use"
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -190,12 +204,14 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:
-    """Return the file in which batches of suites at these paths are recorded, `None` when they are not."""
-    return None if getattr(arguments, "no_history", False) else history_to_read(arguments, paths)
+    """Return the file in which batches of suites at these paths are recorded, `None` if they are not."""
+    if getattr(arguments, "no_history", False):
+        return None
+    return history_to_read(arguments, paths)
 
 
 def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
-    """Return the history that is named, else the one of the project in which the first of the paths is."""
+    """Return the history that is named, else that of the project of the first path."""
     from workbench.config.folders import history_file, home_in, user_folders
 
     if arguments.history is not None:
@@ -206,7 +222,7 @@ def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) 
 
 
 def add_named_run(parser: argparse.ArgumentParser) -> None:
-    """Which run the command is about."""
+    """Add the arguments for the run that the command is about."""
     parser.add_argument("run", metavar="RUN", help="a batch of the history (its number or name), or a recording")
     parser.add_argument(
         "--run", dest="number", type=natural, metavar="N", help="this run of the batch, as 'history show' counts them"
@@ -214,12 +230,12 @@ def add_named_run(parser: argparse.ArgumentParser) -> None:
 
 
 def natural(text: str) -> int:
-    """Return a number from 1 that is not absurdly large."""
+    """Parse a number from 1 to 999,999,999."""
     return number_from(text, 1)
 
 
 def number_from(text: str, least: int, most: int = 999_999_999) -> int:
-    """Return a number that is not absurdly large."""
+    """Parse a number between two bounds."""
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)

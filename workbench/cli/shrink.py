@@ -1,4 +1,4 @@
-"""`workbench shrink`: run a failing case again and again with less in it."""
+"""`workbench shrink`: find the smallest part of a failing case that still fails."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Shrink; returns an exit code."""
-
     if len(arguments.model) > 1:
         warn("a case is shrunk on one model: give --model once")
         return USAGE
@@ -106,7 +105,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 OFTEN_ENOUGH = 0.8
-"""What share of the first runs has to fail in one way: otherwise attempts would say little."""
+"""The share of the first runs that must fail in one way; below it, attempts would say little."""
 
 _MAX_SHOWN = 12
 
@@ -128,17 +127,14 @@ def shrink_run(arguments: argparse.Namespace) -> int:
         return USAGE
     document = _only_case(run)
     file = parse_suite(suite_text(document), run.file.path)
-    variant = variant_name_of(run.result.model)
     options = RunOptions(
         suites=(file,),
         models=tuple(arguments.model) or (model_of(run.result.model),),
         cases=(run.written.id,),
         repeats=min(arguments.first, arguments.most_runs),
-        variants=Variants(frozenset([variant])) if variant is not None else Variants(),
+        variants=_only_variant(run.result.model),
         by=run.by,
     )
-    if variant is not None:
-        options = replace(options, variants=replace(options.variants, plain=False))
     trying = experiment(options, program, Output(None, quiet=True), trust=arguments.trust)
     if trying is None:
         return USAGE
@@ -148,8 +144,14 @@ def shrink_run(arguments: argparse.Namespace) -> int:
         return INTERRUPTED
 
 
+def _only_variant(model: str) -> Variants:
+    """Return the variant that a model's name holds, or none."""
+    name = variant_name_of(model)
+    return Variants() if name is None else Variants(frozenset([name]), plain=False)
+
+
 def _only_case(run: NamedRun) -> Document:
-    """Return the content of the suite as it was, with the one case alone, and no variant but that of the run."""
+    """Return the content of the suite with the one case alone, and no variant but that of the run."""
     document: Document = tomllib.loads(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
@@ -171,11 +173,13 @@ class _Shrinking:
         self._way: Way | None = None
 
     def shrink(self, document: Document) -> int:
-        """Shrink a suite of one case, and write what is left; returns an exit code."""
+        """Shrink a suite of one case, and write the rest of it; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
         ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
-        self._way, often = ways.most_common(1)[0] if ways else (None, 0)
+        often = 0
+        if ways:
+            [(self._way, often)] = ways.most_common(1)
         if self._way is None or often < OFTEN_ENOUGH * len(first):
             others = Counter(result.status for result in first)
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
@@ -186,16 +190,16 @@ class _Shrinking:
             return INFRASTRUCTURE if others[Status.ERROR] else QUALITY_MISSED
         cell = "", case.id, model
         left = max(self._arguments.most_runs - self._made, 0)
-        took = estimate_text(
-            estimate([(cell, left)], {cell: [summary_of(result) for result in first]}, is_free=is_built_in)
-        )
-        subject = f" ({one_line(str(self._way[1]))})" if self._way[1] is not None else ""
-        warn(f"{case.name} fails in {often} of {counted(len(first), 'run')}: {self._way[0]}{subject}", self._secrets)
-        warn(f"at most {counted(left, 'further run')}{f': {took}' if took else ''}; none of them is in the history")
+        figures = {cell: [summary_of(result) for result in first]}
+        use = estimate_text(estimate([(cell, left)], figures, is_free=is_built_in))
+        kind, subject = self._way
+        failure = f"{kind} ({one_line(str(subject))})" if subject is not None else str(kind)
+        warn(f"{case.name} fails in {often} of {counted(len(first), 'run')}: {failure}", self._secrets)
+        further = ": ".join(filter(None, (f"at most {counted(left, 'further run')}", use)))
+        warn(f"{further}; none of them is in the history")
         if self._arguments.estimate:
             return OK
-        start = first[0].trajectory.start
-        offered = [tool.name for tool in start.tools] if start is not None else []
+        offered = [tool.name for tool in first[0].trajectory.offered_tools]
         return self._report(document, shrink(document, self._way, offered, self._fails))
 
     @property
@@ -205,7 +209,8 @@ class _Shrinking:
     def _fails(self, document: Document) -> bool:
         """Return whether enough runs of a document fail in the same way.
 
-        What is no suite any more does not."""
+        An invalid suite does not.
+        """
         try:
             file = parse_suite(suite_text(document), self._plan.files[0].path)
         except ValueError:
@@ -223,13 +228,12 @@ class _Shrinking:
 
     def _attempt(self, file: SuiteFile, votes: int) -> Plan:
         origin = self._plan.runs[0]
-        variant = variant_name_of(origin.model)
         runs = plan_runs(
             [file],
             models=[origin.asked_model],
             repeats=votes,
             by=origin.by,
-            variants=Variants(frozenset([variant] if variant else ()), plain=variant is None),
+            variants=_only_variant(origin.model),
         )
         return replace(self._plan, runs=runs, files=(file,))
 
@@ -266,9 +270,10 @@ class _Shrinking:
         yield f"{counted(self._made, 'run')} made"
         if (file := self._arguments.output) is not None:
             model = self._plan.runs[0].model
-            variant = variant_name_of(model)
-            tried = f" --variant {quote(variant)}" if variant is not None else ""
-            yield one_line(f"to run it: workbench run {quote(str(file))} --model {quote(model_of(model))}{tried}")
+            command = f"workbench run {quote(str(file))} --model {quote(model_of(model))}"
+            if (variant := variant_name_of(model)) is not None:
+                command += f" --variant {quote(variant)}"
+            yield one_line(f"to run it: {command}")
         if shrunk.dropped:
             yield ""
             before, after = (suite_text(each).splitlines() for each in (document, shrunk.document))

@@ -1,12 +1,13 @@
 """`workbench validate`: check suite files, and the settings beside them, without running anything.
 
-With `--audit`, also whether the cases can find anything out, and whether they can be passed at all.
+With `--audit`, also check whether the cases can detect a failure, and whether they can be passed at all.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.config.program import Program
     from workbench.show.text import Paint
     from workbench.show.views.findings import StaticFinding
+    from workbench.suite.model import Case
     from workbench.suite.suite_file import SuiteFile
 
 
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """0 when no suite and no `workbench.toml` has an error, else 2; 1 where `--fail-on` asks for it."""
+    """Return 0 if no suite and no `workbench.toml` has an error, else 2; 1 where `--fail-on` asks for it."""
     # Imported here, so that `--help` answers at once.
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
@@ -58,6 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.numerals import count_text, counted
     from workbench.show.forms import pieces_of
     from workbench.suite.project import is_settings
+    from workbench.suite.suite_file import suites_of
 
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
@@ -72,52 +75,63 @@ def execute(arguments: argparse.Namespace) -> int:
     files = _with_known_tools(loaded)
     program = begin_program()
     know_suites(program, files)
-    warn_of_problems(problem for file in files for problem in file.problems)
+    warn_of_problems(chain.from_iterable(file.problems for file in files))
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
-    for problem in settings:
+    unjudged: tuple[str, ...] = ()
+    if not settings:  # else it is unknown which models can judge
+        unjudged = _unjudged(files, program)
+    for problem in (*settings, *unjudged):
         warn(problem)
-    unjudged = () if settings else _unjudged(files, program)
-    for problem in unjudged:
-        warn(problem)
-    broken = sum(1 for file in files if file.suite is None)
     warnings = sum(len(file.warnings) for file in files) + len(unjudged)
-    cases = sum(len(file.suite.cases) for file in files if file.suite is not None)
-    valid = len(files) - broken
-    found = f" ({counted(cases, 'case')})" if cases else ""
-    parts = [f"{count_text(valid)} valid {'suite' if valid == 1 else 'suites'}{found}"]
+    suites = suites_of(files)
+    broken = len(files) - len(suites)
+    parts = []
     if only_settings and not settings:
-        parts = ["valid settings"]
-    parts += [f"{count_text(broken)} with errors"] if broken else []
-    parts += [counted(warnings, "warning")] if warnings else []
-    audited = list(_audited(files)) if arguments.audit else []
+        parts.append("valid settings")
+    elif cases := sum(len(suite.cases) for suite in suites.values()):
+        parts.append(f"{counted(len(suites), 'valid suite')} ({counted(cases, 'case')})")
+    else:
+        parts.append(counted(len(suites), "valid suite"))
+    if broken:
+        parts.append(f"{count_text(broken)} with errors")
+    if warnings:
+        parts.append(counted(warnings, "warning"))
+    audited: list[_Audited] = []
     if arguments.audit:
-        skipped = f" ({counted(broken, 'suite')} with errors not audited)" if broken else ""
-        parts.append(counted(sum(len(each.findings) for each in audited), "audit finding") + skipped)
+        audited += _audited(files)
+        found = counted(sum(len(each.findings) for each in audited), "audit finding")
+        if broken:
+            found += f" ({counted(broken, 'suite')} with errors not audited)"
+        parts.append(found)
     found_in = {each.file.path: each.findings for each in audited}
 
     def pieces(wanted: Output) -> Iterator[str]:
         if wanted.is_text:
-            lines = (line for each in audited for line in each.lines(wanted.paint))
+            lines = chain.from_iterable(each.lines(wanted.paint) for each in audited)
             return lines_redacted((*lines, *_unfreed(files), ", ".join(parts)))
         return pieces_of(str(wanted.form), "validate", findings())
 
     def findings() -> list[StaticFinding]:
         from workbench.show.views.findings import findings_of_file
 
-        found = (each for file in files for each in findings_of_file(file, found_in.get(file.path, ())))
-        return [program.secrets.redacted(each) for each in found]
+        found = []
+        for file in files:
+            found += map(program.secrets.redacted, findings_of_file(file, found_in.get(file.path, ())))
+        return found
 
     written = output.deliver(pieces)
     annotate(output, findings)
     if broken or settings or not written:
         return USAGE
-    weights = {finding.weight for each in audited for finding in each.findings} | ({"warning"} if warnings else set())
+    weights: set[str] = {finding.weight for each in audited for finding in each.findings}
+    if warnings:
+        weights.add("warning")
     failing = {"error": set(), "warning": {"warning"}, "note": {"warning", "note"}}[arguments.fail_on]
     return QUALITY_MISSED if weights & failing else OK
 
 
 def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
-    """Return the files with what the tools of suites and servers, as far as these are remembered, show to be wrong."""
+    """Return the files with findings on tools, as far as the tools of suites and servers are known."""
     from workbench.analysis.audit.unmeetable import with_unmeetable
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings, with_listed_names
@@ -127,7 +141,7 @@ def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
 
 
 class _Audited(NamedTuple):
-    """What an audit found in a sound suite."""
+    """The findings of an audit of a valid suite."""
 
     file: SuiteFile
     findings: tuple[AuditFinding, ...]
@@ -140,9 +154,10 @@ class _Audited(NamedTuple):
 
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
-    """What is found in each sound suite.
+    """Yield the audit of each valid suite.
 
-    Tools of servers are those they listed last."""
+    Tools of servers are those they listed last.
+    """
     from workbench.analysis.audit.audit import audit_suite, unsaid
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings
@@ -155,15 +170,18 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
 
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
-    """Return why checks of the sound suites would not be judged."""
+    """Return why checks of the valid suites would not be judged."""
     from workbench.evaluation.judges import unjudged_checks
 
-    sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]
-    return tuple(unjudged_checks(sound, program.models))
+    cases: list[tuple[SuiteFile, Case]] = []
+    for file in files:
+        if file.suite is not None:
+            cases += [(file, case) for case in file.suite.cases]
+    return tuple(unjudged_checks(cases, program.models))
 
 
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
-    """Yield which suites leave surplus calls to the rule of their grader, a line for each such rule."""
+    """Yield a line for each grader whose rule applies to surplus calls because suites set none."""
     from workbench.numerals import counted
     from workbench.suite.model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
@@ -187,7 +205,6 @@ def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
 
 
 def _settings_problems(paths: Iterable[Path], program: Program) -> tuple[str, ...]:
-    """What is wrong with every `workbench.toml` that applies to the paths, each problem once."""
-    models = program.models
+    """Return the problems of every `workbench.toml` that applies to the paths, each once."""
     folders = dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths)
-    return tuple(dict.fromkeys(problem for folder in folders for problem in models.problems(folder)))
+    return tuple(dict.fromkeys(chain.from_iterable(map(program.models.problems, folders))))

@@ -1,8 +1,8 @@
-"""What runs, gradings and servers need of this machine, and what the user allowed of it.
+"""The needs of runs, gradings and servers on this machine, and the user's approval of them.
 
 `Needs` reads everything outside the suites: settings, environment, the code to be imported. Then the user is asked, by
-the command line or the app, and the `Approval` holds what was read. Nothing is read again, so what runs is what was
-approved.
+the command line or the app, and the `Approval` holds everything that was read. Nothing is read again, so runs use
+exactly the approved code and settings.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 class Request:
     """The needs of one suite.
 
-    `needs` is what is asked about, a part of `whole` or all of it; `asked` are the models that would be asked now.
-    Without `must_ask`, the suite can be used as an untrusted one. `mocks` says that it can run on mocks alone,
-    `of_history` that some needs come from the history, not from the suite's file.
+    `needs` is the part of `whole` in question, or all of it; `asked` are the models that would be asked now. Without
+    `must_ask`, the suite can be used as an untrusted one. `mocks` says that it can run on mocks alone, `of_history`
+    that some needs come from the history, not from the suite's file.
     """
 
     file: SuiteFile
@@ -170,7 +170,7 @@ Answer = Literal["always", "once", "mocks", "no"]
 class Question:
     """A question to the user: about one request, or several with the same needs.
 
-    `lines` describe what granting them allows.
+    `lines` describe the consequences of granting them.
     """
 
     requests: tuple[Request, ...]
@@ -232,9 +232,9 @@ class Decision:
 
 
 def needs(plan: Plan) -> Needs:
-    """Read the needs of a plan's runs: what they start, import, and send where with which key.
+    """Read the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
-    Reads settings, environment and the code to be imported; runs use what is read here, and nothing later.
+    Reads settings, environment and the code to be imported; runs read none of it again.
     """
     return Needs.of_runs(plan.runs, plan.program, plan.specs)
 
@@ -274,7 +274,7 @@ class Trust:
         return True
 
     def lines(self, request: Request) -> tuple[str, ...]:
-        """Return what granting a request allows, one line each."""
+        """Return the consequences of granting a request, one line each."""
         lines = tuple(request.needs.lines(request.asked))
         if changed := self.store.changed_files(request.file.path, request.needs):
             lines += (f"the code has changed since it was trusted: {', '.join(changed)}",)

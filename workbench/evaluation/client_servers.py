@@ -65,8 +65,10 @@ def words_of(command: str) -> list[str]:
 
 
 def server_name(command: Sequence[str]) -> str:
-    """Return a name for the server that a command starts: `git` for `uvx mcp-server-git --repository .`, `shop` for
-    `node shop/dist/index.js`."""
+    """Return a name for the server that a command starts.
+
+    It is `git` for `uvx mcp-server-git --repository .` and `shop` for `node shop/dist/index.js`.
+    """
     words = [re.split(r"[/\\]", word) for word in command if not word.startswith("-")] or [[command[0]]]
     program = next((word for word in words if not _STARTER.fullmatch(word[-1])), words[0])
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part) for part in program]

@@ -76,7 +76,7 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class Errand:
-    """To each worker, once: the runs' suites and options, from which it finds out by itself what they need.
+    """To each worker, once: the runs' suites and options, from which it finds out by itself which needs they have.
 
     `samples` are runs that together need everything any run of the plan needs. `granted` are the approved suites by
     their places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is
