@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
-    """Return whether it is known how to reach the model of `--judge` from the suites; if not, that has been
-    reported."""
+    """Return whether the model of `--judge` can be reached from the suites, and report why not."""
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
         warn(problem, program.secrets)
@@ -54,7 +53,7 @@ def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Progr
 
 @dataclass(frozen=True)
 class Record:
-    """Where runs are recorded to; with `only_failed`, those that end well are not."""
+    """The folder in which runs are recorded, perhaps only failed ones."""
 
     folder: Path
     only_failed: bool = False
@@ -62,7 +61,7 @@ class Record:
 
 @dataclass(frozen=True)
 class BaselineOptions:
-    """The batch to compare with, the history that has it, and what of the comparison decides the exit code."""
+    """The batch to compare with, its history, and how the comparison decides the exit code."""
 
     batch: str
     history: Path
@@ -72,7 +71,7 @@ class BaselineOptions:
 
 
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
-    """Return the plan of some options, all notices shown; `None` when there is none."""
+    """Return the plan of some options after printing its notices; `None` if there is none."""
     try:
         with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
@@ -90,21 +89,24 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
 def _resuming_again(options: RunOptions) -> str:
     if options.resume is None or options.history is None:
         return ""
-    command = "compare" if options.compares else "run"
-    which = f" {shlex.quote(options.resume.batch)}" if options.resume.batch else ""
-    return f"; to resume: workbench {command} --resume{which}{history_option(options.history)}"
+    command = "workbench compare --resume" if options.compares else "workbench run --resume"
+    if options.resume.batch:
+        command += f" {shlex.quote(options.resume.batch)}"
+    return f"; to resume: {command}{history_option(options.history)}"
 
 
 def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) -> None:
-    """Notice on standard error; with `quiet`, those that matter."""
+    """Print notices on standard error; with `quiet`, without details."""
     for notice in notices:
         if not (quiet and notice.severity == "detail"):
             warn(notice.text, program.secrets)
 
 
 def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
-    """Return the baseline of a plan, all notices shown; `None` when the batch cannot be it: the plan is then given
-    up."""
+    """Return the baseline of a plan after printing its notices.
+
+    Returns `None`, and abandons the plan, if the batch cannot be its baseline.
+    """
     from workbench.evaluation.baseline import baseline_of  # on use: few runs have a baseline
 
     try:
@@ -129,8 +131,11 @@ def make_runs(
     frozen: bool = False,
     from_history: bool = False,
 ) -> Live | int:
-    """Make the runs of a plan; returns an exit code when they cannot be made, which has then been reported before any
-    begins. With `frozen`, tools have to be as they are pinned. `from_history` is that of `run_live`."""
+    """Make the runs of a plan.
+
+    Returns an exit code, after reporting it and before any run begins, if they cannot be made. With `frozen`, tools
+    have to be as they are pinned. `from_history` is that of `run_live`.
+    """
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
@@ -138,14 +143,11 @@ def make_runs(
 
 
 def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
-    """What the runs of a plan may use; an exit code when they cannot be made, which has then been reported."""
+    """Return the approval for the runs of a plan, or an exit code, after reporting it, if they cannot be made."""
     program = plan.program
     approval = approved(needs(plan), program, all_of_them=trust)
-    if (
-        approval is None
-        or not output.can_write(len(plan.places))
-        or (record is not None and not can_record_in(record.folder))
-    ):
+    can_write = approval is not None and output.can_write(len(plan.places))
+    if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):
         plan.abandon()
         return USAGE
     if frozen or any(pin_file(file.path).exists() for file in plan.files):
@@ -169,10 +171,12 @@ def make_allowed(
     *,
     from_history: bool = False,
 ) -> Live | int:
-    """Make the runs of a plan, as `make_runs` does, that were allowed."""
+    """Make the runs of an approved plan, as `make_runs` does."""
     program = plan.program
     lines = recording_lines(program.secrets)
-    recordings = Recordings(record.folder, lines, only_failed=record.only_failed) if record is not None else None
+    recordings = None
+    if record is not None:
+        recordings = Recordings(record.folder, lines, only_failed=record.only_failed)
     try:
         with output.stream() as stream:
             as_lines = lines if output.form == "jsonl" else None
@@ -186,7 +190,7 @@ def make_allowed(
                 watcher=watcher,
                 from_history=from_history,
             )
-    except HistoryError as error:  # whoever goes on does so for the history
+    except HistoryError as error:  # a resumed batch must be recorded
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)
         return USAGE
@@ -207,7 +211,7 @@ def make_allowed(
 
 
 def show_of(output: Output, program: Program) -> Show:
-    """Return where the steps of runs are shown, and how."""
+    """Return where and how the steps of runs are printed."""
     steps = not output.quiet and (output.is_text or output.file is not None)
     paint = paint_for(sys.stdout, os.environ)
     return Show(sys.stdout, steps, output.verbose, report_width(sys.stdout), paint, program.secrets)
@@ -215,15 +219,17 @@ def show_of(output: Output, program: Program) -> Show:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A plan whose runs are followed by others, made from their results, that may use the same."""
+    """A plan whose results lead to further runs with the same approval."""
 
     plan: Plan
     approval: Approval
     show: Show
 
     def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
-        """Make the runs of a plan; `None` when somebody interrupted, which has then been reported with what is
-        `undone`."""
+        """Make the runs of a plan.
+
+        Returns `None` on an interrupt, after reporting it with the work that is `undone`.
+        """
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
             warn(f"interrupted: {undone}")
@@ -232,16 +238,18 @@ class Experiment:
 
 
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
-    """Plan, and ask for what the runs need; `None` when they cannot be made, which has then been reported."""
+    """Plan, and ask for approval; `None`, after reporting it, if the runs cannot be made."""
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None
     approval = approved(needs(plan), program, all_of_them=trust)
-    return Experiment(plan, approval, show_of(output, program)) if approval is not None else None
+    if approval is None:
+        return None
+    return Experiment(plan, approval, show_of(output, program))
 
 
 def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
-    """Tell the command that goes on with a batch that was interrupted."""
+    """Return the command that resumes an interrupted batch."""
     from workbench.history.history import History  # on use: most batches are not interrupted
 
     purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
@@ -262,17 +270,20 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
 def models_again(settings: Mapping[str, JsonValue]) -> str:
     """Return the options with which models of a batch were given another address, from its settings; empty without any.
 
-    Those about keys are not among them: a history has none."""
+    Options about keys are missing: a history has none.
+    """
     models = settings.get("models")
-    options: list[str] = []
-    for name, reached in models.items() if isinstance(models, dict) else ():
+    if not isinstance(models, dict):
+        return ""
+    # A dict, since variants of a model have its address and parameters in common.
+    options: dict[tuple[str, str], None] = {}
+    for name, reached in models.items():
         if isinstance(reached, dict) and _has_another_address(name, reached):
-            params = reached.get("params")
-            given = params.items() if isinstance(params, dict) else ()
-            options += ["--model", model_of(name).replace(",", "\\,"), "--base-url", str(reached["base_url"])]
-            options += [word for key, value in given for word in ("--param", f"{key}={compact_json(value)}")]
-    pairs = dict.fromkeys(zip(options[::2], options[1::2], strict=True))
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in pairs)
+            options["--model", model_of(name).replace(",", "\\,")] = None
+            options["--base-url", str(reached["base_url"])] = None
+            if isinstance(params := reached.get("params"), dict):
+                options |= {("--param", f"{key}={compact_json(value)}"): None for key, value in params.items()}
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in options)
 
 
 def _has_another_address(name: str, reached: Mapping[str, JsonValue]) -> bool:

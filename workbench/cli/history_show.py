@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from workbench.cli.batch_command import models_again
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
 _MAX_RUNS_OF_CASE = 1_000
-"""So many of the latest runs of one case are looked at."""
+"""The number of latest runs of one case that are read."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is shown: a batch, the newest without one, or one of its cases or runs."""
+    """The batch to show, by default the newest, or one of its cases or runs."""
 
     batch: str | None
     case: str | None
@@ -48,7 +49,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Show; returns an exit code."""
+    """Show a batch, a case or a run; returns an exit code."""
     if (options.case is not None or options.run is not None) and not _is_of_one(options.output, command):
         return USAGE
     form = str(options.output.form)
@@ -66,9 +67,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
-    """Return whether a run or a case can be shown like that.
-
-    Reports it if not."""
+    """Return whether the output fits a single run or case, and report why not."""
     if output.beside:
         command.warn("--report is about a whole batch: leave out --run and --case, or --report")
     elif output.form not in ("text", "json"):
@@ -94,7 +93,8 @@ def _show_batch(
         paint, option = output.paint, history_option(command.file)
         resuming = f"{models_again(batch.settings)}{option}"
         yield from head_lines(batch, gradings, grading, runs, resuming, going=going, width=output.width, paint=paint)
-        yield from (paint(f"  {line}", "warned") for line in later_runs(batch, grading, runs, option))
+        for line in later_runs(batch, grading, runs, option):
+            yield paint(f"  {line}", "warned")
         yield from ("", *totals_lines(batch, runs, paint))
         if (repaired := repaired_line_of(run.figures for run in runs if run.figures is not None)) is not None:
             yield paint(f"▲ {repaired}", "warned")
@@ -106,7 +106,7 @@ def _show_batch(
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))
 
-    @cache
+    @cache  # further reports need the same one, which takes a pass over the history
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
 
@@ -143,7 +143,8 @@ def _show_run(
     parts = SuiteParts(command.program.secrets)
     result = shown_result(result_of_recording(recording), parts.secrets)
     door = EventDoor(parts)
-    shown = [*(event for each in recording.events for event in door.take(each)), *door.rest()]
+    shown = list(chain.from_iterable(map(door.take, recording.events)))
+    shown += door.rest()
     if options.output.form == "json":
         events = [parsed_json(event_to_line(event)) for event in shown]
         from workbench.show.json.history import shown_run
@@ -158,34 +159,37 @@ def _show_run(
 
 def _show_case(history: History, which: str | None, case_id: str, form: str, command: HistoryCommand) -> int:
     """Show a case of the suites of one batch, or of the whole history; returns an exit code."""
-    of_batch = history.batch(which) if which is not None else None
-    suites = {suite.key: suite for suite in history.suites_with(case_id, of_batch.number if of_batch else None)}
+    number = history.batch(which).number if which is not None else None
+    suites = {suite.key: suite for suite in history.suites_with(case_id, number)}
     command.learn_secrets_of(suites.values())
     damaged: list[str] = []
-    runs = {suite: history.runs_of_case(suite, case_id, _MAX_RUNS_OF_CASE, damaged.append) for suite in suites}
+    by_suite = []
+    for suite in suites:
+        if found := history.runs_of_case(suite, case_id, _MAX_RUNS_OF_CASE, damaged.append):
+            by_suite.append(found)
     command.warn_of_damage(damaged)
-    runs = {suite: found for suite, found in runs.items() if found}
-    if not runs:
-        raise HistoryError(_no_such_case(history, of_batch, case_id))
+    if not by_suite:
+        raise HistoryError(_no_such_case(history, number, case_id))
+    runs = list(chain.from_iterable(by_suite))
     if form == "json":
         from workbench.show.json.history import shown_case
 
-        command.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
+        command.write_json(shown_case(case_id, runs))
         return USAGE if damaged else OK
-    batches = history.batches_of({run.batch for of_suite in runs.values() for run in of_suite})
-    for of_suite in runs.values():
-        command.write(titled_case_lines(of_suite, batches, command.width, command.paint))
+    batches = history.batches_of({run.batch for run in runs})
+    for found in by_suite:
+        command.write(titled_case_lines(found, batches, command.width, command.paint))
     return USAGE if damaged else OK
 
 
-def _no_such_case(history: History, batch: BatchRow | None, case_id: str) -> str:
-    known = history.case_ids(batch.number if batch is not None else None)
-    near = get_close_matches(case_id, known, n=1)
+def _no_such_case(history: History, batch: int | None, case_id: str) -> str:
     option = history_option(history.file)
     if batch is not None:
-        message = f"batch {batch.number} ran no case {case_id!r}"
-        way_out = f"'workbench history show {batch.number} --verbose{option}' lists all"
+        message = f"batch {batch} ran no case {case_id!r}"
+        way_out = f"'workbench history show {batch} --verbose{option}' lists all"
     else:
         message = f"no batch in {history.file} ran a case {case_id!r}"
         way_out = f"'workbench history list{option}' lists all batches"
-    return f"{message}: did you mean {near[0]!r}?" if near else f"{message}: {way_out}"
+    if near := get_close_matches(case_id, history.case_ids(batch), n=1):
+        way_out = f"did you mean {near[0]!r}?"
+    return f"{message}: {way_out}"

@@ -51,7 +51,7 @@ from workbench.trajectory.events import ToolDefinition
 
 
 class _StopError(Exception):
-    """There are no drafts, which has been reported; `code` is the exit code."""
+    """No draft is left, which has been reported; `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -60,9 +60,10 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class DraftsToWrite:
-    """The drafts that hold, and the exit code once they are written.
+    """The drafts that passed their checks, and the exit code once they are written.
 
-    After an interruption they are not written, but kept (`keep`)."""
+    After an interruption they are not written but kept (`keep`).
+    """
 
     drafts: tuple[Draft, ...]
     code: int
@@ -73,9 +74,10 @@ class DraftsToWrite:
 
 
 def keep(text: str, path: Path, program: Program) -> None:
-    """Keep a suite that is not written to `path`, since its drafts were paid for, and say where.
+    """Keep a suite that is not written to `path`, since its drafts were paid for, and report where.
 
-    Raises SavingError."""
+    Raises SavingError.
+    """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
     names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
@@ -85,7 +87,7 @@ def keep(text: str, path: Path, program: Program) -> None:
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
-    """Return whether a person on the terminal agrees; with `yes`, nobody is asked."""
+    """Return whether the user on the terminal agrees; with `yes`, without asking."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -106,10 +108,11 @@ def drafted(
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite | int:
-    """Have a model draft cases `about` tools, about all of them without.
+    """Let a model draft cases `about` some tools, by default about all.
 
-    `path` is the suite's, `like` the suite itself where there is one. Returns an exit code where there are none, which
-    has been reported."""
+    `path` is the suite's, `like` the suite itself if there is one. Returns an exit code, after reporting it, if there
+    are none.
+    """
     try:
         wanted = tools if about is None else about
         return _drafting_drafted(tools, path, options, program, by=by, about=wanted, like=like, trust=trust, yes=yes)
@@ -134,9 +137,12 @@ def _drafting_drafted(
     for tool in about:
         if tool.name not in by_name:
             warn(f"not drafted: {tool.name}: a suite cannot hold its definition", program.secrets)
-    system = like.system if like is not None else None
     if not names:
         raise _StopError(QUALITY_MISSED)
+    system, before = None, list[str]()
+    if like is not None:
+        system = like.system
+        before += [case.user for case in like.cases if case.user]
     try:
         asking = plan_of_asking(asking_suite(names, by_name, path, system=system), options, program)
         use = expected_use(asking, by_name, options)
@@ -150,7 +156,6 @@ def _drafting_drafted(
     if not confirmed("Ask?", yes=yes):
         warn("nothing was asked and nothing was written: answer 'yes' on a terminal, or give --yes")
         raise _StopError(USAGE)
-    before = [case.user for case in like.cases if case.user] if like is not None else ()
     results, is_interrupted = _results(asking, trust=trust)
     found = drafts_in(results, names, by_name, before, program.secrets)
     for line in dropped_lines(found):
@@ -160,6 +165,7 @@ def _drafting_drafted(
         warn("nothing was written: there is no draft")
         raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
     if is_interrupted:
+        # Without results, every draft is kept as unchecked.
         return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
     warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
     checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
@@ -179,9 +185,10 @@ def _drafting_drafted(
 
 
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Make the runs of a plan; returns their results and whether somebody interrupted.
+    """Make the runs of a plan, and return their results and whether the user interrupted.
 
-    There are none where they may not be made, which has been reported."""
+    There are none, after reporting it, if they may not be made.
+    """
     quiet = Output(None, quiet=True)
     live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")
     if isinstance(live, int):
@@ -191,15 +198,14 @@ def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
     return live.outcome.results, live.outcome.interrupted
 
 
-# What `workbench init --draft --add-to` does: put the cases that a model drafts for a suite's tools at its end.
-
 Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinition]]"
 
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
-    """Draft cases for the tools of a suite that `choose` leaves, show what changes, and write it; returns an exit code.
+    """Draft cases for the tools of a suite that `choose` leaves, show the change, and write it.
 
-    Raises SavingError."""
+    Returns an exit code. Raises SavingError.
+    """
     file = load_suite(path)
     if file.suite is None:
         warn_of_problems(file.errors, program.secrets)
@@ -241,10 +247,13 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
 async def _adding_drafts_list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
 ) -> int:
-    """Add the tools that are offered in all cases of a suite; returns an exit code."""
-    sources = [source for source in (await tools_of(file, None, pool, approval)).sources if source.case is None]
-    failed = [source.error for source in sources if source.error is not None]
-    for error in failed:
-        warn(error, program.secrets)
-    listed += [program.secrets.redacted(tool) for source in sources for tool in source.tools]
-    return INFRASTRUCTURE if failed else OK
+    """List the tools that all cases of a suite are offered; returns an exit code."""
+    code = OK
+    for source in (await tools_of(file, None, pool, approval)).sources:
+        if source.case is not None:
+            continue
+        if source.error is not None:
+            warn(source.error, program.secrets)
+            code = INFRASTRUCTURE
+        listed += map(program.secrets.redacted, source.tools)
+    return code

@@ -1,4 +1,4 @@
-"""Runs a batch from the command line: prints its steps as they happen, and stops it on an interrupt."""
+"""A batch in the terminal: prints its steps as they happen, and stops it on an interrupt."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field, replace
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol, TextIO, cast
 
 from rich.cells import cell_len
@@ -50,14 +51,12 @@ from workbench.show.views.trajectory import StepLines
 from workbench.show.visible import fit, one_line
 from workbench.trajectory.recording import event_to_line
 
-# What is shown of the runs of a batch while they go on: their steps for a person, or their events as JSON lines.
-
 MAX_TITLE_CELLS = 32
 
 
 @dataclass(frozen=True)
 class Show:
-    """What of the steps is shown, where, and how."""
+    """The destination, amount and look of the steps of runs."""
 
     stream: TextIO
     steps: bool
@@ -95,9 +94,10 @@ class StepPrinter:
                 self._print(event.run_id, line)
 
     def start_up(self, event: StartUp) -> None:
-        """One line where something starts up.
+        """Print one line for a start-up.
 
-        A run that needs what failed says so itself."""
+        If it fails, the run that needs it reports that.
+        """
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.what,)), "muted")
             write(f"{line}\n", self._show.stream)
@@ -124,11 +124,12 @@ class StepPrinter:
         steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)
         if not self._show.steps or is_not_needed(result):
             return
-        for shown in door.rest() if door is not None else ():
-            for line in steps.lines(shown) if steps is not None else ():
+        if door is not None and steps is not None:
+            for line in chain.from_iterable(map(steps.lines, door.rest())):
                 self._print(result.run_id, line)
         result = shown_result(result, self._show.secrets)
-        for line in step_lines(result.steps, self._show.paint, sys.maxsize if self._show.verbose else self._room):
+        width = sys.maxsize if self._show.verbose else self._room
+        for line in step_lines(result.steps, self._show.paint, width):
             self._print(result.run_id, line)
         self._print(result.run_id, self._show.paint(result_text(result), result.status.role))
 
@@ -144,7 +145,7 @@ def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool)
 
 
 class EventStream:
-    """Writes each line as soon as it is known; a run's header comes before its first line."""
+    """Writes the events of runs as JSON lines; a run's header comes before its first line."""
 
     def __init__(self, runs: Sequence[PlannedRun], lines: RecordingLines, stream: TextIO) -> None:
         self._runs = {run.run_id: run for run in runs}
@@ -162,7 +163,7 @@ class EventStream:
             self._write(partial(event_to_line, shown))
 
     def done(self, result: RunResult) -> None:
-        """Write what became of a run; for one that never began, that is all there is beside its header."""
+        """Write the result of a run, after its header if it never began."""
         self._begin(result.run_id)
         for shown in self._doors.pop(result.run_id, self._lines.door()).rest():
             self._write(partial(event_to_line, shown))
@@ -182,13 +183,11 @@ class EventStream:
             write_json_text(f"{text}\n", self._stream)
 
 
-# The progress of a batch on the last line of a terminal, below the steps that stream by.
-
 REDRAW_INTERVAL_S = 0.1
-"""The shortest time between two drawings after something happened."""
+"""The shortest time between two drawings after a change."""
 
 PROGRESS_POLL_S = 1.0
-"""The time between two drawings while nothing happens: estimates change as time goes by."""
+"""The time between two drawings without a change: estimates change as time goes by."""
 
 _CLEAR = "\r\x1b[2K"
 
@@ -200,7 +199,7 @@ _REWRAPS = (
 
 
 class ProgressBar:
-    """Draws the progress line on a stream that is a terminal; on any other stream, nothing.
+    """Draws the progress of a batch on the last line of a terminal; on any other stream, nothing.
 
     Write everything else for the terminal through `above`: that removes the line first, and the next drawing restores
     it. Draw on one thread only; other threads may write at the same time.
@@ -226,27 +225,27 @@ class ProgressBar:
         self._mid_line = False
         """Whether text above the line has not ended with a newline yet."""
         self._changed = False
-        self._looked_at_s = -math.inf
+        self._checked_s = -math.inf
 
     def changed(self) -> None:
         """Note that the progress has changed."""
         self._changed = True
 
     def wait_s(self) -> float | None:
-        """Return the seconds until the line has to be drawn again; `None` where it never is."""
+        """Return the seconds until the line has to be drawn again; `None` if it never is."""
         return max(self._due_s() - self._clock(), 0.0) if self.enabled else None
 
     def draw(self) -> None:
-        """Draw the line if it is due and differs from what is shown."""
+        """Draw the line if it is due and differs from the one on the terminal."""
         if not self.enabled or self._clock() < self._due_s():
             return
         with self._lock:
             now = self._clock()
-            self._looked_at_s, self._changed = now, False
+            self._checked_s, self._changed = now, False
             if self._mid_line:
                 return
-            # The last column stays free: written to, many terminals go on to the next line. So do two more, for the
-            # ^C that a terminal shows after the line.
+            # Three columns stay free: a character in the last one makes many terminals wrap, and two are for the ^C
+            # that a terminal echoes.
             width = max(self._columns() - 3, 1)
             line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
@@ -254,8 +253,9 @@ class ProgressBar:
                 self._shown = line
 
     def _due_s(self) -> float:
-        soon = self._changed or not self._shown
-        return self._looked_at_s + (REDRAW_INTERVAL_S if soon else PROGRESS_POLL_S)
+        if self._changed or not self._shown:
+            return self._checked_s + REDRAW_INTERVAL_S
+        return self._checked_s + PROGRESS_POLL_S
 
     def close(self) -> None:
         """Remove the line for good."""
@@ -264,8 +264,10 @@ class ProgressBar:
             self.enabled = False
 
     def above(self, stream: TextIO) -> TextIO:
-        """Return a stream that writes to `stream`, above the line where that is a terminal."""
-        return cast("TextIO", _Above(self, stream)) if self.enabled and stream.isatty() else stream
+        """Return a stream that writes to `stream`, above the line if that is a terminal."""
+        if not self.enabled or not stream.isatty():
+            return stream
+        return cast("TextIO", _Above(self, stream))
 
     def write_above(self, stream: TextIO, text: str) -> int:
         """Remove the line, and write to a stream of the terminal."""
@@ -284,13 +286,20 @@ class ProgressBar:
             self._shown = ""
 
     def _removal(self) -> str:
-        """Return what removes the line, with all rows into which a terminal that became narrower has broken it."""
-        if not self._shown or not self._rewraps:
-            return _CLEAR if self._shown else ""
-        from rich.text import Text  # on use: only where a terminal has become narrower
+        """Return the escape sequence that removes the line.
+
+        A terminal that became narrower may have broken it into several rows.
+        """
+        if not self._shown:
+            return ""
+        if not self._rewraps:
+            return _CLEAR
+        from rich.text import Text  # on use: it is slow to import
 
         rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
-        return _CLEAR if rows <= 1 else f"{_CLEAR}\x1b[{rows - 1}A\x1b[J"
+        if rows <= 1:
+            return _CLEAR
+        return f"{_CLEAR}\x1b[{rows - 1}A\x1b[J"
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
@@ -341,14 +350,14 @@ class Live:
 
 
 class Watcher(Protocol):
-    """Looks on at a batch of this process."""
+    """Watches a batch of this process."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """The batch of this name begins."""
+        """Note that the batch of this name begins."""
         ...
 
     def take(self, event: BatchEvent) -> None:
-        """Something happened."""
+        """Handle an event."""
         ...
 
 
@@ -357,7 +366,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl+C does, while nothing runs that has to be closed."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl+C does, while nothing runs that has to be closed."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -371,16 +380,19 @@ def signals_interrupt() -> Iterator[None]:
 
 
 def _handled() -> list[signal.Signals]:
-    """What the caller ignores stays ignored: under nohup a hang-up is no reason to stop."""
+    """Return the signals to handle.
+
+    Those that the caller ignores stay ignored: under nohup a hang-up is no reason to stop.
+    """
     return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @dataclass(frozen=True)
 class _Signalled:
-    """A signal came.
+    """A signal, as a message in the queue.
 
-    It takes its turn in the queue: raised as an exception it could strike anywhere, while the servers are being closed
-    for one, and cost the report."""
+    As an exception it could strike anywhere, for instance while servers are being closed, and cost the report.
+    """
 
     number: int
 
@@ -398,13 +410,15 @@ def run_live(
     watcher: Watcher | None = None,
     from_history: bool = False,
 ) -> Live:
-    """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
+    """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
-    A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
-    standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `record` records the
-    runs, and a `watcher` hears of all events. With `from_history`, results of a large batch are read from there,
-    without secrets. The progress stands on standard error where that is a terminal. Raises HistoryError, before any run
-    is made, when a batch that is resumed cannot be written, and ClusterError when its cluster cannot make its runs.
+    A second signal gives up waiting. Servers are closed in any case. Output of a suite's Python code goes to standard
+    error, so that it cannot spoil a report. With `lines`, the events are printed as such; `record` records the runs,
+    and a `watcher` gets all events. With `from_history`, results of a large batch are read from there, without secrets.
+    The progress stands on standard error if that is a terminal.
+
+    Raises HistoryError, before any run is made, when a resumed batch cannot be written, and ClusterError when its
+    cluster cannot make its runs.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
@@ -424,8 +438,9 @@ def run_live(
         hears_events=show.steps or lines is not None or watcher is not None,
     )
     progress = BatchProgress(plan.runs)
-    for tally in plan.resumed.before.tallies if plan.resumed is not None else ():
-        progress.over_already(*tally)
+    if plan.resumed is not None:
+        for tally in plan.resumed.before.tallies:
+            progress.over_already(*tally)
     bar = ProgressBar(progress, sys.stderr, os.environ)
     show = replace(show, stream=bar.above(show.stream))
     printer = StepPrinter(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)
@@ -460,8 +475,8 @@ def _watch(
     bar: ProgressBar,
     watcher: Watcher | None = None,
 ) -> None:
-    """Print what happens until the batch is done, or somebody signals for the second time."""
-    never = threading.Event()  # only time is waited for
+    """Print events until the batch is done, or a second signal comes."""
+    never = threading.Event()  # its wait ends early for a signal, which `time.sleep` would resume after
     said = set[str]()
     while True:
         bar.draw()
@@ -497,7 +512,7 @@ def _watch(
             case HistorySaid(text) | ClusterSaid(text=text):
                 warn(text)
             case EndpointSaid(text) if text not in said:
-                said.add(text)  # each of several processes finds it out by itself
+                said.add(text)  # each worker process reports it
                 warn(text)
             case BatchDone():
                 return
@@ -506,7 +521,7 @@ def _watch(
 
 
 def _drain(events: _Queue, outcome: Outcome) -> None:
-    """Take the results that came in after nobody watched any more."""
+    """Take the results that came in after the watch ended."""
     while not events.empty():
         event = events.get()
         if isinstance(event, RunDone):

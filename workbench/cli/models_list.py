@@ -34,8 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     program = begin_program()
     paths = [Path(path) for path in arguments.paths or ["."]]
-    missing = [str(path) for path in paths if not path.exists()]
-    if missing:
+    if missing := [str(path) for path in paths if not path.exists()]:
         warn(f"there is no {', '.join(missing)}: give suites or folders that exist")
         return USAGE
     folders = [path if path.is_dir() else path.parent for path in paths]
@@ -61,8 +60,10 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
     for info in built_in_models():
         if not info.name.startswith(REPLAY):
             yield f"{paint(info.name, 'strong')}  {info.description}"
+    others: list[KnownEndpoint] = []
     for endpoint in endpoints:
         if not endpoint.is_reachable:
+            others.append(endpoint)
             continue
         preset = endpoint.preset
         yield ""
@@ -74,21 +75,18 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
             yield f"  {one_line(name or model)}"
         if any(name is None for _, name in names):
             yield paint(f"  to run one: workbench models add NAME --preset {preset.name} --model MODEL", "muted")
-    others = [endpoint for endpoint in endpoints if not endpoint.is_reachable]
     if others:
         yield ""
     for endpoint in others:
-        yield paint(f"{endpoint.preset.title}  {one_line(_why_not(endpoint))}", "muted")
-
-
-def _why_not(endpoint: KnownEndpoint) -> str:
-    return endpoint.problem or endpoint.state
+        yield paint(f"{endpoint.preset.title}  {one_line(endpoint.problem or endpoint.state)}", "muted")
 
 
 def _document(endpoint: KnownEndpoint) -> dict[str, object]:
     from workbench.evaluation.model_list import names_to_run
 
-    preset = endpoint.preset
+    preset, models = endpoint.preset, None
+    if endpoint.models is not None:
+        models = [{"model": model, "name": name} for model, name in names_to_run(endpoint)]
     return {
         "name": preset.name,
         "title": preset.title,
@@ -97,8 +95,6 @@ def _document(endpoint: KnownEndpoint) -> dict[str, object]:
         "api_key_env": preset.api_key_env,
         "key_is_found": endpoint.key_is_found if preset.api_key_env else None,
         "reachable": endpoint.is_reachable,
-        "models": None
-        if endpoint.models is None
-        else [{"model": model, "name": name} for model, name in names_to_run(endpoint)],
+        "models": models,
         "problem": endpoint.problem,
     }

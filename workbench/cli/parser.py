@@ -1,5 +1,7 @@
-"""The parser of every command, which abbreviates no option, repeats no key and names what was probably meant; and the
-options of the history."""
+"""The parser of every command, and options that several commands share.
+
+It abbreviates no option, never prints a key, and suggests the likely meaning of a mistyped word.
+"""
 
 from __future__ import annotations
 

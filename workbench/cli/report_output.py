@@ -1,4 +1,4 @@
-"""Where a report of the command line goes, and how wide and how long it is there."""
+"""The destination of a command's report, and its width and length there."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 
 def report_width(stream: TextIO) -> int:
-    """Columns for a report on a stream."""
-    return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if stream.isatty() else PLAIN_WIDTH
+    """Return the columns for a report on a stream."""
+    if not stream.isatty():
+        return PLAIN_WIDTH
+    return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -43,9 +45,10 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True)
 class Output:
-    """Where a report goes: in which form, `None` where nobody said so, and to which file, `None` for standard output.
+    """The destination of a report: its form, `None` by default, and its file, `None` for standard output.
 
-    `quiet` and `verbose` say how much of it is wanted; `beside` are further reports."""
+    `quiet` and `verbose` set the amount of it; `beside` are further reports.
+    """
 
     form: str | None = None
     file: Path | None = None
@@ -53,52 +56,54 @@ class Output:
     verbose: bool = False
     beside: tuple[Output, ...] = ()
     summary: bool = True
-    """Whether the report is in the summary of the job too, where there is one."""
+    """Whether the report is also in the summary of the CI job, where there is one."""
 
     @property
     def is_text(self) -> bool:
-        """Whether it is the report for a person."""
+        """Whether it is the text report."""
         return self.form in (None, "text", "github")
 
     @property
     def amount(self) -> Amount:
-        """How much of a report is wanted."""
-        return "little" if self.quiet else "much" if self.verbose else "normal"
+        """The amount of the report."""
+        if self.quiet:
+            return "little"
+        return "much" if self.verbose else "normal"
 
     @property
     def width(self) -> int:
-        """Columns of the report."""
+        """The columns of the report."""
         return PLAIN_WIDTH if self.file is not None else report_width(sys.stdout)
 
     @property
     def cut_at(self) -> int | None:
-        """Columns at which long lists are cut; `None` where nothing has to be."""
+        """The columns at which long lists are cut; `None` if they are not."""
         return self.width if self.file is None and sys.stdout.isatty() else None
 
     @property
     def paint(self) -> Paint:
-        """How the report is coloured."""
+        """The colours of the report."""
         from workbench.show.text import Paint, paint_for  # on use: not every report is a text
 
         return Paint(False) if self.file is not None else paint_for(sys.stdout, os.environ)
 
     def can_write(self, runs: int = 0) -> bool:
-        """Return whether all reports on so many runs can be written later: found out before any run is paid for.
+        """Return whether all reports on so many runs can be written later, and report why not.
 
-        Reports why not."""
+        Commands ask before any run is paid for.
+        """
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:
                 warn(why)
                 return False
-            obstacle = why_not_writable(each.file) if each.file is not None else None
-            if obstacle is not None:
+            if each.file is not None and (obstacle := why_not_writable(each.file)) is not None:
                 warn(f"cannot write {each.file}: {obstacle}")
                 return False
         return True
 
     @contextmanager
     def stream(self) -> Iterator[TextIO]:
-        """Where events are streamed to: the file, where the form is jsonl."""
+        """Open the stream of events: the file, if the form is jsonl."""
         if self.form != "jsonl" or self.file is None:
             yield sys.stdout
             return
@@ -111,22 +116,25 @@ class Output:
             raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
-        """Write each report, whose pieces hold no secrets any more; one that was streamed is there already.
+        """Write each report from redacted pieces, except one that was streamed.
 
-        Returns whether all files could be written; the main report is on standard output if its file could not."""
+        Returns whether all files could be written; the main report goes to standard output if its file could not.
+        """
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)
         return self.deliver_beside(pieces) and written
 
     def deliver_beside(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
-        """Write the further reports; returns whether all of them could be written."""
+        """Write the further reports, and return whether all of them could be written."""
         written = [each.deliver_to_file(pieces) for each in self.beside]
         return all(written)
 
     def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
-        """Write the report into its file, if it has one and was not streamed there; returns whether that could be
-        written. `instead` ends the sentence that says so where it could not."""
+        """Write the report into its file, if it has one and was not streamed there.
+
+        Returns whether that could be written; `instead` ends the message if not.
+        """
         if self.file is None or self.form == "jsonl":
             return True
         try:
@@ -145,18 +153,22 @@ def _write_all(pieces: Iterable[str], form: str | None) -> None:
 
 
 def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], stream: TextIO | None = None) -> None:
-    """In a job of GitHub Actions, annotate what was found in suites and tools."""
+    """In a job of GitHub Actions, annotate the findings on suites and tools."""
     if output.form != "github" and os.environ.get("GITHUB_ACTIONS") != "true":
         return
     from workbench.cli.github import write_commands
     from workbench.show.views.findings import annotations_of
 
-    write_commands(annotations_of(findings()), stream or (sys.stdout if output.is_text else sys.stderr))
+    if stream is None:  # standard output may be a report for a program
+        stream = sys.stdout if output.is_text else sys.stderr
+    write_commands(annotations_of(findings()), stream)
 
 
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
-    """Return the output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` mean; `None` where these do
-    not go together or `command` has no such report, which has then been reported."""
+    """Return the output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` select.
+
+    Returns `None`, after reporting it, if they contradict each other or `command` has no such report.
+    """
     beside = reports_beside(arguments, command)
     if beside is None:
         return None
@@ -166,7 +178,9 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     if file is None:
         return Output(asked, None, quiet, verbose, beside, summary)
     forms, ending = forms_of(command), file.suffix.lower()
-    form = form_of_file(file, command, asked) or any_form_of_file(file) or asked or ("text" if not ending else None)
+    form = form_of_file(file, command, asked) or any_form_of_file(file) or asked
+    if form is None and not ending:
+        form = "text"
     if form in forms and asked in (None, form):
         if _are_different((file, *(each.file for each in beside))):
             return Output(form, file, quiet, verbose, beside, summary)
@@ -184,13 +198,14 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
 
 
 def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
-    """Return the reports that `--report` means; `None` where one of them has no form, which has then been reported."""
+    """Return the reports of `--report`; `None`, after reporting it, if one of them has no form."""
     files: list[Path] = arguments.report
     reports = [(file, form_of_file(file, command, beside=True)) for file in files]
     for file, form in reports:
         if form is None:
-            other = any_form_of_file(file)
-            why = f"'workbench {command}' has no {other} report" if other else "its ending means no format"
+            why = "its ending means no format"
+            if other := any_form_of_file(file):
+                why = f"'workbench {command}' has no {other} report"
             warn(f"cannot write {file}: {why}; end the name in {endings_of(command, beside=True)}")
             return None
     if not _are_different(files):
@@ -202,17 +217,17 @@ def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Out
 def _are_different(files: Sequence[Path | None]) -> bool:
     seen: set[Path] = set()
     for file in files:
-        if file is not None and resolved(file) in seen:
+        if file is None:
+            continue
+        if resolved(file) in seen:
             warn(f"{file} is named twice: give each report a file of its own")
             return False
-        seen |= {resolved(file)} if file is not None else set()
+        seen.add(resolved(file))
     return True
 
 
 def can_record_in(folder: Path) -> bool:
-    """Return whether a folder can be written to; it is made if need be.
-
-    Reports why not."""
+    """Return whether a folder can be written to, creating it if need be, and report why not."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -141,8 +141,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "run")
-    options = run_options(arguments, compares=False) if output is not None else None
-    if output is None or options is None:
+    if output is None or (options := run_options(arguments, compares=False)) is None:
         return USAGE
     baseline = None
     if arguments.baseline is not None:
@@ -150,12 +149,10 @@ def execute(arguments: argparse.Namespace) -> int:
         confirm: Confirm = arguments.confirm or "reruns"
         baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on, confirm, arguments.confirm_writes)
     elif arguments.fail_on is not None:
-        where = (
-            "give --baseline NAME too"
-            if arguments.shard is None
-            else "give it and --baseline to 'workbench history merge'"
-        )
-        warn(f"--fail-on {arguments.fail_on} needs a batch to compare with: {where}")
+        way_out = "give --baseline NAME too"
+        if arguments.shard is not None:
+            way_out = "give it and --baseline to 'workbench history merge'"
+        warn(f"--fail-on {arguments.fail_on} needs a batch to compare with: {way_out}")
         return USAGE
     if (arguments.confirm or arguments.confirm_writes) and arguments.fail_on is None:
         word = "--confirm" if arguments.confirm else "--confirm-writes"
@@ -164,8 +161,11 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.confirm_writes and baseline is not None and baseline.confirm != "reruns":
         warn(f"--confirm {baseline.confirm} makes no reruns: leave it or --confirm-writes out")
         return USAGE
-    to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
-    record = Record(to, only_failed) if to is not None else None
+    record = None
+    if arguments.record is not None:
+        record = Record(arguments.record)
+    elif arguments.record_failed is not None:
+        record = Record(arguments.record_failed, only_failed=True)
     return run_and_report(
         options,
         output,
@@ -197,7 +197,7 @@ _WITHOUT_APP = (
     ("verbose", "--verbose"),
     ("detach", "--detach"),
 )
-"""Options that the app has no use for: attributes of the parsed arguments, and the names of the options."""
+"""Options without a meaning in the app: attributes of the parsed arguments, and the names of the options."""
 
 
 def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
@@ -208,7 +208,9 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
             warn(f"{name} is for runs without the app, which --break opens: leave one of them out")
             return USAGE
     options = run_options(arguments, compares=False)
-    return open_at_breakpoints(options, arguments.breakpoints, app_options(arguments)) if options else USAGE
+    if options is None:
+        return USAGE
+    return open_at_breakpoints(options, arguments.breakpoints, app_options(arguments))
 
 
 MANY_RUNS = 2_000
@@ -225,9 +227,10 @@ def run_and_report(
     frozen: bool = False,
     detach: bool = False,
 ) -> int:
-    """Run and report; with `detach`, in a process of its own that goes on without this one.
+    """Run and report; with `detach`, in a process of its own that outlives this one.
 
-    Returns an exit code."""
+    Returns an exit code.
+    """
     program = begin_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
@@ -236,9 +239,11 @@ def run_and_report(
         plan.abandon()
         warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
-    baseline = baseline_for(compared_with, plan) if compared_with is not None else None
-    if baseline is None and compared_with is not None:
-        return USAGE
+    baseline = None
+    if compared_with is not None:
+        baseline = baseline_for(compared_with, plan)
+        if baseline is None:
+            return USAGE
     if detach:
         from workbench.cli.detach import Job, detached  # on use: most batches stay
 
@@ -257,8 +262,10 @@ def run_and_report(
 def report_on_runs(
     live: Live, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
 ) -> int:
-    """Report on what was run, after cases that broke since the baseline were made again, with the same approval;
-    returns an exit code."""
+    """Rerun cases that broke since the baseline, with the same approval, and report.
+
+    Returns an exit code.
+    """
     resumed = plan.resumed
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
         warn(f"reading the {count_text(resumed.before.count)} runs that were over before, for the report")
@@ -271,7 +278,7 @@ def report_on_runs(
             against = baseline.against(report.results)
             report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
         return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
-    except (HistoryError, RecordingError) as error:  # of a large batch, what was written is read from there
+    except (HistoryError, RecordingError) as error:  # most runs of a large batch are read from the history
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE
     except KeyboardInterrupt:
@@ -290,7 +297,7 @@ def _confirmed(
     baseline: Baseline,
     show: Show,
 ) -> AgainstBaseline:
-    """Return the comparison after it was made sure which cases broke, which makes runs."""
+    """Return the comparison after confirming which cases broke, by reruns if need be."""
     from workbench.evaluation.confirmation import confirming  # on use, as in `baseline_for`
 
     confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
@@ -308,19 +315,19 @@ def _confirmed(
 
 
 def deliver_report(report: Report, output: Output) -> bool:
-    """Write a report wherever it is wanted, and tell GitHub; returns whether all files could be written."""
-    against = report.against
-    if against is not None and against.failed and (not output.is_text or output.file is not None):
-        warn(against.verdict, report.secrets)
-    if report.nothing_graded is not None and (not output.is_text or output.file is not None):
-        warn(report.nothing_graded, report.secrets)
+    """Write a report to all its destinations and to GitHub; returns whether all files could be written."""
+    if not output.is_text or output.file is not None:  # else the text on the terminal says so
+        if report.against is not None and report.against.failed:
+            warn(report.against.verdict, report.secrets)
+        if report.nothing_graded is not None:
+            warn(report.nothing_graded, report.secrets)
     written = output.deliver(partial(pieces_of_runs, report))
     tell_github(report, output)
     return written
 
 
 def pieces_of_runs(report: Report, output: Output) -> Iterable[str]:
-    """Return the pieces of a report on runs, as it is wanted."""
+    """Return the pieces of a report on runs in the form of the output."""
     if not output.is_text:
         return report.pieces(str(output.form))
     text = report.text(width=output.width, cut_at=output.cut_at, paint=output.paint, amount=output.amount)
@@ -328,7 +335,7 @@ def pieces_of_runs(report: Report, output: Output) -> Iterable[str]:
 
 
 def tell_github(report: Report, output: Output) -> None:
-    """In a job of GitHub Actions, annotate what did not pass, and put the report into the summary."""
+    """In a job of GitHub Actions, annotate failed cases, and put the report into the summary."""
     if output.form != "github" and not any(name in os.environ for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")):
         return
     from workbench.cli.github import in_github, write_commands, write_summary
@@ -342,11 +349,8 @@ def tell_github(report: Report, output: Output) -> None:
         write_summary(partial(markdown_pieces, report))
 
 
-# `workbench run --break`: the app is opened, where the selected cases are run and held at the breakpoints.
-
-
 def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptions) -> int:
-    """Open the app with runs that are held at the breakpoints that lines describe; returns its exit code."""
+    """Open the app with runs that are held at the described breakpoints; returns its exit code."""
     breakpoints = _breakpoints(lines)
     if breakpoints is None:
         return USAGE
@@ -362,19 +366,20 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
-    """Return the tools of suites, as far as they are written out or were listed before."""
+    """Return the tools of suites that are defined there or were listed before."""
     tools: list[ToolDefinition] = []
     for file in files:
         if file.suite is not None:
             tools += map(definition_of, file.suite.tools)
-            tools += (definition_of(tool) for case in file.suite.cases for tool in case.tools)
+            for case in file.suite.cases:
+                tools += map(definition_of, case.tools)
             for listing in listings.of(file.suite, file.path).values():
                 tools += listing.tools
     return tools
 
 
 def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
-    """Return the breakpoints that lines are; `None` when some are none, which has then been said."""
+    """Parse lines as breakpoints; `None`, after reporting it, if one is invalid."""
     found: list[Breakpoint] = []
     for line in lines:
         try:

@@ -1,4 +1,4 @@
-"""Options of `workbench run` and `workbench compare`: which cases are run and in which way, and what they ask for."""
+"""Options of `workbench run` and `workbench compare`: the cases to run, and how."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.cli.model_options import add_judge_option, add_model_options, params_of, says_for_which_model
 from workbench.cli.parser import DEMANDED_OF_ALL, add_history_options, add_samples_option, history_of, paths_of
@@ -37,11 +37,11 @@ _SETTLED = (
     ("breakpoints", "--break"),
     ("no_history", "--no-history"),
 )
-"""What a batch that is resumed says itself: attributes of the parsed arguments, and the names of the options."""
+"""Options that a resumed batch has settled: attributes of the parsed arguments, and the names of the options."""
 
 
 def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
-    """Which suites are meant; with `resumes`, the command can go on with a batch instead."""
+    """Add the paths of suites; with `resumes`, the command can resume a batch instead."""
     no_path = "; none is needed with --resume" if resumes else ""
     parser.add_argument("paths", nargs="*", metavar="PATH", help=f"suite files, or folders that hold them{no_path}")
     add_samples_option(parser)
@@ -51,9 +51,10 @@ _REPEATS = "run every case this many times, overriding the suites"
 
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
-    """Which cases, how often, how many at the same time.
+    """Add options for the cases, their repeats and their concurrency.
 
-    `repeats` says how often."""
+    `repeats` is the help of `--repeats`.
+    """
     parser.add_argument(
         "--case", action="append", default=[], metavar="ID", help="only the case with this id; may be repeated"
     )
@@ -82,7 +83,7 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
-    """Who makes the runs, if not this program."""
+    """Add the option for a cluster that makes the runs."""
     parser.add_argument(
         "--cluster",
         metavar="WHERE",
@@ -92,7 +93,7 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Which variants of the suites are run."""
+    """Add options for the variants to run."""
     beside = "beside the suite as it is written" if compares else "instead of the suite as it is written"
     parser.add_argument(
         "--variant",
@@ -115,7 +116,7 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
 
 
 def add_until_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Whether and when the batch stops early."""
+    """Add options for stopping early."""
     what = "it is decided which model is better" if compares else "the pass rate is decided"
     parser.add_argument(
         "--until",
@@ -151,7 +152,7 @@ def add_until_options(parser: argparse.ArgumentParser, *, compares: bool) -> Non
 
 
 def add_shard_options(parser: argparse.ArgumentParser) -> None:
-    """Which part of the plan is made."""
+    """Add options for running a part of the plan."""
     parser.add_argument(
         "--shard",
         type=_shard,
@@ -174,7 +175,7 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
-    """What the batch may cost."""
+    """Add the option for a cost limit."""
     parser.add_argument(
         "--max-cost",
         type=_dollars,
@@ -185,7 +186,7 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_way_options(parser: argparse.ArgumentParser) -> None:
-    """What is really executed, who judges, what is trusted, how fast recordings are played."""
+    """Add options for execution, judges, trust and the pace of recordings."""
     parser.add_argument(
         "--execute",
         action="store_true",
@@ -210,7 +211,7 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_experiment_options(parser: argparse.ArgumentParser, *, variants: bool = False, repeats: str = _REPEATS) -> None:
-    """What is run, where no batch is resumed."""
+    """Add the options of commands that run cases and cannot resume a batch."""
     add_paths(parser, resumes=False)
     add_model_options(parser)
     if variants:
@@ -222,8 +223,10 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, variants: bool = 
 def add_choice_options(
     parser: argparse.ArgumentParser, option: str, names: Sequence[str], chosen: str, things: str
 ) -> None:
-    """Which of the `things` that such a command does to tools are done: those of the `names` that `option` gives, which
-    its help calls `chosen`, and of which tools."""
+    """Add `option`, which chooses some `names` of faults or changes, and `--tool`.
+
+    The help calls them `chosen`, and `things` of a tool.
+    """
     listed = ", ".join(names)
     parser.add_argument(
         option, action="append", default=[], choices=names, help=f"only {chosen}, of {listed}; may be repeated"
@@ -234,52 +237,38 @@ def add_choice_options(
 
 
 def add_history_and_quiet(parser: argparse.ArgumentParser) -> None:
-    """Where such runs are kept, and whether their steps are shown."""
+    """Add options for the history and for quiet output."""
     add_history_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no steps and no warnings")
 
 
 def folder(text: str) -> Path:
-    """Return a folder, as the type of an option."""
+    """Parse a folder."""
     if not text:
         raise argparse.ArgumentTypeError("an empty path is not allowed: write '.' for the current one")
     return Path(text)
 
 
 def run_options(arguments: argparse.Namespace, *, compares: bool, command: str | None = None) -> RunOptions | None:
-    """Return the options that parsed arguments of `run`, `compare` or another `command` mean; `None` when they do not
-    go together, which has then been reported."""
+    """Return the options of `run`, `compare` or another `command`.
+
+    Returns `None`, after reporting it, if the arguments contradict each other.
+    """
     from workbench.cli.redaction import warn
     from workbench.config.models import ConfigError
     from workbench.evaluation.options import OptionsError, Resume, RunOptions
     from workbench.suite.variants import Variants
 
-    resumes, what = command is None, "compare" if compares else "run"
     resume: str | None = arguments.resume
     if not says_for_which_model(arguments):
         return None
-    problems: tuple[str, ...] = ()
-    until, without = _stop_of(arguments)
-    of_shards = next(
-        (f"--{name.replace('_', '-')}" for name in ("shard_by", "plan") if getattr(arguments, name, None)), ""
-    )
     paths = paths_of(arguments)
-    if not paths and resume is None:
-        ways = "--samples, or --resume to complete a batch" if resumes else "or --samples"
-        problems = (f"say what to {what}: workbench {command or what} PATH …, {ways}",)
-    elif arguments.anyway and resume is None:
-        problems = ("--anyway is about a resumed batch: give --resume too",)
-    elif without is not None and resume is None:
-        hint = f". {DEMANDED_OF_ALL}" if without == "--gate" else ""
-        problems = (f"{without} is about a batch that stops early: give --until decided too{hint}",)
-    elif of_shards and resume is None and arguments.shard is None:
-        problems = (f"{of_shards} is about shards: give --shard too",)
-    elif resume is not None:
-        problems = tuple(
-            f"{name} is settled by the batch that is resumed: leave it out"
-            for attribute, name in _SETTLED
-            if getattr(arguments, attribute, None) not in (None, False, [])
-        )
+    until, without_until = _stop_of(arguments)
+    problems: Sequence[str]
+    if resume is not None:
+        problems = _settled_options(arguments)
+    else:
+        problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
     try:
         if not problems:
             names = [name for name in getattr(arguments, "variant", ()) if not name.endswith(".toml")]
@@ -321,42 +310,85 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     return None
 
 
+def _settled_options(arguments: argparse.Namespace) -> list[str]:
+    problems = []
+    for attribute, name in _SETTLED:
+        if getattr(arguments, attribute, None) not in (None, False, []):
+            problems.append(f"{name} is settled by the batch that is resumed: leave it out")
+    return problems
+
+
+def _problems_of_new_batch(
+    arguments: argparse.Namespace,
+    paths: Sequence[str],
+    without_until: str | None,
+    command: str | None,
+    *,
+    compares: bool,
+) -> list[str]:
+    """Return the first problem of options that only make sense together; none if they are fine."""
+    if not paths and command is None:
+        verb = "compare" if compares else "run"
+        return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]
+    if not paths:
+        return [f"say what to run: workbench {command} PATH …, or --samples"]
+    if arguments.anyway:
+        return ["--anyway is about a resumed batch: give --resume too"]
+    if without_until == "--gate":  # the word by which other programs demand a pass rate
+        return [f"--gate is about a batch that stops early: give --until decided too. {DEMANDED_OF_ALL}"]
+    if without_until is not None:
+        return [f"{without_until} is about a batch that stops early: give --until decided too"]
+    for attribute, name in (("shard_by", "--shard-by"), ("plan", "--plan")):
+        if getattr(arguments, attribute, None) and arguments.shard is None:
+            return [f"{name} is about shards: give --shard too"]
+    return []
+
+
 def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard | None:
-    """Return the shard that is meant, if one is; raises OptionsError."""
+    """Return the selected shard, if there is one.
+
+    Raises OptionsError.
+    """
     if getattr(arguments, "shard", None) is None:
         return None
-
     return shard_of(arguments, paths)
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
-    """Return when the batch may stop early, and an option that means nothing where it may not."""
+    """Return the rule for stopping early, and an option that is meaningless without `--until`."""
     from workbench.evaluation.options import Stop
 
-    names = ("looks", "gate", "worse", "seed")
-    given = {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
-    if getattr(arguments, "until", None) is None:
-        return None, f"--{next(iter(given))}" if given else None
-    return Stop(**given), None
+    given: dict[str, Any] = {}
+    for name in ("looks", "gate", "worse", "seed"):
+        if (value := getattr(arguments, name, None)) is not None:
+            given[name] = value
+    if getattr(arguments, "until", None) is not None:
+        return Stop(**given), None
+    return None, next((f"--{name}" for name in given), None)
 
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
-    """Return the variants in files that are named; raises OptionsError."""
+    """Return the variants in files that are named.
+
+    Raises OptionsError.
+    """
     from workbench.evaluation.options import AddedVariants, OptionsError
     from workbench.suite.suite_file import AddedVariantError, prompt_variant, variants_in
 
-    files = [Path(name) for name in getattr(arguments, "variant", ()) if name.endswith(".toml")]
+    added = []
     try:
-        return (
-            *(AddedVariants(variants_in(file), str(file)) for file in files),
-            *(AddedVariants((prompt_variant(file),), str(file)) for file in getattr(arguments, "system", ())),
-        )
+        for name in getattr(arguments, "variant", ()):
+            if name.endswith(".toml"):
+                added.append(AddedVariants(variants_in(Path(name)), str(Path(name))))
+        for file in getattr(arguments, "system", ()):
+            added.append(AddedVariants((prompt_variant(file),), str(file)))
     except AddedVariantError as error:
         raise OptionsError(str(error)) from error
+    return tuple(added)
 
 
 def repeats_of(text: str) -> int:
-    """Return a number of repeats, as the type of an option."""
+    """Parse a number of repeats."""
     from workbench.limits import MAX_REPEATS
 
     if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
@@ -367,8 +399,9 @@ def repeats_of(text: str) -> int:
 def _processes(text: str) -> int:
     if text != "auto":
         return _positive(text)
-    # The cores that this process may use, where the system tells.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # in a container, these are fewer than the machine has
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _looks(text: str) -> int:
@@ -400,13 +433,13 @@ def _rate(text: str) -> float:
 
 
 def _shard(text: str) -> tuple[int, int] | str:
-    index, _, of = text.partition("/")
     if text == "auto":
         return text
-    if index.isdecimal() and of.isdecimal() and int(of) and not 1 <= int(index) <= int(of):
-        raise argparse.ArgumentTypeError(f"there is no shard {index} of {of}: write one of 1/{of} to {of}/{of}")
+    index, _, of = text.partition("/")
     if not (index.isdecimal() and of.isdecimal()) or not int(of):
         raise argparse.ArgumentTypeError(f"must be such as 3/20, the third of 20, or auto, not {text!r}")
+    if not 1 <= int(index) <= int(of):
+        raise argparse.ArgumentTypeError(f"there is no shard {index} of {of}: write one of 1/{of} to {of}/{of}")
     return int(index), int(of)
 
 
@@ -422,10 +455,8 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-# Which shard `workbench run` makes, by its options, or by what a scheduler says in the environment.
-
 COUNT = "WORKBENCH_SHARDS"
-"""The variable that says how many shards there are where a scheduler does not."""
+"""The variable with the number of shards for schedulers that do not tell it."""
 
 _SCHEDULERS = (
     ("CI_NODE_INDEX", "CI_NODE_TOTAL", 1),
@@ -434,8 +465,10 @@ _SCHEDULERS = (
     ("JOB_COMPLETION_INDEX", COUNT, 0),
     ("PARALLEL_SEQ", COUNT, 1),
 )
-"""Variables with the number of a job and with how many there are, and from where its number counts: GitLab, CircleCI,
-Buildkite, indexed jobs of Kubernetes, GNU parallel. Slurm counts from where its user says."""
+"""Variables with the number of a job and the count of jobs, and the number of the first job.
+
+For GitLab, CircleCI, Buildkite, indexed jobs of Kubernetes, GNU parallel. Slurm numbers jobs as its user says.
+"""
 
 _PLAN_IDS = (
     "WORKBENCH_PLAN",
@@ -445,29 +478,32 @@ _PLAN_IDS = (
     "CIRCLE_WORKFLOW_ID",
     "BUILDKITE_BUILD_ID",
 )
-"""Variables that are the same in all jobs of one run, and in one that is made again: no attempt is counted."""
+"""Variables that are the same in all jobs of one pipeline, also when it is repeated: they count no attempt."""
 
 
 def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard:
-    """Return the shard that parsed arguments mean.
+    """Return the shard that parsed arguments select.
 
-    Raises OptionsError."""
+    Raises OptionsError.
+    """
     from workbench.cli.parser import history_to_read
     from workbench.evaluation.options import Shard
 
     index, of = arguments.shard if arguments.shard != "auto" else shard_in(os.environ)
     costs: Path | None = None
-    if arguments.shard_by is not None and arguments.shard_by != "turn":
-        named = arguments.shard_by.partition(":")[2]
-        costs = Path(named) if named else history_to_read(argparse.Namespace(history=None), paths)
+    if arguments.shard_by == "cost":
+        costs = history_to_read(argparse.Namespace(history=None), paths)
+    elif arguments.shard_by not in (None, "turn"):
+        costs = Path(arguments.shard_by.removeprefix("cost:"))
     plan_id = arguments.plan or next(filter(None, map(os.environ.get, _PLAN_IDS)), None)
     return Shard(index=index, of=of, plan_id=plan_id, costs=costs)
 
 
 def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Return which shard this is, from 1, and of how many, as a scheduler says.
+    """Return the number of this shard, from 1, and their count, by the variables of a scheduler.
 
-    Raises OptionsError."""
+    Raises OptionsError.
+    """
     from workbench.evaluation.options import OptionsError
 
     if "SLURM_ARRAY_TASK_ID" in environment:
@@ -501,20 +537,25 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
     text = environment.get(name, "")
     if not text and otherwise is not None:
         return otherwise
-    if not text.isdecimal() or (name == COUNT and int(text) < 1):
-        hint = f"set {name} to the number of shards" if name == COUNT else "give --shard I/N"
+    hint, least = "give --shard I/N", 0
+    if name == COUNT:
+        hint, least = f"set {name} to the number of shards", 1
+    if not text.isdecimal() or int(text) < least:
         raise OptionsError(f"--shard auto needs a number in {name}, and it is {text!r}: {hint}")
     return int(text)
 
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
-"""Every grader by name. They are not asked themselves: `--help` answers at once."""
+"""Every grader by name.
+
+Written out here, because `--help` must not import them.
+"""
 REPEAT_RULES = ("every", "last", "mean", "majority")
 """Every rule for repeats."""
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:
-    """Going on with a batch of the history."""
+    """Add options for resuming a batch of the history."""
     parser.add_argument(
         "--resume",
         nargs="?",
@@ -527,7 +568,7 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_detach_option(parser: argparse.ArgumentParser) -> None:
-    """Going on without a terminal."""
+    """Add the option for running without a terminal."""
     parser.add_argument(
         "--detach",
         action="store_true",
@@ -537,7 +578,7 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_baseline_options(parser: argparse.ArgumentParser) -> None:
-    """Holding a batch against another one of the history."""
+    """Add options for comparing with a batch of the history."""
     parser.add_argument(
         "--baseline", metavar="BATCH", help="show what broke, was fixed or changed since this batch, a number or a name"
     )
@@ -549,25 +590,24 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
-    """How it is made sure that a case broke."""
-    ways = ("reruns", "repeats", "none") if reruns else ("repeats", "none")
-    by = (
-        "by reruns until chance is excluded, at most as many as the batch has runs (default), by its repeats alone"
-        if reruns
-        else "by its repeats (default)"
-    )
+    """Add the option for confirming that a case broke."""
+    ways: tuple[str, ...] = ("repeats", "none")
+    by = "by its repeats (default)"
+    if reruns:
+        ways = ("reruns", *ways)
+        by = "by reruns until chance is excluded, at most as many as the batch has runs (default), by its repeats alone"
     parser.add_argument(
         "--confirm", choices=ways, help=f"how --fail-on makes sure that a case broke: {by}, or not at all"
     )
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
-    """Which grader decides."""
+    """Add the option for the grader that decides."""
     parser.add_argument("--by", choices=GRADERS, help="let this grader decide, overriding the cases")
 
 
 def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
-    """How the runs of a case come to one status."""
+    """Add the option for the rule that joins repeats."""
     parser.add_argument(
         "--repeat-rule",
         choices=REPEAT_RULES,
@@ -576,7 +616,7 @@ def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_min_score_option(parser: argparse.ArgumentParser) -> None:
-    """What decides the exit code instead of statuses and gates."""
+    """Add the option for a mean score that decides the exit code instead of statuses and gates."""
     parser.add_argument(
         "--min-score",
         type=_unit,
@@ -587,7 +627,7 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _ScoreToReach(argparse.Action):
-    """Takes the score, and warns of one that every batch reaches."""
+    """Stores the score, and warns of one that every batch reaches."""
 
     def __call__(
         self,

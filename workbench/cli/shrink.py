@@ -199,7 +199,7 @@ class _Shrinking:
         warn(f"{further}; none of them is in the history")
         if self._arguments.estimate:
             return OK
-        offered = [tool.name for tool in first[0].trajectory.offered_tools]
+        offered = [tool.name for tool in first[0].trajectory.offered]
         return self._report(document, shrink(document, self._way, offered, self._fails))
 
     @property

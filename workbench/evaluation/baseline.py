@@ -161,7 +161,7 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
         if key not in first:
             return ()
         try:
-            return history.recording(first[key]).trajectory.offered_tools
+            return history.recording(first[key]).trajectory.offered
         except (HistoryError, RecordingError):  # damage is reported where the batch is shown
             return ()
 
@@ -256,7 +256,7 @@ class Baseline:
                 now.setdefault(key, result)
         with History(self.file) as history:
             earlier = offered_in(history, self.runs, diff, self.same)
-            return [*notes_on_tools(diff, earlier, lambda key: now[key].trajectory.offered_tools if key in now else ())]
+            return [*notes_on_tools(diff, earlier, lambda key: now[key].trajectory.offered if key in now else ())]
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]

@@ -144,7 +144,7 @@ def executed_write(result: RunResult) -> str | None:
 
     Executions that an agent reports count too.
     """
-    tools = result.trajectory.offered_tools
+    tools = result.trajectory.offered
     read_only = {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True}
     for call in result.trajectory.calls:
         executed = call.server is not None or (call.result and call.result.source == "reported")

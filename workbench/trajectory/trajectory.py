@@ -188,9 +188,14 @@ class Trajectory:
         return tuple([call for round_ in self.rounds for call in round_.calls])
 
     @property
-    def offered_tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools the model was offered; empty for a run that never started."""
+    def offered(self) -> tuple[ToolDefinition, ...]:
+        """The tools offered to the model."""
         return self.start.tools if self.start is not None else ()
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the run ended; `None` before it does."""
+        return self.finish.reason if self.finish is not None else None
 
     @property
     def notices(self) -> tuple[str, ...]:
