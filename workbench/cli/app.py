@@ -28,9 +28,10 @@ No path means the current folder if it holds suites, else the bundled samples.
 
 
 def parser_of_app(purposes: Mapping[str, str]) -> Parser:
-    """Return the parser of what is written without a command.
+    """Return the parser of `workbench` without a command.
 
-    `purposes` says for its help what each command does."""
+    `purposes` describes each command in its help.
+    """
     commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in purposes.items())
     parser = Parser(
         prog="workbench",
@@ -45,7 +46,7 @@ def parser_of_app(purposes: Mapping[str, str]) -> Parser:
 
 
 def add_app_options(parser: argparse.ArgumentParser) -> None:
-    """On what the app opens, and how."""
+    """Add the options of the app."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
     add_samples_option(parser)
     add_model_options(parser)
@@ -72,7 +73,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class AppOptions:
-    """How the app is opened: on which paths and models, where its runs are recorded, and how it looks."""
+    """The options of the app: its paths and models, where its runs are recorded, and its looks."""
 
     paths: tuple[str, ...]
     models: tuple[str, ...] = ()
@@ -83,7 +84,7 @@ class AppOptions:
     only_ascii: bool = False
     read_only: bool = False
     look_on: int | None = None
-    """The batch of the history that is shown at once."""
+    """The batch of the history to show at once."""
 
 
 def app_options(arguments: argparse.Namespace) -> AppOptions:
@@ -103,7 +104,8 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
     """Open the app and return its exit code.
 
-    `begin` is what it runs at once; `left` is called with what was compared there from the beginning."""
+    `begin` are runs that it begins with; `left` is called with the comparison that it began with.
+    """
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 

@@ -1,4 +1,4 @@
-"""`workbench attach`: show a batch of another process as `workbench run` would, and end as that would."""
+"""`workbench attach`: show a batch of another process as `workbench run` would, and end like that."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Look on until the batch ends; returns its exit code."""
+    """Watch a batch until it ends; returns its exit code."""
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "run")
@@ -91,16 +91,16 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 SHOWN_BEFORE = 20
-"""Of how many runs that were over before the steps are shown, the last ones."""
+"""The number of latest finished runs whose steps are shown at first."""
 
 _GONE_S = 2.0
-"""How long a process that has closed a connection may take to be gone."""
+"""The time that a process which closed a connection may take to end."""
 
 _AGAIN_S = 0.05
 
 
 def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
-    """Look on until the batch ends, and report; returns its exit code."""
+    """Watch a batch until it ends, and report; returns its exit code."""
     program = begin_program()
     try:
         batch = found(program.folders, history, which)
@@ -118,7 +118,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
 
 
 def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
-    """Show a batch in the app, on the suites that it has; returns the app's exit code."""
+    """Show a batch in the app, on its suites; returns the app's exit code."""
     from workbench.cli.app import AppOptions, show_app  # on use: a terminal needs no app
 
     program = begin_program()
@@ -133,9 +133,10 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
 
 
 def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[Found, tuple[Path, ...]]:
-    """Return the batch that is meant, and the files of its suites that are still there.
+    """Return the selected batch, and the files of its suites that still exist.
 
-    Raises AttachError, HistoryError."""
+    Raises AttachError, HistoryError.
+    """
     batch = found(program.folders, history, which)
     with History(batch.history) as opened:
         files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
@@ -143,7 +144,7 @@ def batch_and_suites(which: str | None, history: Path, program: Program) -> tupl
 
 
 class _Looking:
-    """Shows one batch, attaching again where its process lets this viewer go."""
+    """Shows one batch, and attaches again if its process drops this viewer."""
 
     def __init__(self, known: Detached, program: Program, output: Output, from_start: bool) -> None:
         self._known = known
@@ -153,11 +154,11 @@ class _Looking:
         self._shown: set[int] = set()
         """The places of the runs whose ends were shown."""
         self._last: dict[str, int] = {}
-        """The number of the last event that was shown, by the ids of runs."""
+        """The number of the last event shown, by run id."""
         self._said: set[str] = set()
 
     def to_the_end(self) -> int:
-        """Look on; returns the exit code of the batch."""
+        """Watch the batch; returns its exit code."""
         known = self._known
         try:
             while True:
@@ -201,7 +202,7 @@ class _Looking:
     def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
         """Show runs that are over."""
         known = self._known
-        over.sort(key=lambda row: (row.figures.ended_ms or 0) if row.figures is not None else 0)
+        over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
         if left := len(over) - len(shown):
             shows = f"'workbench attach {known.batch}{history_option(known.file)} --from-start' shows them"
@@ -241,7 +242,7 @@ class _Looking:
         raise AssertionError("it ends with its end")
 
     def _counts(self, seen: Seen, viewing: Viewing) -> bool:
-        """Return whether something is not of a run that was over before."""
+        """Return whether an event is not of a run that was over before."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
@@ -267,10 +268,15 @@ class _Looking:
         )
 
 
-def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
-    """What a batch says, while its progress is drawn.
+def _ended_ms(row: RunRow) -> float:
+    return (row.figures.ended_ms if row.figures is not None else None) or 0
 
-    Raises what looking on raises."""
+
+def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
+    """Yield the messages of a batch while its progress is drawn.
+
+    Raises the viewer's errors.
+    """
     news: queue.SimpleQueue[Seen | Exception] = queue.SimpleQueue()
 
     def read() -> None:
@@ -295,7 +301,7 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
 
 
 def _is_still_there(known: Detached, program: Program) -> bool:
-    """Return whether the process of a batch is there, and takes connections, after it has closed one."""
+    """Return whether the process of a batch still takes connections after it has closed one."""
     until = time.monotonic() + _GONE_S
     while is_running(program.folders, known):
         if time.monotonic() > until:
@@ -305,7 +311,7 @@ def _is_still_there(known: Detached, program: Program) -> bool:
 
 
 def report_of_stored(batch: Found, program: Program, output: Output) -> int:
-    """Report on a batch that is over, or was cut off, from the history; returns the exit code it had."""
+    """Report on a batch that is over or was cut off, from the history; returns its exit code."""
     with History(batch.history) as history:
         stored = history.batch(f"#{batch.number}")
         known, option = batch.known, history_option(batch.history)
@@ -315,25 +321,26 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
                 f"'workbench history show {stored.number}{option}' shows what is over of it"
             )
             return USAGE
-        said = list(known.said) if known is not None else []
-        code = known.exit_code if known is not None else None
-        if known is not None and code is None:
-            said.append(
-                f"the process of batch {called(stored)} ended without a word, killed or with the machine: "
-                f"{counted_of(stored.planned - stored.missing, stored.planned, 'run')} are in the history"
-            )
+        said, code = list[str](), None
+        if known is not None:
+            said, code = list(known.said), known.exit_code
+            if code is None:
+                said.append(
+                    f"the process of batch {called(stored)} ended without a word, killed or with the machine: "
+                    f"{counted_of(stored.planned - stored.missing, stored.planned, 'run')} are in the history"
+                )
         if stored.missing:
             said.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
         for line in dict.fromkeys(said):
             warn(line)
-        had = _report_stored(history, stored, program, output)
-        if code is None:
-            code = INFRASTRUCTURE if known is not None and stored.missing else had
-        return code
+        code_of_runs = _report_stored(history, stored, program, output)
+        if code is not None:
+            return code
+        return INFRASTRUCTURE if known is not None and stored.missing else code_of_runs
 
 
 def _report_stored(history: History, batch: BatchRow, program: Program, output: Output) -> int:
-    """Report on a batch of the history as the command did that made it; returns the exit code that the runs have."""
+    """Report on a batch of the history like the command that made it; returns the exit code of its runs."""
 
     def damaged(why: str) -> None:
         warn(f"left out: {why}")

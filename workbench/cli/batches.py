@@ -44,8 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List what runs, or stop one of them; returns an exit code."""
-
+    """List the running batches, or stop one of them; returns an exit code."""
     history = history_to_read(arguments, ())
     if arguments.stop is not None:
         return stop(arguments.stop, history)
@@ -57,39 +56,47 @@ _AGAIN_S = 0.05
 
 @dataclass(frozen=True)
 class Running:
-    """A batch that runs, as its history has it; `found` is there for one that others can attach to."""
+    """A running batch, as its history has it; `found` is set if others can attach to it."""
 
     history: Path
     batch: BatchRow
     found: Found | None = None
 
+    @property
+    def process(self) -> int | None:
+        """The process of a batch that others can attach to."""
+        if self.found is None or self.found.known is None:
+            return None
+        return self.found.known.pid
+
 
 def list_running(history: Path, form: str) -> int:
-    """List what runs without a terminal, and of the history what runs in other programs; returns an exit code."""
+    """List running batches; returns an exit code.
+
+    These are all that run without a terminal, and those of the history that run in other programs.
+    """
     program = begin_program()
     tidy(program.folders)
     running = [*_running(program, history)]
     if form == "json":
         from workbench.show.json.history import RunningBatch, RunningReport
 
-        write_json(
-            RunningReport(
-                batches=tuple(
-                    RunningBatch(
-                        number=each.batch.number,
-                        name=each.batch.name,
-                        history=str(each.history),
-                        command=each.batch.resumed_by,
-                        started_at=each.batch.started_at,
-                        planned=each.batch.planned,
-                        over=each.batch.planned - each.batch.missing,
-                        attachable=each.found is not None,
-                        process=each.found.known.pid if each.found is not None and each.found.known else None,
-                    )
-                    for each in running
-                )
+        batches = []
+        for each in running:
+            batch = each.batch
+            document = RunningBatch(
+                number=batch.number,
+                name=batch.name,
+                history=str(each.history),
+                command=batch.resumed_by,
+                started_at=batch.started_at,
+                planned=batch.planned,
+                over=batch.planned - batch.missing,
+                attachable=each.found is not None,
+                process=each.process,
             )
-        )
+            batches.append(document)
+        write_json(RunningReport(batches=tuple(batches)))
     else:
         for line in _lines(running, history):
             write(f"{line}\n")
@@ -119,15 +126,15 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
         number, option = each.batch.number, history_option(each.history)
         yield from table_lines(batch_table(facts_of([each.batch], going={number}), now), width, paint)
         gap = " " * (len(f"#{number}") + 2)
-        if each.found is not None and each.found.known is not None:
-            how = f"process {each.found.known.pid}: workbench attach {number}{option}"
+        if each.process is not None:
+            how = f"process {each.process}: workbench attach {number}{option}"
         else:
             how = "in another program, which shows it"
         yield gap + paint(one_line(how), "muted")
 
 
 def stop(which: str, history: Path) -> int:
-    """Stop a batch that goes on without a terminal, and wait for its end; returns an exit code."""
+    """Stop a batch that runs without a terminal, and wait for its end; returns an exit code."""
     program = begin_program()
     try:
         batch = found(program.folders, history, which)

@@ -71,7 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases and propose what they expect; returns an exit code."""
-
     options = run_options(arguments, compares=False, command="capture")
     if options is None:
         return USAGE
@@ -81,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class CaptureOptions:
-    """Which cases are captured beside those that are chosen, and what is done with the proposals."""
+    """Restrictions on the chosen cases, and the use of the proposals."""
 
     only_empty: bool = False
     write: bool = False
@@ -90,7 +89,7 @@ class CaptureOptions:
 
 
 def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
-    """Run, propose, and write where that is asked for; returns an exit code."""
+    """Run, propose, and write on request; returns an exit code."""
     program = begin_program(options.model_options)
     plan = planned(options, program, quiet=asked.quiet)
     if plan is None:
@@ -114,47 +113,52 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
     suites = [_captured(file, plan, results, program.secrets) for file in plan.files]
     code = _exit_code(suites)
     _show(suites, asked.form, code)
-    if not asked.write:
-        return code
-    written = [_written(file, suite) for file, suite in zip(plan.files, suites, strict=True) if suite.proposed]
-    return code if all(written) else USAGE
+    if asked.write:
+        for file, suite in zip(plan.files, suites, strict=True):
+            if suite.proposed and not _written(file, suite):
+                code = USAGE
+    return code
 
 
 def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
-    """Return the plan without cases that are not meant."""
-    runs = [run for run in plan.runs if not only_empty or not expects_something(case_table(run.file, run.case)[1])]
+    """Return the plan with the cases to capture."""
+    runs = plan.runs
+    if only_empty:
+        runs = tuple(run for run in runs if not expects_something(case_table(run.file, run.case)[1]))
     paths = {run.file.path for run in runs}
-    return replace(plan, runs=tuple(runs), files=tuple(file for file in plan.files if file.path in paths))
+    return replace(plan, runs=runs, files=tuple(file for file in plan.files if file.path in paths))
 
 
 def _captured(file: SuiteFile, plan: Plan, results: dict[str, RunResult], secrets: Secrets) -> CapturedSuite:
     """Propose expectations for all cases of a suite that were run."""
-    by_case: dict[str, list[RunResult]] = {}
-    cases = {run.case.id: run.case for run in plan.runs if run.file.path == file.path}
+    by_case: dict[str, tuple[Case, list[RunResult]]] = {}
     for run in plan.runs:
-        if run.file.path == file.path and run.run_id in results:
-            by_case.setdefault(run.case.id, []).append(results[run.run_id])
-    return captured_suite(file, [_to_capture(case, by_case.get(case.id, [])) for case in cases.values()], secrets)
+        if run.file.path == file.path:
+            _, of_case = by_case.setdefault(run.case.id, (run.case, []))
+            if run.run_id in results:
+                of_case.append(results[run.run_id])
+    return captured_suite(file, [_to_capture(case, of_case) for case, of_case in by_case.values()], secrets)
 
 
 def _to_capture(case: Case, results: Sequence[RunResult]) -> CaseToCapture:
-    reasons = [why_left_out(result) for result in results]
-    return CaseToCapture(
-        case,
-        tuple(
-            RunToAccept(run.trajectory, run.grade.pairings if run.grade is not None else ())
-            for run, why in zip(results, reasons, strict=True)
-            if why is None
-        ),
-        tuple(left_out(run, why) for run, why in zip(results, reasons, strict=True) if why is not None),
-    )
+    accepted = []
+    others = []
+    for run in results:
+        if (why := why_left_out(run)) is not None:
+            others.append(left_out(run, why))
+        else:
+            accepted.append(RunToAccept(run.trajectory, run.grade.pairings if run.grade is not None else ()))
+    return CaseToCapture(case, tuple(accepted), tuple(others))
 
 
 def _exit_code(suites: Sequence[CapturedSuite]) -> int:
-    cases = [case for suite in suites for case in suite.cases]
-    if any(case.left_out for case in cases):
-        return INFRASTRUCTURE
-    return QUALITY_MISSED if any(case.outcome == "not agreed" for case in cases) else OK
+    code = OK
+    for suite in suites:
+        if any(case.left_out for case in suite.cases):
+            return INFRASTRUCTURE
+        if any(case.outcome == "not agreed" for case in suite.cases):
+            code = QUALITY_MISSED
+    return code
 
 
 def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
@@ -170,9 +174,7 @@ def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
 
 
 def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
-    """Write what is proposed into a suite; returns whether it is there now.
-
-    Says so, or why not."""
+    """Write the proposals into a suite, and report that or why not; returns whether they are there."""
     broken = parse_suite(suite.after, file.path).errors
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")

@@ -140,8 +140,7 @@ def execute(arguments: argparse.Namespace) -> int:
             warn(why)
             return USAGE
     output = output_of(arguments, "compare")
-    options = run_options(arguments, compares=True) if output is not None else None
-    if output is None or options is None:
+    if output is None or (options := run_options(arguments, compares=True)) is None:
         return USAGE
     record = Record(arguments.record) if arguments.record is not None else None
     against = None
@@ -172,7 +171,7 @@ _NOT_AGAINST = (
         "out --against or --until",
     ),
 )
-"""Options that do not go with --against, and why."""
+"""Options that contradict --against, and why."""
 
 
 def compare(
@@ -185,8 +184,10 @@ def compare(
     compared_with: BaselineOptions | None = None,
     detach: bool = False,
 ) -> int:
-    """Compare in the app, or without it, as always with a batch of the history; with `detach`, in a process of its own
-    that goes on without this one. Returns an exit code."""
+    """Compare in the app or without it, perhaps also with a batch of the history; returns an exit code.
+
+    With `detach`, a process of its own makes the runs and outlives this one.
+    """
     program = begin_program(options.model_options)
     comparing = Comparing(program, options, output, only_differences, detach)
     if options.resume is not None:
@@ -196,10 +197,12 @@ def compare(
         return USAGE
     if compared_with is not None:
         baseline = baseline_for(compared_with, plan)
-        if baseline is not None and (why := baseline.why_no_test) is not None:
+        if baseline is None:
+            return USAGE
+        if (why := baseline.why_no_test) is not None:
             warn(f"nothing was run: {why}", program.secrets)
-            baseline = None
-        return comparing.run_and_report(plan, record, trust=app.trust, baseline=baseline) if baseline else USAGE
+            return USAGE
+        return comparing.run_and_report(plan, record, trust=app.trust, baseline=baseline)
     if len(plan.models) < 2:
         ways = "give --model at least twice, or a stored batch with --against"
         warn(f"nothing to compare: {plan.models[0]} is the only model; {ways}", program.secrets)
@@ -217,11 +220,11 @@ def compare(
 
 
 _MAX_NAMED = 3
-"""For how many unfinished batches, the latest ones, the command that resumes them is shown."""
+"""The number of unfinished batches, latest first, for which the command that resumes them is printed."""
 
 
 def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:
-    """Print the totals of a comparison that was shown in the app, and how its unfinished batches are resumed."""
+    """Print the totals of a comparison that the app showed, and how to resume its unfinished batches."""
     lines = block_lines(summary_view(comparison), report_width(sys.stdout), paint_for(sys.stdout, os.environ))
     write("\n".join(lines) + "\n")
     history = options.history
@@ -237,7 +240,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
 
 
 def _opens_app(output: Output) -> bool:
-    """Return whether a person is there to look, and asked for no report."""
+    """Return whether a user is at the terminal and asked for no report."""
     asked_for_report = output.form is not None or output.file is not None or output.beside
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
@@ -291,10 +294,12 @@ class Comparing:
             return detached(job, trust=trust)
         show = Show(sys.stdout, False, False, report_width(sys.stdout), Paint(False), self._program.secrets)
         live = make_runs(plan, show, self._output, trust=trust, record=record, command="compare")
-        return live if isinstance(live, int) else self.report(live, plan, baseline)
+        if isinstance(live, int):
+            return live
+        return self.report(live, plan, baseline)
 
     def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
-        """Report on what was run, and what of its batch was over before; returns an exit code."""
+        """Report on all runs of the batch; returns an exit code."""
         try:
             return self._compared(live, plan, baseline)
         except HistoryError as error:
@@ -302,16 +307,14 @@ class Comparing:
             return INFRASTRUCTURE
 
     def _compared(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
-        outcome = live.outcome
-        against = baseline.against(PlannedRuns(plan, outcome.results).results) if baseline else None
+        outcome, against = live.outcome, None
+        if baseline is not None:
+            against = baseline.against(PlannedRuns(plan, outcome.results).results)
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
-        resumed = plan.resumed  # of the runs that were over before, only figures are here
-        whole = (
-            partial(self._stored, resumed.batch.number)
-            if resumed is not None
-            else partial(outcome.report, plan, against)
-        )
+        whole = partial(outcome.report, plan, against)
+        if plan.resumed is not None:  # only figures of its earlier runs are in memory
+            whole = partial(self._stored, plan.resumed.batch.number)
         code = self._report(comparison, whole)
         return code if live.recorded else USAGE
 
@@ -328,16 +331,14 @@ class Comparing:
             )
 
     def _compares_models(self, batch: BatchRow) -> bool:
-        """Return whether a batch has several models.
-
-        Reports it if not."""
+        """Return whether a batch has several models, and report it if not."""
         if len(batch.models) < 2:
             only = f"{batch.models[0]} is the only model of batch {batch.number}"
             warn(f"nothing to compare: {only}", self._program.secrets)
         return len(batch.models) > 1
 
     def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
-        """Write the reports; `whole` gives all runs, for those that show them."""
+        """Write the reports; `whole` returns all runs, for those that show them."""
         output, recorded_as = self._output, batch.outcome.recorded_as
         written = output.deliver(partial(pieces_of_comparison, batch, whole))
         if output.summary and "GITHUB_STEP_SUMMARY" in os.environ:
@@ -347,8 +348,8 @@ class Comparing:
         if not written:
             return USAGE
         if output.file is not None and not output.quiet:
-            where = f", {recorded_as}" if recorded_as is not None else ""
-            warn(f"the report is in {output.file}{where}", self._program.secrets)
+            places = filter(None, (f"the report is in {output.file}", recorded_as))
+            warn(", ".join(places), self._program.secrets)
         return batch.exit_code
 
 

@@ -1,5 +1,8 @@
-"""Has a batch go on in a process of its own, without a terminal: everything that may be asked or refused is done here
-before, and what was planned and approved is handed over in memory."""
+"""Running a batch in a process of its own, without a terminal.
+
+Every question is asked and every refusal made before, in the terminal; then the plan and its approval are handed over
+in memory.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """What a process without a terminal does: make the runs of a plan, and report as `command` does.
+    """The work of a process without a terminal: make the runs of a plan, and report as `command` does.
 
-    `options` and `only_differences` are those of a comparison."""
+    `options` and `only_differences` are those of a comparison.
+    """
 
     plan: Plan
     output: Output
@@ -49,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Begun:
-    """From the process: the batch has begun, and everybody may attach."""
+    """From the process: the batch has begun, and others can attach."""
 
     batch: int
     pid: int
@@ -57,9 +61,10 @@ class Begun:
 
 @dataclass(frozen=True)
 class Refused:
-    """From the process: it makes no runs, for a reason that was said before.
+    """From the process: it makes no runs, for a reason that it has reported.
 
-    The exit code of the command."""
+    Carries the exit code of the command.
+    """
 
     exit_code: int
 
@@ -75,9 +80,10 @@ Answer = Begun | Refused | Complaint
 
 
 def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
-    """Have a batch go on without this process.
+    """Run a batch in a process that outlives this one.
 
-    Returns once it has begun: an exit code."""
+    Returns an exit code once the batch has begun.
+    """
     plan = job.plan
     if (why := _why_not(job)) is not None:
         plan.abandon()
@@ -104,7 +110,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
 
 
 def _why_not(job: Job) -> str | None:
-    """Return why a batch cannot go on without a terminal."""
+    """Return why a batch cannot run without a terminal."""
     output = job.output
     if job.plan.history is None:
         return "a batch that runs without a terminal is kept in a history: leave out --no-history"
@@ -126,7 +132,7 @@ def _why_not(job: Job) -> str | None:
 
 def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
     ours, theirs = socket.socketpair()
-    # The same modules as here, wherever they came from; `-P` because the current folder is none of theirs.
+    # The same `sys.path` as here, so that the same modules are imported; `-P` keeps the current folder out of it.
     begin = f"from workbench.cli.detached_process import main; main({theirs.fileno()})"
     with ours:
         with theirs:
@@ -134,9 +140,9 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
                 [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,  # of its beginning only: then it has a place of its own for what it says
+                stderr=subprocess.PIPE,  # read only until it has begun; then it redirects standard error
                 pass_fds=[theirs.fileno()],
-                # Without the mark of a Workbench that started this one as a server, or it would end with that.
+                # If another Workbench started this one as a server, its mark would make it stop this process too.
                 env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )
@@ -145,12 +151,12 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
             handle = replace(plan.resumed.handle, claim=None)
             plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
         try:
-            with suppress(ConnectionError):  # it has ended, perhaps with something unread: what it said is read below
+            with suppress(ConnectionError):  # it has ended already: its last words are read below
                 ours.sendall(pickled((replace(job, plan=plan), approval)))
                 ours.shutdown(socket.SHUT_WR)
             return _answer(ours, process)
         except KeyboardInterrupt:
-            process.terminate()  # nobody was told that it goes on
+            process.terminate()  # the user does not know yet that it would go on
             raise
 
 
@@ -161,9 +167,11 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begu
                 answer: Answer = pickle.load(answers)
             except (EOFError, pickle.UnpicklingError, ConnectionError):
                 assert process.stderr is not None
-                last = process.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
-                how = f": {last}" if last else f", exit code {process.wait()}"
-                warn(f"nothing was run: the process of the batch ended before it began{how}")
+                ended = "nothing was run: the process of the batch ended before it began"
+                if last := process.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]:
+                    warn(f"{ended}: {last}")
+                else:
+                    warn(f"{ended}, exit code {process.wait()}")
                 return Refused(INFRASTRUCTURE)
             if not isinstance(answer, Complaint):
                 return answer
@@ -173,7 +181,8 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begu
 def say(connection: socket.socket, answer: Answer) -> None:
     """Answer the command that waits.
 
-    One that is gone hears nothing."""
+    Does nothing if it is gone.
+    """
     try:
         connection.sendall(pickle.dumps(answer))
     except OSError:
@@ -181,7 +190,7 @@ def say(connection: socket.socket, answer: Answer) -> None:
 
 
 def no_longer_heard(descriptor: int) -> None:
-    """Let standard streams lead nowhere."""
+    """Let a standard stream lead nowhere."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""The process of a batch that goes on without a terminal: makes the runs, tells viewers, writes the reports."""
+"""The process of a batch without a terminal: makes the runs, sends events to viewers, writes the reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 _LAST_WORDS_S = 2.0
 
 _STORED_S = 30.0
-"""How long the plan of a large batch may take to be stored."""
+"""The time that the plan of a large batch may take to be stored."""
 
 Deliver = Callable[[Output], Iterable[str]]
 
@@ -53,7 +53,7 @@ _ERRORS = 2
 
 def main(descriptor: int) -> None:
     """Do the job that the command at the other end of this socket hands over."""
-    # It leads a session without a terminal; who hangs up somewhere is no reason to stop.
+    # The process leads a session without a terminal, so a terminal that hangs up is no reason to stop.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)
@@ -65,7 +65,8 @@ def main(descriptor: int) -> None:
 class _Process:
     """Does one job.
 
-    What it would write to a terminal goes to the command that waits until the batch has begun, and then to viewers."""
+    Output for a terminal goes to the command that waits until the batch has begun, and then to viewers.
+    """
 
     def __init__(self, connection: socket.socket, job: Job, approval: Approval) -> None:
         self._connection = connection
@@ -82,7 +83,7 @@ class _Process:
         )
 
     def run(self) -> None:
-        """Do it; ends the process with the exit code of the command."""
+        """Do the job; ends the process with the exit code of the command."""
         program = self._job.plan.program
         go_on_as(program)
         for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the job may be over before the batch is
@@ -101,8 +102,10 @@ class _Process:
             say(self._connection, Refused(code))
         else:
             self._telling.end(code)
-            pieces = self._pieces
-            self._telling.serve_reports(_as_wanted(pieces, self._job.command) if pieces is not None else None)
+            reports = None
+            if self._pieces is not None:
+                reports = _as_wanted(self._pieces, self._job.command)
+            self._telling.serve_reports(reports)
         sys.exit(code)
 
     def _make(self) -> int:
@@ -128,12 +131,15 @@ class _Process:
         return comparing.report(live, plan, job.baseline)
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """The batch begins: let others attach, and tell the command that waits."""
+        """Let viewers attach, and answer the command that waits."""
         until, plan = time.monotonic() + _STORED_S, self._job.plan
         while (number := runtime.number_of(name)) is None and time.monotonic() < until:
             runtime.settle_history()
         history, folders = plan.history, plan.program.folders
         assert history is not None
+        count = len(plan.runs)
+        if plan.resumed is not None:
+            count += plan.resumed.before.count
         try:
             if number is None:
                 raise AttachError(f"the history {history} cannot be written: nobody could attach to the batch")
@@ -146,7 +152,7 @@ class _Process:
                 version=__version__,
                 pid=os.getpid(),
                 socket=str(address(folders, history, number)),
-                planned=len(plan.runs) + (plan.resumed.before.count if plan.resumed is not None else 0),
+                planned=count,
                 started_at=runtime.began_at(name) or "",
             )
             self._telling = Telling(plan, known, _stop)
@@ -158,7 +164,7 @@ class _Process:
         self._connection.close()
 
     def take(self, event: BatchEvent) -> None:
-        """Tell viewers."""
+        """Send an event to viewers."""
         if self._telling is not None:
             self._telling.take(event)
 
@@ -166,7 +172,7 @@ class _Process:
         self._pieces = pieces
 
     def _listen(self) -> threading.Thread:
-        """Have what is written to standard error, by whom ever, go where it is heard."""
+        """Redirect standard error, of child processes too, to the command that waits or to viewers."""
         reading, writing = os.pipe()
         os.dup2(writing, _ERRORS)
         os.close(writing)
@@ -188,12 +194,15 @@ class _Process:
 
 @dataclass(frozen=True)
 class _KeptOutput(Output):
-    """Where the reports of a process without a terminal go: to their files, and to viewers who ask for one."""
+    """Reports of a process without a terminal: in their files, and for viewers on request."""
 
     keep: Callable[[Deliver], None] = lambda _pieces: None
 
     def deliver(self, pieces: Deliver) -> bool:
-        """Write what belongs into files, and keep how reports are made; returns whether all could be written."""
+        """Write the reports that have files, and keep how reports are made.
+
+        Returns whether all could be written.
+        """
         self.keep(pieces)
         written = self.deliver_to_file(pieces, "; 'workbench attach' shows the report")
         return self.deliver_beside(pieces) and written
@@ -201,7 +210,7 @@ class _KeptOutput(Output):
 
 @dataclass(frozen=True)
 class _Seen(Output):
-    """A report as a viewer wants it."""
+    """A report in the form that a viewer asks for."""
 
     columns: int = 100
     cut: bool = False
@@ -209,17 +218,17 @@ class _Seen(Output):
 
     @property
     def width(self) -> int:
-        """Columns of the report."""
+        """The columns of the report."""
         return self.columns
 
     @property
     def cut_at(self) -> int | None:
-        """Columns at which long lists are cut."""
+        """The columns at which long lists are cut."""
         return self.columns if self.cut else None
 
     @property
     def paint(self) -> Paint:
-        """How the report is coloured."""
+        """The colours of the report."""
         return Paint(self.coloured)
 
 
@@ -251,9 +260,10 @@ def _stop() -> None:
 
 
 def _claim_again(plan: Plan) -> None:
-    """Claim the batch that is resumed, as it was planned.
+    """Claim the batch to resume, as it was planned.
 
-    Raises HistoryError where it goes on elsewhere, or has since then."""
+    Raises HistoryError if it is running elsewhere, or has run since then.
+    """
     if plan.resumed is None or plan.history is None:
         return
     number, handle = plan.resumed.batch.number, plan.resumed.handle

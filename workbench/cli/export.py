@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sending_options(parser: argparse.ArgumentParser) -> None:
-    """`--otlp` and `--otlp-content`."""
+    """Add `--otlp` and `--otlp-content`."""
     parser.add_argument(
         "--otlp",
         nargs="?",

@@ -1,4 +1,4 @@
-"""What `workbench export` and `workbench history export` share: where runs go, and how that is told."""
+"""Shared by `workbench export` and `workbench history export`: where runs are written or sent, and the messages."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 
 @dataclass(frozen=True)
 class Export:
-    """In which form runs are written where, or the collector they are sent to, empty for that of the environment.
+    """The form and place of exported runs, or the collector to send them to, empty for that of the environment.
 
-    `hint` says how to name the place."""
+    `hint` says how to name the place.
+    """
 
     form: str | None
     place: Path | None
@@ -34,7 +35,7 @@ class Export:
     hint: str
 
     def is_complete(self) -> bool:
-        """Return whether it is plain where runs go; reports what is missing."""
+        """Return whether the destination of runs is clear, and report what is missing."""
         missing = None
         if self.otlp is not None:
             if self.place is not None or self.form is not None:
@@ -58,9 +59,10 @@ def export_runs(
     stem: str,
     said: str = "",
 ) -> bool:
-    """Write or send runs, and say what became of them behind `said`; returns whether that was done.
+    """Write or send runs, and print the result after `said`; returns whether that was done.
 
-    Files of which the form says no name are called `stem`. `report` makes what tables are written from."""
+    `stem` is the name of files whose form gives them none. `report` returns the source of tables.
+    """
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
     except (ExportError, RecordingError) as error:
@@ -92,25 +94,22 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
 
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
-    from workbench.exchange.exporters.otlp import (  # on use: most are written
-        collector_of,
-        must_be_installed,
-        send,
-    )
+    from workbench.exchange.exporters.otlp import collector_of, must_be_installed, send  # on use: most are written
 
     must_be_installed()
-    environment = program.environment.own  # a project's own file must not say where traces go
+    # Without the project's `.env`: a cloned project must not decide where traces go.
+    environment = program.environment.own
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
     all_of_them = _Counted(runs)
     if not all_of_them.any():
         return None
     sent = send(all_of_them, collector)
-    without = "" if export.content else ", without what was said (--otlp-content)"
-    return f"{counted(sent, 'run')} sent to {shown_url(collector.url)}{without}"
+    done = f"{counted(sent, 'run')} sent to {shown_url(collector.url)}"
+    return done if export.content else f"{done}, without what was said (--otlp-content)"
 
 
 class _Counted:
-    """Runs that are counted while they are gone through, once."""
+    """Runs that are counted while they are iterated, once."""
 
     def __init__(self, runs: Iterable[ExportedRun]) -> None:
         self._runs = iter(runs)
@@ -132,9 +131,10 @@ class _Counted:
 def read_runs(
     paths: Iterable[Path], program: Program, damaged: Callable[[str], None]
 ) -> Iterator[tuple[Recording, ExportedRun]]:
-    """Yield the recordings at some paths, each known by its secrets before.
+    """Yield the recordings at some paths, after learning their secrets.
 
-    Those that cannot be read are left out and reported to `damaged`."""
+    Those that cannot be read are left out and reported to `damaged`.
+    """
     for file in _files(paths, damaged):
         try:
             recording = read_recording(file)

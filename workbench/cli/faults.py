@@ -1,4 +1,4 @@
-"""`workbench faults`: run cases, fork them at results made faulty, and report what came of it."""
+"""`workbench faults`: run cases, fork the runs at results made faulty, and report the models' reactions."""
 
 from __future__ import annotations
 
@@ -79,17 +79,16 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "faults")
-    options = run_options(arguments, compares=True, command="faults") if output is not None else None
-    if output is None or options is None:
+    if output is None or (options := run_options(arguments, compares=True, command="faults")) is None:
         return USAGE
-    meant = tuple(fault for fault in ALL_FAULTS if fault in arguments.fault) or ALL_FAULTS
+    chosen = tuple(fault for fault in ALL_FAULTS if fault in arguments.fault) or ALL_FAULTS
     lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
-    faults = FaultOptions(meant, frozenset(arguments.tool), lasts)
+    faults = FaultOptions(chosen, frozenset(arguments.tool), lasts)
     return try_faults(options, faults, output, trust=arguments.trust)
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
-    """Run, fork and report; returns an exit code: 0 if everything tried is ok."""
+    """Run, fork and report; returns an exit code: 0 if every reaction is ok."""
     program = begin_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:

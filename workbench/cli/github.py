@@ -1,5 +1,7 @@
-"""What the command line does in a job of GitHub Actions: nothing that it prints is a command for the runner but its own
-annotations, and the report is in the summary of the job."""
+"""Output in a job of GitHub Actions.
+
+Nothing that is printed is a command for the runner but annotations, and the report is in the summary of the job.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,20 @@ def in_github() -> bool:
 
 
 def make_output_inert() -> None:
-    """From now on nothing that is printed is a command for the runner, but what `write_commands` writes."""
+    """Let nothing that is printed from now on be a command for the runner, except by `write_commands`."""
     sys.stdout, sys.stderr = (cast("TextIO", InertStream(stream)) for stream in (sys.stdout, sys.stderr))
 
 
 class InertStream:
-    """A stream whose reader is a runner: what is written to it is no command, also if it comes in pieces."""
+    """A stream whose reader is a runner: text written to it is never a command, even if it comes in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self.commands = stream
-        """The stream itself, for the commands that are meant."""
+        """The stream itself, for real commands."""
         self._line = ""
 
     def write(self, text: str) -> int:
-        # What of this line is written already decides what the text can be, and is not written again.
+        # Whether the text is a command depends on the part of the line that is already written.
         whole = inert(self._line + text)
         self.commands.write(whole[len(self._line) :])
         line = whole[max(whole.rfind("\n"), whole.rfind("\r")) + 1 :]
@@ -50,7 +52,7 @@ class InertStream:
 
 
 def write_commands(commands: Iterable[str], stream: TextIO) -> None:
-    """Write annotations, which hold no secrets any more."""
+    """Write annotations, which are redacted already."""
     its: TextIO = getattr(stream, "commands", stream)
     stream.flush()
     its.writelines(commands)
@@ -58,9 +60,11 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 
 
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
-    """Append a report to the summary of the job, if there is one; `pieces` are called with how many bytes it may have.
+    """Append a report to the summary of the job, if there is one.
 
-    That it cannot be written is said, and changes nothing else."""
+    `pieces` is called with the bytes that it may have. A summary that cannot be written is reported, and changes
+    nothing else.
+    """
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX
 

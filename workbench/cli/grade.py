@@ -1,4 +1,4 @@
-"""`workbench grade`: grade recorded runs again without asking a model, and say what moved."""
+"""`workbench grade`: grade recorded runs again without asking a model, and report what changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.startup import executes
 if executes(__name__):
     from workbench.cli.approval import approved
     from workbench.cli.batch_command import judge_is_known
-    from workbench.cli.redaction import begin_program, know_suites, printing_to, warn
+    from workbench.cli.redaction import begin_program, know_suites, printing_to, warn, warn_of_problems
     from workbench.cli.report_output import Output
     from workbench.cli.run import pieces_of_runs, tell_github
     from workbench.config.model_book import ModelOptions
@@ -105,13 +105,15 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     try:
         plan = plan_grading(options, program)
     except RecordingError as error:
-        for each in error.problems if isinstance(error, BrokenSuiteError) else ():
-            warn(str(each), program.secrets)
+        if isinstance(error, BrokenSuiteError):
+            warn_of_problems(error.problems, program.secrets)
         warn(f"nothing was graded: {error}", program.secrets)
         return USAGE
     for problem in plan.problems:
-        decides = problem.severity == "error" and not plan.runs
-        warn(f"nothing was graded: {problem.text}" if decides else problem.text, program.secrets)
+        if problem.severity == "error" and not plan.runs:
+            warn(f"nothing was graded: {problem.text}", program.secrets)
+        else:
+            warn(problem.text, program.secrets)
     if not plan.runs:
         return USAGE
     know_suites(program, plan.files)

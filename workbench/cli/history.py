@@ -1,6 +1,7 @@
 """`workbench history`: its options.
 
-What each of its words does is in a `workbench.cli.history_*`, imported when it is done."""
+Each subcommand is a module `workbench.cli.history_*`, imported when it runs.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Do what the word says; returns an exit code."""
-
+    """Run the subcommand; returns an exit code."""
     if getattr(arguments, "report", None) is not None:
         from workbench.cli.report_output import output_of
 

@@ -1,4 +1,4 @@
-"""`workbench history diff`: what broke, was fixed and moved from one batch to another, and whether that is chance."""
+"""`workbench history diff`: what broke, was fixed or changed between two batches, and whether that is chance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class _Side:
-    """A batch, its runs, and by which grading."""
+    """A batch, one of its gradings, and its runs by that."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -39,7 +39,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class Options:
-    """Which batches are compared, as they were graded when, and how that is shown."""
+    """The batches to compare, the grading, and the output."""
 
     before: str
     after: str | None
@@ -67,12 +67,14 @@ def execute(options: Options, command: HistoryCommand) -> int:
     same = same_suites(before.batch.suites, after.batch.suites)
     unfinished = before.runs.unfinished, after.runs.unfinished
     diff = batch_diff(before.runs.figures, after.runs.figures, unfinished=unfinished, same=same)
-    by_grader = [] if options.by is None else [f"all runs as {options.by} grades them"]
-    notes = by_grader + list(notes_between(diff, before, after, same, history_option(command.file)))
+    notes = []
+    if options.by is not None:
+        notes.append(f"all runs as {options.by} grades them")
+    notes += notes_between(diff, before, after, same, history_option(command.file))
     with command.history() as history:
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
-    suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
+    suites = {suite.key: suite for suite in (*before.batch.suites, *after.batch.suites)}
     title = title_of(before, after)
     tests = list(test_lines(diff.tests, *names_of(before, after)))
 
@@ -81,14 +83,14 @@ def execute(options: Options, command: HistoryCommand) -> int:
         from workbench.show.html.runs import page_of_changes
         from workbench.show.views.baseline import AgainstBaseline
 
+        reports = []
+        secrets = command.program.secrets
         with command.history() as history:
-            first, last = (
-                stored_report(history, side.batch, side.runs, side.grading, command.program.secrets, missing.append)
-                for side in (before, after)
-            )
+            for side in (before, after):
+                report = stored_report(history, side.batch, side.runs, side.grading, secrets, missing.append)
+                reports.append(_by(report, options.by))
         command.warn_of_damage(missing)
-        if options.by is not None:
-            first, last = (_by(report, options.by) for report in (first, last))
+        first, last = reports
         against = AgainstBaseline(before.batch, before.grading, diff, suites, fail_on=None)
         files = {suite.key: str(suite.file) for suite in suites.values()}
         both = report_beside(first, last, against, {files[key]: files[later] for key, later in same.items()})
@@ -129,21 +131,27 @@ def _side(
     grading = grading_of(history, batch, wanted)
     runs = history.runs(batch.number, grading)
     if by is not None:
-        from workbench.evaluation.stored_runs import as_graded_by, result_of_row
-
-        def graded_by_it(run: RunRow) -> RunRow:
-            for _, recording in history.recordings((run,), grading, damaged.append) if run.figures is not None else ():
-                result = as_graded_by(result_of_row(run, recording), by)
-                assert run.figures is not None
-                figures = replace(run.figures, status=result.status, score=result.score, reason=result.reason)
-                return replace(run, figures=replace(figures, is_broken=result.is_broken, grading=result.grading))
-            return replace(run, figures=None)
-
-        runs = RunTable(map(graded_by_it, runs))
+        runs = RunTable(_graded_by(by, run, history, grading, damaged) for run in runs)
     return _Side(batch, grading, runs)
 
 
-def _by(report: Report, by: GraderName) -> Report:
+def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
+    """Return a run as another grader has graded it; without figures if that cannot be read."""
+    from workbench.evaluation.stored_runs import as_graded_by, result_of_row
+
+    if run.figures is None:
+        return run
+    for _, recording in history.recordings((run,), grading, damaged.append):
+        result = as_graded_by(result_of_row(run, recording), by)
+        figures = replace(run.figures, status=result.status, score=result.score, reason=result.reason)
+        return replace(run, figures=replace(figures, is_broken=result.is_broken, grading=result.grading))
+    return replace(run, figures=None)
+
+
+def _by(report: Report, by: GraderName | None) -> Report:
+    """Return a report with all runs as another grader has graded them, if one is given."""
     from workbench.evaluation.stored_runs import as_graded_by
 
+    if by is None:
+        return report
     return replace(report, runs=tuple(replace(run, result=as_graded_by(run.result, by)) for run in report.runs))

@@ -1,4 +1,4 @@
-"""`workbench history flaky`: cases that do not always come out alike, although nothing of them changed."""
+"""`workbench history flaky`: cases whose runs differ in status although their content is the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCHES_SHOWN = 12
 
 @dataclass(frozen=True)
 class Options:
-    """Which batches are looked at, and how it is shown."""
+    """The batches to search, and the form of the result."""
 
     suite: str | None
     last: int
@@ -29,7 +29,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Look for flaky cases; returns an exit code: 1 if there are any."""
+    """Search for flaky cases; returns an exit code: 1 if there are any."""
     with command.history() as history:
         suites = suites_called(history, options.suite, command.file)
         sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)
@@ -72,31 +72,31 @@ def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) ->
         title = f"{one_line(flaky.suite_name)} › {one_line(flaky.case_name)}"
         yield f"{paint('◇', 'warned')} {title}  {one_line(flaky.model)}"
         yield f"    {share}, flaky since batch {flaky.since_batch} of {local_time(flaky.since)}"
-        course = " ".join(f"#{batch} {good}/{of}" for batch, good, of in flaky.course[-_BATCHES_SHOWN:])
-        yield paint(f"    {'… ' if len(flaky.course) > _BATCHES_SHOWN else ''}{course}", "muted")
+        course = [f"#{batch} {good}/{of}" for batch, good, of in flaky.course[-_BATCHES_SHOWN:]]
+        if len(flaky.course) > _BATCHES_SHOWN:
+            course.insert(0, "…")
+        yield paint(f"    {' '.join(course)}", "muted")
     if found:
         yield ""
     yield paint(f"{counted(len(found), 'flaky case')} in the last {counted(batches, 'batch')}", "muted")
 
 
 def _document(found: Sequence[FlakyCase], batches: int) -> FlakyReport:
-    return FlakyReport(
-        batches=batches,
-        cases=tuple(
-            FlakyCaseReport(
-                suite=flaky.suite,
-                suite_name=flaky.suite_name,
-                case_id=flaky.case_id,
-                case_name=flaky.case_name,
-                model=flaky.model,
-                since_batch=flaky.since_batch,
-                since=flaky.since,
-                good=flaky.good,
-                runs=flaky.runs,
-                low=flaky.interval.low,
-                high=flaky.interval.high,
-                batches=tuple(FlakyBatch(batch=batch, good=good, runs=of) for batch, good, of in flaky.course),
-            )
-            for flaky in found
-        ),
+    return FlakyReport(batches=batches, cases=tuple(map(_case_document, found)))
+
+
+def _case_document(flaky: FlakyCase) -> FlakyCaseReport:
+    return FlakyCaseReport(
+        suite=flaky.suite,
+        suite_name=flaky.suite_name,
+        case_id=flaky.case_id,
+        case_name=flaky.case_name,
+        model=flaky.model,
+        since_batch=flaky.since_batch,
+        since=flaky.since,
+        good=flaky.good,
+        runs=flaky.runs,
+        low=flaky.interval.low,
+        high=flaky.interval.high,
+        batches=tuple(FlakyBatch(batch=batch, good=good, runs=of) for batch, good, of in flaky.course),
     )

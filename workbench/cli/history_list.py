@@ -1,4 +1,4 @@
-"""`workbench history list`: the batches, the newest first, and how their suites did from one to the next."""
+"""`workbench history list`: the batches, newest first, and the trends of their suites."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from workbench.analysis.trends import TrendKey, stored_trends
@@ -26,7 +26,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """Which batches are listed, and how."""
+    """The batches to list, and the form of the list."""
 
     suite: str | None
     limit: int
@@ -38,18 +38,18 @@ def execute(options: Options, command: HistoryCommand) -> int:
     with command.history() as history:
         suites = suites_called(history, options.suite, command.file)
         count, fork_count = history.count_batches(suites)
-        runs, forks = (
-            list(islice(history.each_batch(forks=are_forks, suites=suites), options.limit))
-            for are_forks in (False, True)
-        )
+        runs = list(islice(history.each_batch(forks=False, suites=suites), options.limit))
+        forks = list(islice(history.each_batch(forks=True, suites=suites), options.limit))
         regraded = history.regraded()
         shown = runs
         if options.format == "json":
             both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
             shown = list(islice(both, options.limit))
-        parts = (part for batch in shown if batch.kind == "runs" for part in batch.parts)
-        up_to = runs[0].number if runs else 0
-        trends = stored_trends(history, ((part.suite.key, part.model) for part in parts), up_to)
+        keys: list[TrendKey] = []
+        for batch in shown:
+            if batch.kind == "runs":
+                keys += [(part.suite.key, part.model) for part in batch.parts]
+        trends = stored_trends(history, keys, runs[0].number if runs else 0)
     command.learn_secrets(*runs, *forks)
     going = frozenset(batch.number for batch in (*runs, *forks) if command.is_going(batch))
     listed = _Listed(facts_of(runs, regraded, going), facts_of(forks, regraded, going), count, fork_count, trends)
@@ -72,7 +72,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def suites_called(history: History, name: str | None, file: Path) -> list[int] | None:
     """Return the ids of the suites that `--suite` names, `None` for all.
 
-    Raises HistoryError when batches have others only."""
+    Raises HistoryError if batches have other suites only.
+    """
     if name is None:
         return None
     suites = history.suites_called(name)
@@ -89,8 +90,7 @@ def is_suite(suite: SuiteRef, wanted: str) -> bool:
 
 @dataclass(frozen=True)
 class _Listed:
-    """The newest batches of runs, and of forks and reruns; how many batches there are, and how many of them are forks
-    or reruns."""
+    """The newest batches of runs, and of forks and reruns, with the numbers of all there are."""
 
     runs: Sequence[BatchFacts]
     forks: Sequence[BatchFacts]
@@ -111,15 +111,16 @@ def _lines(listed: _Listed, command: HistoryCommand) -> Iterator[str]:
         yield ""
         yield f"{_kinds_of(each.batch for each in forks)}, which count for no case"
         yield from table_lines(batch_table(forks, now), command.width, command.paint)
-    suites = tuple(dict.fromkeys(suite for each in runs for suite in each.batch.suites))
-    trends = trend_table(suites, listed.trends)
+    suites = dict.fromkeys(chain.from_iterable(each.batch.suites for each in runs))
+    trends = trend_table(tuple(suites), listed.trends)
     if trends.rows:
         yield from ("", "pass rates of the latest whole batches, the oldest first")
         yield from table_lines(trends, command.width, command.paint)
     yield ""
-    hidden = listed.count - len(runs) - len(forks)
-    more = f", {count_text(hidden)} of them not shown (--limit N)" if hidden else ""
-    yield command.paint(f"{counted(listed.count, 'batch')}{more}, in {_file(command.file)}", "muted")
+    total = counted(listed.count, "batch")
+    if hidden := listed.count - len(runs) - len(forks):
+        total += f", {count_text(hidden)} of them not shown (--limit N)"
+    yield command.paint(f"{total}, in {_file(command.file)}", "muted")
 
 
 def _kinds_of(batches: Iterable[BatchRow]) -> str:

@@ -1,4 +1,4 @@
-"""`workbench history prune`: removes batches that nobody needs any more."""
+"""`workbench history prune`: remove old batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.show.when import took_s
 
 @dataclass(frozen=True)
 class Options:
-    """Which batches are removed."""
+    """The batches to remove."""
 
     keep: int | None
     older_than: float | None
@@ -41,14 +41,19 @@ def execute(options: Options, command: HistoryCommand) -> int:
         known = history.all_batches()
         chosen = _chosen(history, known, options, now)
         if options.keep is not None or options.older_than is not None:
-            for batch in (batch for batch in known if batch.damage is not None and batch not in chosen):
-                command.warn(f"batch {batch.number} is damaged and was not removed: --batch {batch.number} removes it")
-        going = [batch for batch in chosen if command.is_going(batch)]
-        for batch in going:
+            for batch in known:
+                if batch.damage is not None and batch not in chosen:
+                    removes = f"--batch {batch.number} removes it"
+                    command.warn(f"batch {batch.number} is damaged and was not removed: {removes}")
+        code, named, removable = OK, _named(history, options), []
+        for batch in chosen:
+            if not command.is_going(batch):
+                removable.append(batch)
+                continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
-        # What was asked for by its name and stays is no success, whatever else is removed.
-        code = USAGE if _named(history, options).intersection(batch.number for batch in going) else OK
-        chosen = [batch for batch in chosen if batch not in going]
+            if batch.number in named:  # the user asked for this very batch, so its staying is an error
+                code = USAGE
+        chosen = removable
         regraded, size = history.regraded(), history.bytes_of(chosen)
     if not chosen:
         if code == OK:
@@ -56,15 +61,18 @@ def execute(options: Options, command: HistoryCommand) -> int:
         return code
     command.learn_secrets(*chosen)
     command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
-    what = f"{counted(len(chosen), 'batch')}, about {bytes_text(size)}"
-    if not (options.yes or _confirmed(f"Remove {what} permanently?")):
-        command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
+    batches = counted(len(chosen), "batch")
+    if not (options.yes or _confirmed(f"Remove {batches}, about {bytes_text(size)} permanently?")):
+        why = "answer 'yes' on a terminal, or give --yes"
+        command.warn(f"nothing was removed ({batches}, about {bytes_text(size)}): {why}")
         return USAGE
     before = bytes_on_disk(command.file)
     free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
-    reused = f", and {bytes_text(free)} in it are free for the next batches" if free else ""
-    command.write([f"removed {counted(len(chosen), 'batch')}; the history is {bytes_text(freed)} smaller{reused}"])
+    done = f"removed {batches}; the history is {bytes_text(freed)} smaller"
+    if free:
+        done += f", and {bytes_text(free)} in it are free for the next batches"
+    command.write([done])
     return code
 
 
@@ -74,20 +82,19 @@ def _named(history: History, options: Options) -> set[int]:
 
 
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
-    """What is to be removed, the newest first: batches that are named by the options, and of the others those that are
-    both beyond the newest N and older than the age, where both are said; none that has a name, or is damaged."""
+    """Return the batches to remove, newest first.
+
+    These are the ones that the options name, and those that are both beyond the newest N and older than the age, as far
+    as these are given. Among the latter, batches with a name or damage stay.
+    """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)
     if options.keep is not None or options.older_than is not None:
-        newest = {batch.number for batch in batches[: options.keep or 0]}
         least_s = (options.older_than or 0) * 86_400
-        wanted |= {
-            batch.number
-            for batch in batches
-            if batch.number not in newest
-            and (took_s(batch.started_at, now.isoformat()) or 0) >= least_s
-            and (options.named or batch.name is None)
-        }
+        for batch in batches[options.keep or 0 :]:
+            age_s = took_s(batch.started_at, now.isoformat()) or 0
+            if age_s >= least_s and (options.named or batch.name is None):
+                wanted.add(batch.number)
     return [batch for batch in known if batch.number in wanted]
 
 

@@ -1,4 +1,4 @@
-"""`workbench history regrade`: grades batches again by what their suites expect today, and says what moved."""
+"""`workbench history regrade`: grade batches again by today's suites, and report what changed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 
 @dataclass(frozen=True)
 class Options:
-    """Which batches are regraded, by what, and how that is shown."""
+    """The batches to regrade, the rules, and the form of the report."""
 
     batches: Sequence[str]
     suite: Path | None
@@ -50,7 +50,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Grade again, keep that, and report; returns an exit code."""
+    """Regrade, store the grades, and report; returns an exit code."""
     suite = _suite(options, command)
     with command.history() as history:
         batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
@@ -58,7 +58,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         for plan in plans:
             for why in _left_out(plan, suite):
                 command.warn(f"batch {plan.batch.number}: {why}")
-        wanted = [each for plan in plans for each in plan.runs.graded_by]
+        wanted = list(chain.from_iterable(plan.runs.graded_by for plan in plans))
         if not wanted:
             command.warn("nothing was graded")
             return USAGE
@@ -78,8 +78,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         for plan in plans:
             found = _Graded(plan.batch, MovedRuns(command.paint), [] if options.format == "json" else None)
-            with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
+            with printing_to(sys.stderr):  # a suite's Python may print, which must not spoil the report
                 again = grade_again(history, plan.runs, judges, damaged.append)
+                # No grading without a run: storing begins with the first result.
                 if (first := next(again, None)) is not None:
                     _keep(plan.batch, found.each(chain((first,), again)), command)
                     found.number = history.gradings(plan.batch.number)[-1].number
@@ -96,7 +97,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 @dataclass
 class _Graded:
-    """A batch that was graded again, and what moved in it; `records` are for a report in JSON."""
+    """A regraded batch and its changes; `records` are for a report in JSON."""
 
     batch: BatchRow
     moved: MovedRuns
@@ -106,7 +107,7 @@ class _Graded:
     in_error: bool = False
 
     def each(self, again: Iterable[GradedAgain]) -> Iterator[GradedAgain]:
-        """Yield what is graded, and remember what the report needs of it."""
+        """Pass regraded runs on, and collect the facts for the report."""
         for each in again:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
@@ -117,7 +118,10 @@ class _Graded:
 
 
 def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
-    """Return the suite of `--suite`; raises HistoryError when it cannot be used."""
+    """Return the suite of `--suite`.
+
+    Raises HistoryError if it cannot be used.
+    """
     if options.suite is None:
         return None
     file = load_suite(options.suite)
@@ -128,18 +132,16 @@ def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
 
 
 def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
-    """What of a batch is not regraded, and what is graded by another question than it was asked."""
+    """Yield why runs of a batch are not regraded, or are graded by a question that they were not asked."""
     yield from plan.problems
-    missing = plan.batch.missing
-    if missing:
-        yield f"{counted(missing, 'run')} never finished, and {'has' if missing == 1 else 'have'} no grades"
-    gone = dict.fromkeys(run.case_id for run in plan.gone)
-    if gone:
-        where = f" of {suite.path}" if suite is not None else ""
+    if missing := plan.batch.missing:
+        have = "has" if missing == 1 else "have"
+        yield f"{counted(missing, 'run')} never finished, and {have} no grades"
+    if gone := dict.fromkeys(run.case_id for run in plan.gone):
+        where = f"the suite of {suite.path}" if suite is not None else "the suite"
         cases = f"{counted(len(plan.gone), 'run')} of cases that no longer exist"
-        yield f"{cases} in the suite{where} keep their grades: {', '.join(gone)}"
-    others = dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise)
-    if others:
+        yield f"{cases} in {where} keep their grades: {', '.join(gone)}"
+    if others := dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise):
         yield (
             f"{', '.join(others)}: its question has changed since it ran; the old runs are graded by what "
             "the new question expects"
@@ -147,7 +149,7 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
 
 
 def _keep(batch: BatchRow, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
-    """Keep the new grades as they come."""
+    """Store the new grades as they come."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     store_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
 
@@ -160,12 +162,10 @@ def _lines(graded: Iterable[_Graded], command: HistoryCommand) -> Iterator[str]:
 
 
 def _report(graded: Iterable[_Graded]) -> RegradedReport:
-    return RegradedReport(
-        batches=tuple(
-            RegradedBatch(batch=each.batch.number, grading=each.number, runs=tuple(each.records or ()))
-            for each in graded
-        )
-    )
+    batches = []
+    for each in graded:
+        batches.append(RegradedBatch(batch=each.batch.number, grading=each.number, runs=tuple(each.records or ())))
+    return RegradedReport(batches=tuple(batches))
 
 
 def _run(again: GradedAgain) -> RegradedRun:

@@ -88,7 +88,8 @@ def execute(arguments: argparse.Namespace) -> int:
             options = replace(options, source=source)
         report = import_file(options, program.secrets)
     except RefusedError as error:
-        warn(f"nothing was imported: {f'{arguments.file}: ' if error.place else ''}{error}", program.secrets)
+        place = f"{arguments.file}: " if error.place else ""
+        warn(f"nothing was imported: {place}{error}", program.secrets)
         return USAGE
     for line in report.lines:
         write(f"{one_line(line)}\n")
@@ -96,9 +97,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _executed(file: Path, python: str | None, program: Program, *, trusted: bool) -> Source | None:
-    """Run a file of Arcade evals after asking, and return what is in it; `None` if that was refused.
+    """Run a file of Arcade evals after asking, and return its content; `None` if that was refused.
 
-    What runs is what was read before the question."""
+    The code that runs is the code that was read before the question.
+    """
     import sys
 
     from workbench.cli.redaction import ask, warn

@@ -117,7 +117,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write the suite; returns an exit code."""
-
     return start_suite(options_as(StartOptions, arguments))
 
 
@@ -130,7 +129,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Where the tools come from, or which sample is copied; what is made of them, and where it goes."""
+    """The servers whose tools the suite is for, or the sample to copy, and the files to write."""
 
     command: str | None
     url: str | None
@@ -157,7 +156,7 @@ class StartOptions:
 
 
 def start_suite(options: StartOptions) -> int:
-    """Write a suite and what belongs beside it; returns an exit code."""
+    """Write a suite and the files beside it; returns an exit code."""
     program = begin_program()
     try:
         _check(options)
@@ -189,7 +188,7 @@ def _check(options: StartOptions) -> None:
         raise RefusedError("--server chooses among the servers of --from-config: leave it out")
     if options.add_to is not None:
         given = (options.example, options.by, options.output, options.ci)
-        if options.draft is None or options.of_servers or options.force or any(each is not None for each in given):
+        if options.draft is None or options.of_servers or options.force or given != (None,) * 4:
             raise RefusedError(
                 "--add-to adds drafts to a suite that has its tools: give it --draft, and perhaps --tools"
             )
@@ -217,13 +216,13 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     from workbench.cli.tools import until_signalled
     from workbench.evaluation.approval import Needs
 
-    folder = resolved(options.output.parent if options.output is not None else Path())
+    folder = resolved((options.output or Path("suite.toml")).parent)
     found = _found(options, folder)
     names = [str(server["name"]) for server in found.tables]
     name = names[0] if len(names) == 1 else "servers"
     stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
     path = options.output or Path(f"{stem or 'suite'}.toml")
-    _check_files(path, folder, options)
+    _check_files(path, folder, options)  # before servers are started, and models paid
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
     know_suites(program, [file])
@@ -231,7 +230,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if approval is None:
         return USAGE
     pool = ServerPool(program)
-    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the output
+    with printing_to(sys.stderr):  # a server in this process may print, which must not spoil the output
         listed: list[list[ToolDefinition]] = []
         code = asyncio.run(until_signalled(pool, _list(file, approval, pool, program, listed)))
     if code != OK:
@@ -265,8 +264,10 @@ def _of_servers(options: StartOptions, program: Program) -> int:
 def _drafted(
     tools: Sequence[ToolDefinition], path: Path, options: StartOptions, program: Program
 ) -> tuple[Sequence[Draft], int] | int:
-    """Return what a model drafted, where that is asked for, and the exit code once it is written; only an exit code
-    where there is nothing to write."""
+    """Return the cases that a model drafted, if asked for, and the exit code once they are written.
+
+    Returns only an exit code if there is nothing to write.
+    """
     if options.draft is None:
         return (), OK
     from workbench.cli.init_drafts import drafted
@@ -280,7 +281,9 @@ def _drafted(
         trust=options.trust,
         yes=options.yes,
     )
-    return made if isinstance(made, int) else (made.drafts, made.code)
+    if isinstance(made, int):
+        return made
+    return made.drafts, made.code
 
 
 def _draft_options(model: str, options: StartOptions) -> DraftOptions:
@@ -299,7 +302,7 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
 
 
 def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
-    """Show what is to be written; returns whether it may be."""
+    """Show the suite, and return whether it may be written."""
     from workbench.cli.init_drafts import confirmed
 
     write("".join(f"{visible(line)}\n" for line in text.splitlines()))
@@ -314,12 +317,14 @@ async def _list(
     failed = [source for source in suite.sources if source.error is not None]
     for source in failed:
         warn(str(source.error), program.secrets)
-        for line in output_lines(source.output, Paint(enabled=False), 2) if source.output is not None else ():
-            warn(line, program.secrets)
+        if source.output is not None:
+            for line in output_lines(source.output, Paint(enabled=False), 2):
+                warn(line, program.secrets)
     if failed:
         warn("nothing was written: a suite is made of the tools that its servers list now")
         return INFRASTRUCTURE
-    listed += [[program.secrets.redacted(tool) for tool in source.tools] for source in suite.sources]
+    for source in suite.sources:
+        listed.append([program.secrets.redacted(tool) for tool in source.tools])
     return OK
 
 
@@ -332,15 +337,19 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 
 
 def _module(text: str, folder: Path) -> Table:
-    """Return the server in a Python file, which suites name from their own folder."""
+    """Return the server in a Python file, which suites name relative to their folder."""
     file, _, name = text.partition(":")
-    path = resolved(Path(file if file.endswith(".py") else f"{file.replace('.', '/')}.py"))
+    if not file.endswith(".py"):  # the name of a module
+        file = f"{file.replace('.', '/')}.py"
+    path = resolved(Path(file))
     if not path.is_file():
         raise RefusedError(f"--module: there is no file {path}; give FILE:OBJECT, such as server.py:mcp")
     if not path.is_relative_to(folder):
         raise RefusedError(f"--module: {path} is not below {folder}: write the suite beside it, with -o FILE")
-    module = ".".join(path.relative_to(folder).with_suffix("").parts)
-    return {"name": path.stem, "module": module, **({"object": name} if name else {})}
+    server: Table = {"name": path.stem, "module": ".".join(path.relative_to(folder).with_suffix("").parts)}
+    if name:
+        server["object"] = name
+    return server
 
 
 def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDefinition]:
@@ -366,12 +375,12 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     text = source.read_text(encoding="utf-8")
     path = options.output or Path(source.name)
     folder = resolved(path.parent)
-    # Modules and programs beside a sample are named by it without their folder.
-    beside = [
-        file for file in sorted(source.parent.glob("*.py")) if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text)
-    ]
-    _check_files(path, folder, options, (folder / file.name for file in beside))
-    codes = {folder / file.name: file.read_text(encoding="utf-8") for file in beside}
+    # A sample names the modules and programs beside it without a folder.
+    codes: dict[Path, str] = {}
+    for file in sorted(source.parent.glob("*.py")):
+        if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text):
+            codes[folder / file.name] = file.read_text(encoding="utf-8")
+    _check_files(path, folder, options, codes)
     written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, beside=codes)
     suite = load_suite(path).suite
     assert suite is not None
@@ -380,7 +389,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
 
 
 def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
-    """Raise RefusedError where something would be overwritten."""
+    """Raise RefusedError if a file would be overwritten."""
     if not folder.is_dir():
         raise RefusedError(f"there is no folder {folder} for {path.name}: make it first")
     for file in (path, *beside):
@@ -399,7 +408,7 @@ def _write(
     variables: Iterable[str] = (),
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
-    """Write the suite and all that belongs to it; returns the files."""
+    """Write the suite and the files that belong to it; returns the files."""
     from workbench.evaluation.file_schemas import file_schema  # needs the models of suites
 
     files = {path: text, **(beside or {})}
@@ -422,14 +431,11 @@ def _root(folder: Path) -> Path:
     return repository_of(folder) or folder
 
 
-def _tell(path: Path, what: str, written: Sequence[Path], missing: Sequence[str]) -> None:
+def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[str]) -> None:
     others = ", ".join(file.name for file in written[1:])
-    write(f"{path}: {what}\n")
+    write(f"{path}: {content}\n")
     if others:
         write(f"beside it: {others}\n")
     if missing:
         write(f"set before it runs, in the environment or in a .env beside it: {', '.join(missing)}\n")
     write(f"next: workbench {path} to edit it, workbench run {path} to run it\n")
-
-
-# What `workbench init --draft` does beside writing: ask a model for cases, run them, and say what came of each.

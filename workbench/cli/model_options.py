@@ -1,4 +1,4 @@
-"""The options that say which models are meant and how they are reached: of `workbench run`, `models` and the app."""
+"""Options for models and how they are reached, of `workbench run`, `models` and the app."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
-    """`purpose` says what the models of `--model` are for."""
+    """Add options for models; `purpose` is the help of `--model`."""
     add_models_option(parser, purpose)
     parser.add_argument("--base-url", metavar="URL", help="the address of the models of --model")
     parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable with their key")
@@ -38,17 +38,17 @@ def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -
 
 
 def add_models_option(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Models by name alone."""
+    """Add the option for models by name alone."""
     parser.add_argument("--model", action="extend", type=_models, default=[], metavar="M", help=purpose)
 
 
 def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """`purpose` says what the model of `--judge` does."""
+    """Add the option for a judge; `purpose` is its help."""
     parser.add_argument("--judge", metavar="M", help=purpose)
 
 
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
-    """For runs that are over: who judges what nobody has judged, and what grading may call."""
+    """Add options for grading finished runs: the judge, and trust in checks."""
     add_judge_option(parser, "let this model judge what was not judged before; without it, no model is asked")
     parser.add_argument(
         "--trust",
@@ -59,8 +59,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _models(text: str) -> list[str]:
-    """Return the models of one word, which stand between commas; one that is part of a name has a backslash before
-    it."""
+    """Split a word into models at its commas; one inside a name has a backslash before it."""
     names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
     if "" in names:
         raise argparse.ArgumentTypeError("a model name is empty: write A, or A,B for two")
@@ -68,7 +67,7 @@ def _models(text: str) -> list[str]:
 
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
-    """Return whether what is said of models is said of any; if not, that has been reported."""
+    """Return whether options about models come with `--model`, and report it if not."""
     from workbench.cli.redaction import warn
 
     about_models = (
@@ -84,7 +83,7 @@ def says_for_which_model(arguments: argparse.Namespace) -> bool:
 
 
 def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
-    """What is said of models; `None` when that cannot be meant, which has then been reported."""
+    """Return the options for models; `None`, after reporting it, if they contradict each other."""
     from workbench.cli.redaction import warn
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError
@@ -101,7 +100,7 @@ def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
 
 
 def params_of(arguments: argparse.Namespace) -> dict[str, JsonValue]:
-    """What `--param` puts into requests; raises ConfigError."""
+    """Return the parameters of `--param`; raises ConfigError."""
     return dict(map(_param, arguments.param))
 
 

@@ -1,4 +1,4 @@
-"""`workbench mutate`: run cases, run them again with changed tools, and report what nobody noticed."""
+"""`workbench mutate`: run cases, run them again with changed tools, and report changes that no case notices."""
 
 from __future__ import annotations
 

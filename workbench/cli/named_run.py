@@ -1,4 +1,4 @@
-"""One run that a command is about: of a batch of the history, or in a recording."""
+"""The run that a command is about: of a batch of the history, or in a recording."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ from workbench.trajectory.recording import RecordingError, read_recording
 class NamedRun:
     """A run, and its suite and case as they were then.
 
-    For one of the history `file` has the path of the suite's file, otherwise that of the recording; `suite` is the path
-    to show."""
+    `file` has the path of the suite's file for a run of the history, otherwise that of the recording; `suite` is the
+    path to show.
+    """
 
     file: SuiteFile
     written: Case
     result: RunResult
     suite: str
     by: GraderName | None
-    """The deciding grader where it differs from that of the case."""
+    """The deciding grader if it differs from that of the case."""
 
     @property
     def case(self) -> Case:
-        """The case as its variant has it."""
+        """The case in the run's variant."""
         assert self.file.suite is not None
         return varied_case(self.written, variant_of(self.file.suite, self.result.model))
 
 
 def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
-    """Return the run that the arguments of a command name.
+    """Return the run that the arguments of a command name, and learn the secrets of its suite.
 
-    What its suite keeps secret is known from then on. Raises HistoryError or RecordingError."""
+    Raises HistoryError or RecordingError.
+    """
     name: str = arguments.run
     if arguments.number is None:
         if not Path(name).is_file():
@@ -66,8 +68,8 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
             recording, path = history.recording(row, None), row.suite.file
     file = suite_of_recording(recording)
     if file.suite is None:
-        problem = file.errors[0] if file.errors else None
-        raise RecordingError(f"{recording.path}: its suite cannot be read{f': {problem.message}' if problem else ''}")
+        unreadable = f"{recording.path}: its suite cannot be read"
+        raise RecordingError(": ".join([unreadable, *(problem.message for problem in file.errors[:1])]))
     case = case_of_recording(recording, file)
     if path is not None:
         file = replace(file, path=path)

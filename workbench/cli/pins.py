@@ -1,4 +1,4 @@
-"""Pins the tools of servers, and reports where they differ from what was pinned."""
+"""Pinned tools of servers: pinning them, and reporting differences."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class FrozenError(Exception):
 
 
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
-    """Pin what the servers of suites list, and return whether all of them are pinned.
+    """Pin the listed tools of suites' servers, and return whether all of them are pinned.
 
-    A suite with a server that did not answer keeps the pins that it had."""
+    A suite with a server that did not answer keeps its earlier pins.
+    """
     done = True
     for file, suite in zip(files, listed, strict=True):
         servers = {source.server: program.secrets.redacted(source.tools) for source in suite.sources if source.server}
@@ -44,22 +45,27 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
 
 
 def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
-    """Show on standard error how the tools of servers differ from what is pinned.
+    """Report on standard error how the tools of servers differ from their pins.
 
-    Servers are started for that, of suites with pins only. Raises FrozenError, if `frozen`, when they differ or cannot
-    be compared."""
-    said = [line for file in plan.files for line in _said_of(file, plan.program, approval)]
-    for line in said:
-        warn(line, plan.program.secrets)
-    unpinned = [file for file in plan.files if file.suite and file.suite.servers and not pin_file(file.path).exists()]
-    if frozen and unpinned:
-        path = unpinned[0].path
-        raise FrozenError(f"nothing was run: {path} has no pins: 'workbench tools {path} --pin' writes them")
-    if frozen and said:
+    Only servers of suites with pins are started. Raises FrozenError, if `frozen`, when they differ or cannot be
+    compared.
+    """
+    differs = False
+    for file in plan.files:
+        for line in _differences(file, plan.program, approval):
+            warn(line, plan.program.secrets)
+            differs = True
+    if not frozen:
+        return
+    for file in plan.files:
+        if file.suite and file.suite.servers and not pin_file(file.path).exists():
+            writes = f"'workbench tools {file.path} --pin' writes them"
+            raise FrozenError(f"nothing was run: {file.path} has no pins: {writes}")
+    if differs:
         raise FrozenError("nothing was run: with --frozen, tools have to be as they are pinned")
 
 
-def _said_of(file: SuiteFile, program: Program, approval: Approval) -> Iterable[str]:
+def _differences(file: SuiteFile, program: Program, approval: Approval) -> Iterable[str]:
     if file.suite is None:
         return
     try:
@@ -97,8 +103,5 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
         finally:
             await pool.close()
 
-    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the report
+    with printing_to(sys.stderr):  # a server in this process may print, which must not spoil the report
         return asyncio.run(listed())
-
-
-# Trust on the command line: shows what a suite would start, and asks where someone can answer.

@@ -1,4 +1,4 @@
-"""`workbench record`: stand between a program and its model, or a client and its server, and record what passes."""
+"""`workbench record`: record the traffic between a program and its model, or a client and its server."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     program = begin_program()
     for folder in {Path(), *(path.parent for path in (arguments.suite, arguments.to) if path is not None)}:
-        with suppress(ConfigError):  # what is wrong with settings, commands that use them say
+        with suppress(ConfigError):  # commands that use the settings report their errors
             learn_secrets(program, folder)
     if arguments.server:
         from workbench.exchange.observed.tee import run_tee
@@ -82,7 +82,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _misused(arguments: argparse.Namespace) -> str | None:
-    """Return what is wrong with the options together."""
+    """Return the problem of options that contradict each other."""
     if arguments.server:
         if not arguments.command or arguments.to is None:
             return "--server needs a command and a file: workbench record --server --to FILE -- COMMAND"
@@ -131,7 +131,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
         for path in arguments.server_log:
             try:
                 logs.append(read_server_log(path))
-            except RefusedError as error:  # the conversations are here all the same
+            except RefusedError as error:  # the conversations are worth saving without it
                 warn(f"{path} is not merged: {error}")
         saved = save_observed(observer, destination, program.secrets, logs)
     except (ListenError, RefusedError) as error:
@@ -148,7 +148,8 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
 async def _served(arguments: argparse.Namespace, observer: Observer, program: Program) -> None:
     """Serve until a signal comes.
 
-    Raises ListenError."""
+    Raises ListenError.
+    """
     import asyncio
 
     from workbench.cli.redaction import warn
@@ -171,7 +172,7 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
 
 
 class _Lines:
-    """A line on standard error for each answer, which is kept."""
+    """Prints a line on standard error for each answer, and keeps it."""
 
     observer: Observer
 
@@ -191,9 +192,12 @@ class _Lines:
             self._keeper.ended(conversation, conversation.steps[seen.step - 1])
             if self._quiet:
                 return
-            answer = seen.answer
-            said = ", ".join(call.tool for call in answer.calls) or "answered"
-            what = (
-                f"not recorded: {answer.problem}" if answer.problem else f"{said}, {duration_text(answer.latency_ms)}"
+            answer, request = (
+                seen.answer,
+                f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}",
             )
-            warn(f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}: {what}")
+            if answer.problem:
+                warn(f"{request}: not recorded: {answer.problem}")
+            else:
+                reaction = ", ".join(call.tool for call in answer.calls) or "answered"
+                warn(f"{request}: {reaction}, {duration_text(answer.latency_ms)}")

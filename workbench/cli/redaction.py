@@ -1,4 +1,4 @@
-"""The command line's door: all that goes to the terminal or into a report passes here, without secrets."""
+"""Output of the command line: all text for the terminal or a report is redacted here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _Report = TypeVar("_Report", bound="ReportModel")
 
 
 def begin_program(options: ModelOptions | None = None) -> Program:
-    """Return the program of this process, its log begun.
+    """Return the program of this process, and begin its log.
 
-    From now on its secrets stay out of all that is written."""
+    From now on its secrets are redacted in all output.
+    """
     from workbench.config.folders import user_folders
     from workbench.config.model_book import NOTHING_SAID
     from workbench.config.program import program_in
@@ -40,7 +41,7 @@ def begin_program(options: ModelOptions | None = None) -> Program:
 
 
 def go_on_as(program: Program) -> None:
-    """Go on as a program that another process has begun."""
+    """Continue as a program that another process has begun."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets
@@ -48,9 +49,10 @@ def go_on_as(program: Program) -> None:
 
 
 def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
-    """Know what is secret for some suites too.
+    """Learn the secrets of some suites too.
 
-    What is wrong with their settings is said elsewhere."""
+    Errors of their settings are reported by the commands that use them.
+    """
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import learn_secrets
 
@@ -65,7 +67,7 @@ def redacted(text: str) -> str:
 
 
 def lines_redacted(lines: Iterable[str]) -> Iterator[str]:
-    """Lines as a text in pieces, without secrets."""
+    """Return lines as text in pieces, without secrets."""
     return (redacted(f"{line}\n") for line in lines)
 
 
@@ -82,7 +84,8 @@ def without_secrets(report: _Report) -> _Report:
 def json_report(report: ReportModel | Mapping[str, Any]) -> str:
     """Return a report as indented JSON.
 
-    Its values are redacted before they are written, so that it stays JSON whatever the secrets are."""
+    Its values are redacted before they are written, so that it stays JSON whatever the secrets are.
+    """
     shown = _known[0].redacted(report)
     data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
     return json_text(data, indent=2) + "\n"
@@ -94,12 +97,15 @@ def write_json(report: ReportModel | Mapping[str, Any], stream: TextIO | None = 
 
 
 def write_redacted(text: str, stream: TextIO | None = None) -> None:
-    """Write a text whose parts have passed a door already."""
+    """Write a text that is redacted already."""
     (stream or sys.stdout).write(text)
 
 
 def write_json_text(text: str, stream: TextIO | None = None) -> None:
-    """Write JSON whose values have passed a door already; to a runner, in a way that has none of its commands."""
+    """Write JSON that is redacted already.
+
+    For a runner of GitHub Actions, it is escaped so that it contains no workflow command.
+    """
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from workbench.show.workflow_commands import inert_json
 
@@ -108,20 +114,22 @@ def write_json_text(text: str, stream: TextIO | None = None) -> None:
 
 
 def warn(message: str, secrets: Secrets | None = None) -> None:
-    """One line on standard error, safe to show."""
+    """Write one line on standard error, safe to show."""
     shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
     sys.stderr.write(f"{one_line(shown)}\n")
 
 
 def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
-    """Problems of suites on standard error, one a line."""
+    """Write problems of suites on standard error, one a line."""
     for problem in problems:
         warn(str(problem), secrets)
 
 
 class Outlet:
-    """A stream to which Python code of a suite prints: it goes to another one without secrets, also if one comes in
-    pieces."""
+    """A stream for the output of a suite's Python code.
+
+    It passes text on without secrets, even if they come in pieces.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -135,7 +143,7 @@ class Outlet:
         self.write("".join(lines))
 
     def finish(self) -> None:
-        """Write what was held back."""
+        """Write the text that was held back."""
         self._stream.write(self._pieces.rest(_known[0].finder))
 
     def __getattr__(self, name: str) -> Any:
@@ -144,7 +152,7 @@ class Outlet:
 
 @contextmanager
 def printing_to(stream: TextIO) -> Iterator[None]:
-    """Have all that Python code prints go to a stream, without secrets."""
+    """Redirect output of Python code to a stream, without secrets."""
     outlet = Outlet(stream)
     shown = cast("TextIO", outlet)
     try:
@@ -155,12 +163,10 @@ def printing_to(stream: TextIO) -> Iterator[None]:
 
 
 def ask(question: str) -> None:
-    """A question on standard error, whose answer is typed behind it."""
+    """Write a question on standard error; the answer is typed after it."""
     sys.stderr.write(f"{redacted(question)} ")
     sys.stderr.flush()
 
-
-# Shows a long search for suites on standard error: where it is, and what it has found.
 
 SHOWN_AFTER_S = 1.0
 _REDRAWN_EVERY_S = 0.2
@@ -170,7 +176,8 @@ _REDRAWN_EVERY_S = 0.2
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
     """Give a search that is shown while it lasts.
 
-    Afterwards, unless `quiet`, warn of folders that it skipped."""
+    Afterwards, unless `quiet`, warn of folders that it skipped.
+    """
     from workbench.suite.project import Search
 
     search, over = Search(), threading.Event()
@@ -186,15 +193,18 @@ def shown_search(*, quiet: bool = False) -> Iterator[Search]:
 
 
 def _show(search: Search, over: threading.Event) -> None:
-    """Draw one line again and again on a terminal; elsewhere, write it once."""
+    """Draw one line repeatedly on a terminal; elsewhere, write it once."""
     is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     wait_s = SHOWN_AFTER_S
     while not over.wait(wait_s):
         wait_s = _REDRAWN_EVERY_S
         message = search.progress_message
-        if is_drawn:
-            _draw(f"Ctrl+C stops: {message}" if message is not None else "")
-        elif message is not None:
+        if message is None:
+            if is_drawn:
+                _draw("")
+        elif is_drawn:
+            _draw(f"Ctrl+C stops: {message}")
+        else:
             warn(f"{message} (Ctrl+C stops the search)")
             return
     if is_drawn and wait_s != SHOWN_AFTER_S:
@@ -202,7 +212,7 @@ def _show(search: Search, over: threading.Event) -> None:
 
 
 def _draw(line: str) -> None:
-    """Replace the line, cut where the terminal ends."""
+    """Replace the line, cut to the width of the terminal."""
     from rich.cells import set_cell_size  # on use: most searches take no second
 
     try:

@@ -28,7 +28,7 @@ PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
 MAX_SAID_LINES = 8
-"""How many secrets are named that visitors would read."""
+"""Secrets named that visitors would read."""
 
 _WITHOUT_TLS = (
     "Nothing encrypts what goes to other machines: whoever is in between reads all that is shown and typed, and can "
@@ -80,7 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl+C; returns an exit code.
 
-    The app of a visitor is the same command, told so by a variable."""
+    The app of a visitor is the same command, with a variable set.
+    """
     from workbench.config.program import SERVED
 
     if SERVED in os.environ:
@@ -131,8 +132,10 @@ def _open_app(arguments: argparse.Namespace) -> int:
 
 
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
-    """Return whether there is the batch that is asked for, and no secret in what visitors read who only look; if not,
-    that has been reported. The app of such a visitor knows no secret, so it could not take one out."""
+    """Return whether the batch exists and read-only visitors would see no secret, and report it if not.
+
+    The app of such a visitor knows no secret, so it could not redact one.
+    """
     from workbench.authoring.workspace import is_recording
     from workbench.cli.attach import batch_and_suites
     from workbench.cli.redaction import warn
@@ -153,21 +156,27 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         files = _opened_by_visitors(paths, program) if arguments.read_only else ()
         for file in files:
             learn_secrets(program, file.path.parent, file.suite, file.text)
-    except (AttachError, HistoryError, ConfigError) as error:
-        for problem in error.problems if isinstance(error, ConfigError) else (error,):
-            warn(str(problem), program.secrets)
+    except ConfigError as error:
+        for problem in error.problems:
+            warn(problem, program.secrets)
+        return False
+    except (AttachError, HistoryError) as error:
+        warn(str(error), program.secrets)
         return False
     found: list[str] = []
     for file in files:
-        if is_recording(file.path) and file.path.is_file():  # more than its suite is shown
+        if is_recording(file.path) and file.path.is_file():  # visitors see all of it, not only its suite
             file = replace(file, text=file.path.read_text("utf-8", "replace"))
         found += written_out(file, program.secrets)
+    if not found:
+        return True
     for where in found[:MAX_SAID_LINES]:
         warn(where, program.secrets)
-    if found:
-        more = f" ({len(found) - MAX_SAID_LINES} more are not listed)" if len(found) > MAX_SAID_LINES else ""
-        warn(f"visitors would read secrets in {counted(len(found), 'place')}: nothing is served{more}", program.secrets)
-    return not found
+    message = f"visitors would read secrets in {counted(len(found), 'place')}: nothing is served"
+    if len(found) > MAX_SAID_LINES:
+        message += f" ({len(found) - MAX_SAID_LINES} more are not listed)"
+    warn(message, program.secrets)
+    return False
 
 
 def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteFile, ...]:
@@ -179,7 +188,7 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:
-    """Return why nothing can be served like this, if so."""
+    """Return why nothing can be served with these options, if so."""
     try:
         socket.getaddrinfo(arguments.host, arguments.port)
     except (OSError, UnicodeError):
@@ -191,7 +200,11 @@ def _obstacle(arguments: argparse.Namespace) -> str | None:
             f" this machine by a tunnel ('ssh -L {port}:127.0.0.1:{port} HOST', and no --host), put a proxy with TLS in"
             " front (--public-url), or say --without-tls"
         )
-    idle = ["--record"] * (arguments.record is not None) + ["--trust"] * arguments.trust
+    idle = []
+    if arguments.record is not None:
+        idle.append("--record")
+    if arguments.trust:
+        idle.append("--trust")
     if arguments.read_only and idle:
         return f"--read-only runs nothing: leave out {' and '.join(idle)}"
     return None

@@ -1,4 +1,4 @@
-"""`workbench submission`: are there the prompts that a directory of plugins asks for, and how do models answer them?"""
+"""`workbench submission`: check and run the prompts that a directory of plugins asks for."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check what there is, run it and write the table; returns an exit code."""
+    """Check and run the prompts and write the table; returns an exit code."""
     from workbench.cli.batch_command import make_runs, planned, show_of
     from workbench.cli.redaction import begin_program, warn
     from workbench.cli.report_output import output_of
@@ -49,8 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.show.views.submission import what_is_missing
 
     output = output_of(arguments, "submission")
-    options = run_options(arguments, compares=False, command="submission") if output is not None else None
-    if output is None or options is None:
+    if output is None or (options := run_options(arguments, compares=False, command="submission")) is None:
         return USAGE
     output = replace(output, form=output.form or "markdown")
     program = begin_program(options.model_options)

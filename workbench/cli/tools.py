@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.cli.parser import add_exit_codes, add_report_option, options_as
@@ -98,14 +99,12 @@ def execute(arguments: argparse.Namespace) -> int:
     return list_or_call(options_as(ToolOptions, arguments))
 
 
-# One tool of a server, executed by hand: found among the suites, its arguments checked, its answer printed.
-
 PROGRESS_EVERY_S = 0.1
 
 
 @dataclass(frozen=True)
 class ByHand:
-    """What is to be called, and how its answer is printed (`text` or `json`)."""
+    """The tool to call, its arguments, and the form of the answer (`text` or `json`)."""
 
     tool: str
     arguments: dict[str, JsonValue]
@@ -113,7 +112,7 @@ class ByHand:
 
 
 def parsed_arguments(text: str) -> dict[str, JsonValue]:
-    """Return the arguments of a call; raises ValueError when the text is no JSON object."""
+    """Parse the arguments of a call; raises ValueError unless the text is a JSON object."""
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not a JSON number")
@@ -135,9 +134,10 @@ async def call_by_hand(
     approval: Approval,
     output: TextIO,
 ) -> int:
-    """Call the tool and print what it answers; returns an exit code.
+    """Call the tool and print its answer; returns an exit code.
 
-    It is written into the audit log."""
+    The call is written into the audit log.
+    """
     try:
         found = callable_tool(by_hand.tool, listed)
     except NoSuchToolError as error:
@@ -148,7 +148,7 @@ async def call_by_hand(
         return INFRASTRUCTURE if error.not_listed else USAGE
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
-    server = next(s for s in (found.file.suite.servers if found.file.suite else ()) if s.name == found.tool.server)
+    server = next(each for each in valid_suite(found.file).servers if each.name == found.tool.server)
     told = _told(by_hand.tool, program)
     try:
         executed = await execute_by_hand(
@@ -201,7 +201,7 @@ def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> b
 
 
 def _told(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
-    """Say how far the execution is on standard error, so often that it can be followed and no more."""
+    """Return a function that prints the progress of an execution on standard error, but not too often."""
     told_s = float("-inf")
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -214,12 +214,12 @@ def _told(tool: str, program: Program, clock: Callable[[], float] = time.monoton
 
 
 class RefusedError(Exception):
-    """What was asked for cannot be done; the message says why and what to do."""
+    """The options cannot be carried out; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """Which tools are listed, or which one is called with which arguments, a JSON object, and how that is shown."""
+    """The tools to list or lint, or the one to call, and the output."""
 
     paths: Sequence[str]
     server: str | None
@@ -248,15 +248,16 @@ def list_or_call(options: ToolOptions) -> int:
     approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the output
+    with printing_to(sys.stderr):  # a server in this process may print, which must not spoil the output
         pool = ServerPool(program)
         return asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
 
 
 async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
-    """Do what needs the servers of a pool, and close them; returns an exit code.
+    """Await work that uses the servers of a pool, and close them; returns an exit code.
 
-    The first signal ends it, further ones wait for that too."""
+    The first signal cancels the work; further ones wait for the end of that.
+    """
     working = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     signalled = asyncio.Event()
@@ -299,8 +300,10 @@ async def _work(
     def findings() -> list[StaticFinding]:
         from workbench.show.views.findings import findings_of_tools
 
-        found = (each for file, suite in zip(files, suites, strict=True) for each in findings_of_tools(file, suite))
-        return [program.secrets.redacted(each) for each in found]
+        found = []
+        for file, suite in zip(files, suites, strict=True):
+            found += map(program.secrets.redacted, findings_of_tools(file, suite))
+        return found
 
     def pieces(wanted: Output) -> Iterable[str]:
         if wanted.form == "json":
@@ -310,7 +313,7 @@ async def _work(
         return pieces_of(str(wanted.form), "tools", findings())
 
     wanted = options.output
-    if wanted.is_text:  # standard output is redirected meanwhile, and `output` is where it led
+    if wanted.is_text:  # standard output is redirected here; `output` is the real one
         write_redacted(text(report_width(output), paint_for(output, os.environ)), output)
     else:
         write_json_text("".join(pieces(wanted)), output)
@@ -323,14 +326,17 @@ async def _work(
         written = pin(files, suites, program) and written
     if not written:
         return USAGE
-    if any(source.error is not None for suite in suites for source in suite.sources):
-        return INFRASTRUCTURE
-    refused = any(finding.severity == "error" for suite in suites for finding in suite.findings or ())
-    return QUALITY_MISSED if refused else OK
+    code = OK
+    for suite in suites:
+        if any(source.error is not None for source in suite.sources):
+            return INFRASTRUCTURE
+        if any(finding.severity == "error" for finding in suite.findings or ()):
+            code = QUALITY_MISSED
+    return code
 
 
 def _by_hand(options: ToolOptions) -> ByHand | None:
-    """What is to be called, if anything is; raises RefusedError or ValueError."""
+    """Return the call to make, if there is one; raises RefusedError or ValueError."""
     forms = {options.output.form, *(each.form for each in options.output.beside)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
         raise RefusedError("SARIF, Code Quality and annotations are about what --lint finds: give it too")
@@ -349,26 +355,35 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
 
 
 def _suites(options: ToolOptions) -> list[SuiteFile]:
-    """Return the suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
+    """Return the selected suites; raises NoSuitesError, or RefusedError for a suite with errors."""
     with shown_search(quiet=options.output.quiet) as search:
         files = load_suites(options.paths, search)
-    warn_of_problems(problem for file in files for problem in file.errors)
+    warn_of_problems(chain.from_iterable(file.errors for file in files))
     if any(file.suite is None for file in files):
         raise RefusedError("nothing was started: correct these suites first")
     if options.server is None:
         return list(files)
-    matching = [file for file in files if any(server.name == options.server for server in valid_suite(file).servers)]
+    matching: list[SuiteFile] = []
+    names: set[str] = set()
+    for file in files:
+        of_suite = {server.name for server in valid_suite(file).servers}
+        names |= of_suite
+        if options.server in of_suite:
+            matching.append(file)
     if not matching:
-        names = sorted({server.name for file in files for server in valid_suite(file).servers})
-        raise RefusedError(f"there is no server {options.server!r}; there are {', '.join(names) or 'none'}")
+        raise RefusedError(f"there is no server {options.server!r}; there are {', '.join(sorted(names)) or 'none'}")
     return matching
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
-    """Raise RefusedError for a tool that is only written out: nothing stands behind it that could be called."""
-    if not any(valid_suite(file).servers for file in files):
-        suites = [valid_suite(file) for file in files]
-        of_cases = (written.name for suite in suites for case in suite.cases for written in case.tools)
-        names = {*of_cases, *(written.name for suite in suites for written in suite.tools)}
-        why = "is defined in the suite and has no server" if tool in names else "is not there: there is no server"
-        raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
+    """Raise RefusedError for a tool that a suite defines itself: it has no server to call."""
+    suites = [valid_suite(file) for file in files]
+    if any(suite.servers for suite in suites):
+        return
+    names: set[str] = set()
+    for suite in suites:
+        names.update(written.name for written in suite.tools)
+        for case in suite.cases:
+            names.update(written.name for written in case.tools)
+    why = "is defined in the suite and has no server" if tool in names else "is not there: there is no server"
+    raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
