@@ -254,6 +254,7 @@ class _Looking:
     def _step(self, happened: RunEvent, printer: StepPrinter) -> None:
         event = happened.event
         if int(event.run_id) not in self._shown and event.sequence > self._last.get(event.run_id, -1):
+            # After attaching again, events come once more from the beginning of a run.
             self._last[event.run_id] = event.sequence
             printer.step(happened)
 
@@ -286,6 +287,7 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
         except Exception as error:  # noqa: BLE001 (raised below)
             news.put(error)
 
+    # A thread, because the progress line has to be redrawn while the socket is silent.
     threading.Thread(target=read, name="batch", daemon=True).start()
     while True:
         bar.draw()

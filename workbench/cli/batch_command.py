@@ -150,6 +150,7 @@ def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, f
     if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):
         plan.abandon()
         return USAGE
+    # Without --frozen, differences from pins are only reported.
     if frozen or any(pin_file(file.path).exists() for file in plan.files):
         try:
             check_pins(plan, approval, frozen=frozen)
@@ -204,6 +205,8 @@ def make_allowed(
         warn(recordings.problem, program.secrets)
     if plan.needs_history and live.outcome.unrecorded:
         live.recorded = False
+    # Runs skipped for their cost are missing like those of an interrupted batch, and can be resumed with a higher
+    # limit.
     limited = plan.cost_limit is not None and any(map(is_cost_limited, live.outcome.figures))
     if (live.outcome.interrupted or limited) and live.outcome.batch is not None and plan.history is not None:
         warn(how_to_resume(plan.history, live.outcome.batch, command), program.secrets)
@@ -212,6 +215,7 @@ def make_allowed(
 
 def show_of(output: Output, program: Program) -> Show:
     """Return where and how the steps of runs are printed."""
+    # A report for a program must be alone on standard output.
     steps = not output.quiet and (output.is_text or output.file is not None)
     paint = paint_for(sys.stdout, os.environ)
     return Show(sys.stdout, steps, output.verbose, report_width(sys.stdout), paint, program.secrets)
@@ -254,6 +258,7 @@ def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
 
     purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
     again = limit = ""
+    # The command is printed even if the history cannot be read now.
     with suppress(HistoryError), History(history) as stored:
         settings = stored.batch(f"#{number}").settings
         again, limit = models_again(settings), _limit_again(settings)

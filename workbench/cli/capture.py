@@ -99,6 +99,7 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
         warn("nothing was run: every chosen case expects something already; leave out --only-empty to capture it again")
         return OK
     exempt = trust_store(program.folders).is_exempt
+    # Before any run is paid for.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
         warn(f"nothing was run: {bundled[0]} came with Workbench and is not written; capture a copy of it")
         return USAGE
@@ -175,6 +176,7 @@ def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
 
 def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
     """Write the proposals into a suite, and report that or why not; returns whether they are there."""
+    # A proposal that is no valid suite must not replace one.
     broken = parse_suite(suite.after, file.path).errors
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")

@@ -207,6 +207,7 @@ def compare(
         ways = "give --model at least twice, or a stored batch with --against"
         warn(f"nothing to compare: {plan.models[0]} is the only model; {ways}", program.secrets)
         return USAGE
+    # The app has no early stopping and no detached batch.
     if options.until is None and not detach and _opens_app(output):
         if options.cluster is not None:
             warn("the app runs in one process: leave --cluster out, or ask for a report with --format or --output")
@@ -231,6 +232,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
     if not unfinished:
         return
     assert history is not None  # numbers are those of batches in it
+    # The comparison is over; a history that cannot be read must not look like its failure.
     with suppress(HistoryError), History(history) as stored:
         for number in sorted(unfinished)[-_MAX_NAMED:]:
             warn(how_to_resume(history, number, stored.batch(str(number)).resumed_by), program.secrets)

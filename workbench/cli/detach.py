@@ -121,6 +121,7 @@ def _why_not(job: Job) -> str | None:
         return f"--format {output.form} goes to a terminal that --detach leaves behind: {instead}"
     folders = job.plan.program.folders
     try:
+        # Created now, so that an error is shown here and not in a process without a terminal.
         own_folder(folders.detached)
         socket_folder(folders)
     except AttachError as error:
@@ -148,11 +149,13 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
             )
         plan = replace(job.plan, specs=None)
         if plan.resumed is not None:
+            # A claim is a file lock of this process and cannot be handed over: the new process claims the batch again.
             handle = replace(plan.resumed.handle, claim=None)
             plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
         try:
             with suppress(ConnectionError):  # it has ended already: its last words are read below
                 ours.sendall(pickled((replace(job, plan=plan), approval)))
+                # The end of the input is the end of the job; answers come back over the same socket.
                 ours.shutdown(socket.SHUT_WR)
             return _answer(ours, process)
         except KeyboardInterrupt:

@@ -97,6 +97,7 @@ class _Process:
             warn("the batch broke: the log says why")
         sys.stderr.flush()
         no_longer_heard(_ERRORS)
+        # Processes of a suite may still hold standard error open, so the wait is bounded.
         listening.join(_LAST_WORDS_S)
         if self._telling is None:
             say(self._connection, Refused(code))
@@ -143,6 +144,7 @@ class _Process:
         try:
             if number is None:
                 raise AttachError(f"the history {history} cannot be written: nobody could attach to the batch")
+            # Records of processes that were killed stay behind until some other batch begins.
             tidy(folders)
             claim_process(folders, history, number)
             known = Detached(
@@ -269,6 +271,7 @@ def _claim_again(plan: Plan) -> None:
     number, handle = plan.resumed.batch.number, plan.resumed.handle
     taken = claim(Path(plan.history), number)
     with History(plan.history) as history:
+        # Another program may have resumed the batch between planning and this claim.
         missing = {row.place for row in history.missing_runs(number)}
     if missing != set(handle.places.values()):
         taken.release()

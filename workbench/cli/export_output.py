@@ -140,6 +140,7 @@ def read_runs(
             recording = read_recording(file)
             try:
                 text = recording.header.suite.text
+                # Before the run is converted, since that redacts it.
                 learn_secrets(program, file.parent, suite_in(text), text)
             except ConfigError as error:
                 damaged(str(error))

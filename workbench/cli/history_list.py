@@ -43,6 +43,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         regraded = history.regraded()
         shown = runs
         if options.format == "json":
+            # In JSON, forks stand among the runs, so both together are limited.
             both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
             shown = list(islice(both, options.limit))
         keys: list[TrendKey] = []

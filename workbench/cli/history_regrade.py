@@ -70,6 +70,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
         needs = Needs.of_grading(wanted, command.program, judges=options.judge is not None)
+        # Suites of many batches mostly need the same, so one question is enough.
         approval = approved(needs, command.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE

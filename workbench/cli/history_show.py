@@ -123,6 +123,7 @@ def _show_batch(
             return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
         return report().pieces(str(output.form))
 
+    # Filled while a report is written, so it is known only after `deliver`.
     missing: list[str] = []
     code = command.deliver(options.output, pieces)
     return USAGE if missing else code

@@ -246,6 +246,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: what the servers listed cannot be a suite")
+    # Drafts were paid for, so a suite that is not written is kept elsewhere.
     if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
         from workbench.cli.init_drafts import keep
 
@@ -413,6 +414,7 @@ def _write(
 
     files = {path: text, **(beside or {})}
     schema = folder / SCHEMA_NAME
+    # An existing schema may belong to other suites and another version.
     if options.force or not schema.exists():
         files[schema] = json_text(file_schema("suite"), indent=2) + "\n"
     if project_file(folder, program.environment.home) is None:
@@ -423,6 +425,7 @@ def _write(
         job.parent.mkdir(parents=True, exist_ok=True)
         files[job] = ci_file(options.ci, resolved(path).relative_to(root).as_posix(), variables)
     for file, content in files.items():
+        # Without --force, `save` fails if the file has come into being since it was checked.
         save(file, content, state_of(file) if options.force else None)
     return list(files)
 

@@ -249,6 +249,7 @@ class ProgressBar:
             width = max(self._columns() - 3, 1)
             line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
+                # Removing and drawing in one write avoids flicker.
                 self._write(self._removal() + line)
                 self._shown = line
 
@@ -424,6 +425,7 @@ def run_live(
     live = Live()
     signals: list[_Signalled] = []
 
+    # A handler runs between any two instructions of the main thread, so it only puts a message into the queue.
     def take_signal(number: int, _frame: object) -> None:
         signals.append(_Signalled(number))
         events.put(signals[-1])
@@ -459,6 +461,7 @@ def run_live(
             bar.close()
     finally:
         bar.close()
+        # The runtime has finished the runs under way while it closed.
         _drain(events, live.outcome)
         live.outcome.end(runtime, name)
         for number, handler in before.items():

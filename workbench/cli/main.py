@@ -104,6 +104,7 @@ def _refuse(message: str) -> int:
 
 
 def _write_nothing_more() -> None:
+    # Python flushes standard output at its exit, which would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -125,6 +126,7 @@ def _run_command(name: str, words: list[str]) -> int:
         from workbench.cli.github import make_output_inert
 
         make_output_inert()
+    # `workbench history --limit 3` lists too.
     if name in USUAL_WORDS and (not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))):
         words = [USUAL_WORDS[name], *words]
     if words and f"{name} {words[0]}" in WORDS:
@@ -144,6 +146,7 @@ def _run_command(name: str, words: list[str]) -> int:
 
 def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a command, or of one with a second word, to a parser."""
+    # Only the options of the module are executed, which keeps `--help` fast.
     options_module(_module_of(name)).add_arguments(parser)
 
 

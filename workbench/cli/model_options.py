@@ -20,6 +20,7 @@ _RUN_ON = (
     "run on this model, not on those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B for "
     "several"
 )
+# A comma inside a name is written `\,`.
 _COMMA = re.compile(r"(?<!\\),")
 
 

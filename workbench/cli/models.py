@@ -118,6 +118,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
         from workbench.evaluation.tool_probes import probe_models  # on use: the other lists run nothing
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:
+            # Probes take seconds each, so a user sees which one is running.
             if sys.stderr.isatty():
                 warn(f"{listed.spec.name}: {result.sign} {result.probe}")
 

@@ -83,6 +83,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     if first is None:
         return INTERRUPTED
     mutation = Mutation.of(trying.plan, first, asked)
+    # In waves: a mutant that one case has noticed is not run on the others.
     while (wave := mutation.wave()) is not None:
         results = trying.run(wave, "not every mutant was run")
         if results is None:

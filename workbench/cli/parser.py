@@ -91,6 +91,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **settings: Any) -> None:
+        # An abbreviation would change its meaning with every new option.
         super().__init__(**settings, allow_abbrev=False)
         self._words: Sequence[str] = ()
 
@@ -121,6 +122,7 @@ class Parser(argparse.ArgumentParser):
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
         """Add words after an option to the positional ones before it, if there may be many."""
+        # argparse gives words after an option to no positional argument that has had some before it.
         many = [action for action in self._get_positional_actions() if action.nargs in ("*", "+")]
         if len(many) != 1 or many[0].metavar == AS_WRITTEN or any(word.startswith("-") for word in words):
             return False
@@ -238,6 +240,7 @@ def natural(text: str) -> int:
 
 def number_from(text: str, least: int, most: int = 999_999_999) -> int:
     """Parse a number between two bounds."""
+    # The length first: converting a number of thousands of digits is slow.
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)

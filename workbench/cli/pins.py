@@ -75,6 +75,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         return
     if pins is None:
         return
+    # Its servers must not be started, and without that there is nothing to compare.
     if approval.grant(file.path) is None:
         if file.suite.servers:
             yield f"{file.path}: its tools are not held against their pins, because it is not trusted"

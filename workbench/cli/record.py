@@ -121,6 +121,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     lines = _Lines(keeper, quiet=arguments.quiet)
     observer = lines.observer = Observer(program.secrets, lines)
     try:
+        # Before anything is recorded that could not be saved.
         destination.check()
         if arguments.kept is not None:
             observer.conversations += read_kept(arguments.kept, program.secrets)
@@ -137,6 +138,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     except (ListenError, RefusedError) as error:
         warn(f"{error}{keeper.rest()}", program.secrets)
         return USAGE
+    # What it kept against a crash is saved now.
     keeper.remove()
     for line in saved.lines:
         write(f"{one_line(line)}\n")
@@ -192,10 +194,8 @@ class _Lines:
             self._keeper.ended(conversation, conversation.steps[seen.step - 1])
             if self._quiet:
                 return
-            answer, request = (
-                seen.answer,
-                f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}",
-            )
+            answer = seen.answer
+            request = f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}"
             if answer.problem:
                 warn(f"{request}: not recorded: {answer.problem}")
             else:

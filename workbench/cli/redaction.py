@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
+# A list, so that every function sees the program's secrets once they are known.
 _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 
@@ -115,6 +116,7 @@ def write_json_text(text: str, stream: TextIO | None = None) -> None:
 
 def warn(message: str, secrets: Secrets | None = None) -> None:
     """Write one line on standard error, safe to show."""
+    # A message may quote an argument in which a key was typed by mistake.
     shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
     sys.stderr.write(f"{one_line(shown)}\n")
 

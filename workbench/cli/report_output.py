@@ -113,6 +113,7 @@ class Output:
         except OSError as error:
             if error.errno not in _NO_ROOM or error.filename is not None:
                 raise
+            # An error on a full disk names no file by itself.
             raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:

@@ -307,6 +307,7 @@ def _confirmed(
         return confirms.done()
     assert confirms.announcement is not None
     warn(confirms.announcement)
+    # Within the approval of the batch: reruns use nothing that its runs did not.
     again = run_live(confirms.plan, approval, show)
     if confirms.plan.needs_history and again.outcome.unrecorded:
         live.recorded = False

@@ -221,6 +221,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     from workbench.remote.web import Settings
 
     only_here = _only_here(arguments)
+    # The names by which browsers may address this server: any other Host header may be a DNS rebinding attack.
     names = () if only_here else (arguments.host, socket.gethostname(), socket.getfqdn())
     return Settings(
         host=arguments.host,

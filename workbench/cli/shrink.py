@@ -155,6 +155,7 @@ def _only_case(run: NamedRun) -> Document:
     document: Document = tomllib.loads(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
+    # With its id, which would otherwise follow from a name that shrinking may shorten.
     document["cases"] = [{**document["cases"][at], "id": run.written.id}]
     variants = [each for each in document.pop("variants", ()) if each["name"] == variant_name_of(run.result.model)]
     if variants:
@@ -238,6 +239,7 @@ class _Shrinking:
         return replace(self._plan, runs=runs, files=(file,))
 
     def _run(self, plan: Plan) -> Sequence[RunResult]:
+        # Not in the history: attempts with half a suite would spoil trends and flaky cases.
         results = self._trying.run(replace(plan, history=None), "nothing was shrunk")
         if results is None:
             raise _InterruptedError

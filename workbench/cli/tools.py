@@ -118,6 +118,7 @@ def parsed_arguments(text: str) -> dict[str, JsonValue]:
         raise ValueError(f"{name} is not a JSON number")
 
     try:
+        # NaN and Infinity are no JSON, but Python would accept them.
         arguments = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"--args is not JSON: {error}") from error
@@ -268,6 +269,7 @@ async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> i
             working.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Under nohup, a hang-up is no reason to stop.
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end)
     try:

@@ -65,6 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
         return USAGE
+    # A search for suites would fail where only a workbench.toml is checked.
     only_settings = all(is_settings(Path(path)) for path in arguments.paths)
     try:
         with shown_search() as search:

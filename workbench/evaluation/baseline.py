@@ -147,6 +147,7 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
 
     For the earlier batch, `earlier` maps its suites to those of the later one.
     """
+    # The first run stands for all of a case: its repeats were offered the same tools.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # One model compared with another: the earlier batch knows the case under its own model's name.
     models = dict([diff.across]) if diff.across is not None and earlier is not None else {}
@@ -215,9 +216,10 @@ class Baseline:
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so no test against it would hold"
         cases = {(suite, case) for suite, case, _ in self.planned}
-        if not any((self.same.get(run.suite.key, run.suite.key), run.case_id) in cases for run in self.runs):
-            return f"batch {number} has no case that is selected now: there is nothing to compare"
-        return None
+        for run in self.runs:
+            if (self.same.get(run.suite.key, run.suite.key), run.case_id) in cases:
+                return None
+        return f"batch {number} has no case that is selected now: there is nothing to compare"
 
     def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
         """Compare the results of the batch with this baseline."""
@@ -230,6 +232,7 @@ class Baseline:
             if ref in defined:
                 lost |= {(ref.key, case) for case in lost_expectations(then, defined[ref])}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
+        # Cases without any run yet are unfinished, not missing: an interrupted batch has broken nothing.
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suite_changes = []
@@ -265,7 +268,7 @@ class Baseline:
 
 
 def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
-    changes = chain.from_iterable(diff.of(kind) for kind in _WORSE)
+    changes = chain.from_iterable(map(diff.of, _WORSE))
     return {change.case_id for change in changes if change.suite == suite}
 
 
@@ -277,6 +280,7 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
     planned = {(suites[str(run.file.path)].key, run.case.id, run.model) for run in plan.runs}
+    # A resumed batch is compared as a whole, with its runs that were over before.
     planned |= {(suites[run.suite].key, run.case_id, run.model) for run in plan.over.values() if run.suite in suites}
     resumed = plan.resumed.batch.number if plan.resumed is not None else None
     return _baseline(which, file, suites, frozenset(planned), suites_of(plan.files), fail_on, resumed)
@@ -319,19 +323,19 @@ def _baseline(
         runs = history.runs(batch.number, grading)
     same = same_suites(batch.suites, suites.values())
     known: dict[str, set[str]] = {}
-    for suite_key, case_id, _ in planned:
+    models: set[str] = set()
+    for suite_key, case_id, model in planned:
         known.setdefault(suite_key, set()).add(case_id)
-    whole = {
-        suites[path].key
-        for path, suite in cases.items()
-        if known.get(suites[path].key, set()).issuperset(case.id for case in suite.cases)
-    }
-    selected = RunTable(_selected(runs, same, planned, whole))
+        models.add(model)
+    whole = set()
+    for path, suite in cases.items():
+        if known.get(suites[path].key, set()).issuperset(_by_id(suite)):
+            whole.add(suites[path].key)
+    selected = RunTable(_selected(runs, same, known, whole))
     if not selected:
         none = f"batch {batch.number} has no run of the selected cases, so it cannot be their baseline"
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
-    models = {model for _, _, model in planned}
     before = {run.model for run in selected}
     # One model against one other is a comparison of the two; with more, no pair of models would be meant.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
@@ -343,25 +347,26 @@ def _baseline(
 
 
 def _selected(
-    runs: Iterable[RunRow], same: SameSuites, planned: frozenset[CellKey], whole: Collection[str]
+    runs: Iterable[RunRow], same: SameSuites, planned: Mapping[str, Collection[str]], whole: Collection[str]
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that the planned runs can be compared with.
 
-    For a suite in `whole`, all of whose cases are planned, these are all runs: a case that is no longer there is gone.
+    `planned` has the ids of cases by suite. For a suite in `whole`, all of whose cases are planned, these are all
+    runs: a case that is no longer there is gone.
     """
-    cases = {(suite, case) for suite, case, _ in planned}
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)
-        if not run.is_fork and (key in whole or (key, run.case_id) in cases):
+        if not run.is_fork and (key in whole or run.case_id in planned.get(key, ())):
             yield run
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
     """Return an addition to a message that names suites which moved to another path; empty without any."""
     now = {suite.name: suite for suite in after}
-    moved = [
-        f"{then.name} was at {then.path} and is now at {now[then.name].path}" for then in before if then.name in now
-    ]
+    moved = []
+    for then in before:
+        if then.name in now:
+            moved.append(f"{then.name} was at {then.path} and is now at {now[then.name].path}")
     if not moved:
         return ""
     return f" ({one_line('; '.join(moved))}: a suite at a different path is a different suite)"

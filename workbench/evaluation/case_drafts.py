@@ -188,6 +188,7 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
 
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
     """Estimate the most that drafting takes: all questions, and all runs of all drafts."""
+    # Each check sends the definitions of all tools with one request.
     definitions = sum(len(json_text(dict(tool.parameters))) + len(tool.description) for tool in tools.values())
     asked = [len(run.case.user or "") + len(_SYSTEM) for run in asking.runs]
     of_each = DIRECT + NEAR + NONE
@@ -296,12 +297,14 @@ def drafts_in(
         except ValueError as error:
             failed.append(Dropped(name, "", str(error)))
             continue
+        # Models that repeat themselves may send hundreds.
         if len(answer) > MAX_DRAFTS:
             dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
         for item in answer[:MAX_DRAFTS]:
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
             except ValueError as error:
+                # Quoted in the report, so that the user can see which request was dropped.
                 user = item.get("user") if isinstance(item, Mapping) else None
                 dropped.append(Dropped(name, user if isinstance(user, str) else "", str(error)))
                 continue
@@ -327,6 +330,7 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
         if wrong:
             count = f"{len(wrong)} of {counted(len(whole), 'run')}"
             dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
+        # Errors and stops say nothing about the draft.
         elif len(whole) < repeats:
             error = next((result.error for result in runs if result.error), "a run is missing")
             kept.append(replace(draft, unchecked=shortened(one_line(error), 200)))
@@ -351,6 +355,7 @@ def _suite(body: Table, path: Path) -> SuiteFile:
 
 def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system: str | None) -> str:
     others = {name: f"{name} {other.description}" for name, other in tools.items() if name != tool.name}
+    # All tools of a large server would not fit into the question; the likeliest to be confused are described in full.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )

@@ -164,6 +164,7 @@ class Reading:
 
         If the name is taken by another value, the server's name goes before it.
         """
+        # Two servers may use one name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
         longer = plain if plain.startswith(before) else f"{before}_{plain}"
         for wanted in chain((plain, longer), (f"{longer}_{number}" for number in count(2))):
@@ -201,6 +202,7 @@ class _Server:
 
     def table(self) -> Table:
         entry, kind = self._entry, self._entry.get("type", self._entry.get("transport"))
+        # Clients start a server or reach it; an entry with both, or neither, is ambiguous.
         if ("command" in entry) == ("url" in entry):
             raise ClientConfigError(f"{self._where} must have one of command and url")
         if entry.get("envFile") is not None:
@@ -284,6 +286,7 @@ class _Server:
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
         telling = names_a_secret(name) and bool(value) and not value.startswith("-")
+        # Paths and package names such as `@scope/name` can look as random as keys.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
         if not at or not (telling or like_key or any(passwords_in(value))):
             return [word]
@@ -506,6 +509,7 @@ def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredSe
                 found = servers_of_client(file, folder, [name])
             except ClientConfigError:
                 continue
+            # The same server in two configurations is one server.
             if found.tables not in seen:
                 seen.append(found.tables)
                 yield ConfiguredServer(client, file, name, found)
@@ -542,6 +546,7 @@ def _servers_in(
 ) -> tuple[str, dict[str, object], Path]:
     """Return where in a configuration the servers stand, the servers by name, and the client's workspace folder."""
     absolute = file.absolute()
+    # These folders are inside the workspace, so the workspace is one level above.
     hidden = absolute.parent.name in (".vscode", ".cursor", ".codex")
     root = absolute.parent.parent if hidden else absolute.parent
     project, of_project = _of_project(document, file, folder, wanted)
@@ -633,5 +638,6 @@ def _plain_json(text: str) -> str:
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
+    # Strings are matched first, so that `//` inside an address is no comment. Blanks keep the columns of errors.
     without_comments = re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
     return re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', blank, without_comments, flags=re.DOTALL)

@@ -67,6 +67,7 @@ LOOK_S = 0.02
 MAX_TOLD = 200
 """Messages sent at a time."""
 
+# One worker process may work for several programs, each with a token of its own.
 _NODES: dict[str, Node] = {}
 _NUMBERS = count(1)
 """Numbers messages across all nodes, so that a confirmation for an earlier node confirms none of the next one's."""
@@ -139,6 +140,7 @@ def _become_ours() -> None:
 
 
 def _enlisted(errand: Errand) -> tuple[str, ...]:
+    # The program enlists a worker again after it lost the connection.
     before = _NODES.pop(errand.token, None)
     if before is not None:
         before.close()
@@ -287,6 +289,7 @@ class Node:
         if portion.leases is not None:
             self._leases.take(portion.lent, portion.leases)
             self._lent[portion.lent] = portion.leases
+        # The stop may have arrived before the portion with the run.
         for run_id in tuple(self._stopped):
             batch.stop(run_id)
         try:

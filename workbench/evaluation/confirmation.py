@@ -90,6 +90,7 @@ class Confirming:
                     why = _NO_MORE
                 outcome = evidence.decided or "perhaps by chance"
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
+        # Settled and rerun cases in the order of the comparison.
         order = {_key(change): place for place, change in enumerate(self.against.deciding("broke"))}
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
         known = Confirmed(tuple(cases), made, batch if made else None, errors, interrupted)
@@ -205,6 +206,7 @@ def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult])
         return None
     if not model.startswith(REPLAY):
         return f"{model} always answers the same"
+    # A recording that was replaced since the baseline may answer in another way.
     before = {_said(trajectory) for trajectory in _before(baseline, change)}
     same = before.issuperset(_said(run.trajectory) for run in runs if run.status == Status.FAILED)
     return "the recording answers as it did in the baseline" if same else None
@@ -221,6 +223,7 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
 
 def _said(trajectory: Trajectory) -> str:
     """Return the calls and the answer of a run as comparable text."""
+    # `repr` makes any arguments comparable and hashable, which dictionaries are not.
     return repr(([(call.tool, dict(call.arguments)) for call in trajectory.calls], trajectory.final_answer))
 
 

@@ -29,11 +29,14 @@ from workbench.tools.listings import Listings, definitions_for
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
 
+# Only for models without any earlier run: the first run of a batch replaces the guess.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
 """A guess at a run that was never made: one request for the calls and one for the answer, each answered like this."""
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """A guess at one question to a judge, with its instructions."""
+# A rule of thumb for English text, used for every model: exact tokenizers differ by provider.
 _CHARACTERS_A_TOKEN = 4
+# Sums of floats: a limit that is met exactly must not fail by the last bit.
 _ROUNDING: Final = 1e-9
 
 
@@ -110,6 +113,7 @@ def cost_limit(
     Raises CostLimitError where a price is unknown, and HistoryError.
     """
     cells = {_cell(run): run for run in runs}
+    # All prices must be known before the first run: a limit with an unpriced model would promise too much.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
     # A cost of 0 comes from a price of 0 at that time, which says nothing about a price of today.
@@ -256,8 +260,10 @@ class Spending:
         model, expected = self._under_way.pop(event.result.run_id, ("", None))
         if expected is None:
             return
+        # A run of unknown cost counts with its expected one: it was hardly free.
         cost = cost_with_judges(event.result)
         self._limit.spent.usd += expected if cost is None else cost
+        # Ungraded runs ended early and would make the model look cheap.
         if cost is not None and event.result.grades:
             self._costs.setdefault(model, []).append(cost)
         self._news.set()
@@ -292,6 +298,7 @@ class Spending:
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
+        # Shielded, because a run that is cancelled must not cancel the question of all others.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

@@ -13,13 +13,13 @@ from workbench.analysis.watched import PairWatched
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.options import Stop
-from workbench.evaluation.plan import Plan
+from workbench.evaluation.plan import Plan, gates_of
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.records import Until
 from workbench.numerals import setting_text
 from workbench.suite.model import Gate
-from workbench.suite.suite_file import SuiteFile, suites_of
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import JsonValue
 
 
@@ -52,7 +52,7 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
 
 
 def _min_pass_rates(files: Iterable[SuiteFile]) -> list[float]:
-    gates = {path: suite.gate for path, suite in suites_of(files).items()}
+    gates = gates_of(files)
     rates = [gate.min_pass_rate for gate in gates.values() if gate.min_pass_rate is not None]
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
@@ -61,14 +61,14 @@ def _min_pass_rates(files: Iterable[SuiteFile]) -> list[float]:
 
 
 def _seed_of(runs: Iterable[PlannedRun]) -> int:
+    # Not `hash`, which differs from process to process.
     return zlib.crc32("\n".join(f"{run.written.id} {run.model} {run.repeat}" for run in runs).encode())
 
 
 def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
     """Return a sentence for each gate that these runs cannot decide early, whatever their verdicts."""
-    gates = {path: suite.gate for path, suite in suites_of(files).items()}
-    found = Watch(until, dict(enumerate(map(place_of, runs))), gates).out_of_reach
-    return [f"{each.suite}: {each.sentence}" if each.suite is not None else each.sentence for each in found]
+    found = Watch(until, dict(enumerate(map(place_of, runs))), gates_of(files)).out_of_reach
+    return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
 
 
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
@@ -163,6 +163,7 @@ class Sparing:
     async def why_not(self, planned: PlannedRun) -> str | None:
         """Return why a run is skipped, or `None` to start it now. Wait while it is too far ahead."""
         number = self._numbers[planned.run_id]
+        # A run too far ahead waits until the first unfinished place has moved on, or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()
         return why

@@ -92,6 +92,7 @@ def starter_suite(
     `by` is the grader that decides. A tool with `drafts` gets these as cases instead of an empty one. With `schema`,
     the first line names the JSON Schema by which editors complete the suite.
     """
+    # Of several tools of one name the first counts; a suite cannot name one without a name.
     by_name = {tool.name: tool for tool in reversed(tools) if tool.name not in ("", ANY_TOOL)}
     tools = [by_name[name] for name in dict.fromkeys(tool.name for tool in tools) if name in by_name]
     groups = _groups(tools)
@@ -259,6 +260,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
         by_word: dict[str, list[ToolDefinition]] = {}
         for tool in of_server:
             by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
+        # One odd name shows that first words are not groups here: then the server is the only group.
         several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
         if not several or not by_word.keys().isdisjoint(_VERBS.split()):
             by_word = {server: of_server}
@@ -277,6 +279,7 @@ class _Names:
         plain = text if written else " ".join(_plain_word(word) for word in _WORDS.split(text) if word)
         plain = one_line(plain[:1].upper() + plain[1:] or text)
         name, number = plain, 2
+        # Ids come from names, so two names that differ only in signs would collide.
         while derived_id(name) in self._ids:
             name, number = f"{plain} {number}", number + 1
         self._ids.add(derived_id(name))
@@ -324,6 +327,7 @@ def _in_words(tool: ToolDefinition, name: str) -> str:
 def _sentence(text: str) -> str:
     """Return the first sentence of a text."""
     text = text.strip().partition("\n\n")[0]
+    # The next sentence begins with a capital: "e.g. this" does not end one.
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 

@@ -40,6 +40,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
         if case.skip is not None:
             continue
         for check in judged_checks(file.suite, case):
+            # Loading the suite has reported these.
             if check.model is not None and is_built_in(check.model):
                 continue
             try:

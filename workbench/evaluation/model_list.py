@@ -108,8 +108,12 @@ def known_endpoints(
     own = program.environment.own
     endpoints = []
     for preset in presets:
-        among = (KnownEndpoint(preset, environment) for environment in (*environments, own))
-        endpoints.append(next((each for each in among if each.key_is_found), KnownEndpoint(preset, own)))
+        endpoint = KnownEndpoint(preset, own)
+        for environment in (*environments, own):
+            endpoint = KnownEndpoint(preset, environment)
+            if endpoint.key_is_found:
+                break
+        endpoints.append(endpoint)
     return endpoints, list(dict.fromkeys(problems))
 
 
@@ -572,7 +576,10 @@ def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
 
     Raises ConfigError when one cannot be used.
     """
-    return next((known for known in program.models.named(folder) if known.name == name), None)
+    for known in program.models.named(folder):
+        if known.name == name:
+            return known
+    return None
 
 
 def owner_of(known: ModelSpec) -> Owner:
@@ -594,9 +601,11 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
         before, content = state_of(file), file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    # A file with errors is refused before anything is changed in it.
     settings_in(content, file, known.origin)
     text = content.decode("utf-8")
     mark = _BOM if text.startswith(_BOM) else ""
+    # tomllib rejects a byte order mark, which editors on Windows write.
     old = tomllib.loads(text.removeprefix(mark))
     if spec.name not in old.get("models", {}):
         raise ConfigError(f"{file} has no model {spec.name!r} any more")
@@ -640,6 +649,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
     try:
+        # Remembered before reading: `save` refuses if the file has changed since then.
         before = state_of(file)
         content = file.read_bytes() if before is not None else b""
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
@@ -196,6 +196,11 @@ class RunOptions:
         return {model.name: model for model in self.models if not isinstance(model, str)}
 
     @property
+    def own_openers(self) -> dict[str, Callable[[PlannedRun], Model]]:
+        """The functions that open the caller's own models, by name."""
+        return {name: model.open for name, model in self.own_models.items()}
+
+    @property
     def model_options(self) -> ModelOptions:
         """The options for models and the judge; raises ConfigError."""
         return ModelOptions(frozenset(self.model_names), self.base_url, self.api_key_env, dict(self.params), self.judge)
@@ -217,6 +222,7 @@ class RunOptions:
             if SEPARATOR in name:
                 yield f"{model_of(name)!r} is the model of {name!r}: name the variant by --variant"
         for name, own in self.own_models.items():
+            # Results know models by name alone.
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
                 yield f"two models are called {name!r}: give the model of your own another name"
         if self.repeats is not None and not 1 <= self.repeats <= MAX_REPEATS:

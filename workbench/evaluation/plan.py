@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +40,11 @@ class Notice:
     text: str
     severity: Literal["error", "warning", "detail"] = "error"
     """A quiet output leaves out details."""
+
+
+def notices(texts: Iterable[str], severity: Literal["error", "warning", "detail"]) -> list[Notice]:
+    """Return a notice for each text."""
+    return [Notice(text, severity) for text in texts]
 
 
 class PlanError(Exception):
@@ -224,7 +229,7 @@ class Plan:
     @property
     def gates(self) -> dict[str, Gate]:
         """The gates of the suites, by their paths."""
-        return {path: suite.gate for path, suite in suites_of(self.files).items()}
+        return gates_of(self.files)
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
@@ -244,6 +249,16 @@ class Plan:
             runs=tuple(run for run in self.runs if run.file.path in paths),
             files=tuple(file for file in self.files if file.path in paths),
         )
+
+
+def gates_of(files: Iterable[SuiteFile]) -> dict[str, Gate]:
+    """Return the gates of the suites that could be read, by the paths of their files."""
+    return {path: suite.gate for path, suite in suites_of(files).items()}
+
+
+def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
+    """Return the cases of runs, each once, with their suites."""
+    return {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:

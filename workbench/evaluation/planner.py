@@ -16,7 +16,7 @@ from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_
 from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions, Shard
-from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, execution_of
+from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, cases_of, execution_of, notices
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
@@ -69,7 +69,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         by=options.by,
         repeat_rule=options.repeat_rule,
         variants=options.all_variants,
-        own_models={name: model.open for name, model in options.own_models.items()},
+        own_models=options.own_openers,
     )
     wrong = [*_unknown_words(options, files)]
     if not wrong and not runs:
@@ -80,8 +80,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
-    cases = {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
-    problems += [Notice(each, "detail") for each in unjudged_checks(cases, program.models)]
+    problems += notices(unjudged_checks(cases_of(runs), program.models), "detail")
     specs = Specs(program.models, program.environment)
     specs.find(runs)
     shard = None
@@ -102,7 +101,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         except StopError as error:
             raise PlanError(*problems, Notice(str(error))) from error
         runs = in_random_order(runs, until.seed)
-        problems += [Notice(each, "warning") for each in out_of_reach(until, runs, files)]
+        problems += notices(out_of_reach(until, runs, files), "warning")
         problems.append(Notice(f"runs are made in a random order, by --seed {until.seed}", "detail"))
     limit, of_limit = _limited(options, runs, specs, program)
     if limit is None and of_limit:
@@ -152,7 +151,7 @@ def _limited(
     try:
         limit = cost_limit(usd, runs, specs, program, options.history)
     except CostLimitError as error:
-        return None, [Notice(problem) for problem in error.problems]
+        return None, notices(error.problems, "error")
     except HistoryError as error:
         return None, [Notice(f"nothing was run: {error}")]
     return limit, [Notice(limit.notice(runs), "detail")]

@@ -161,6 +161,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
         graded = graded_run(planned.suite, planned.case, result.trajectory, context=context)
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
+    # A grader of the program may have a bug. The other runs are still worth regrading.
     except Exception as error:
         _logger.exception("regrading run %s of case %s", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")

@@ -239,6 +239,7 @@ class Report:
 
         That of a shard says only whether its runs could be made.
         """
+        # The worst outcome decides: an interrupt, then missing data, then errors, then missed demands.
         confirmed = self.against.confirmed if self.against is not None else None
         if self.interrupted or (confirmed is not None and confirmed.interrupted):
             return INTERRUPTED

@@ -57,6 +57,7 @@ class Reruns:
         """
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
+        # Cases in rounds of `at_once`: spreading the runs over all cases at once could confirm none of them.
         for first in range(0, len(self.cases), self.at_once):
             for repeat in range(min(MAX_RERUNS, self.most)):
                 for place, case in list(enumerate(self.cases))[first : first + self.at_once]:
@@ -101,6 +102,7 @@ class RerunCourse:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
+        # Neither says anything about the case, and neither counts as a rerun.
         if result.status in (Status.SKIPPED, Status.STOPPED):
             return
         self.over[place] += 1
@@ -115,6 +117,7 @@ class RerunCourse:
         Wait while earlier reruns can still decide."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
+        # Every finished rerun may settle the case, so all conditions are checked again after each.
         while True:
             if evidence.decided is not None:
                 return f"{NOT_NEEDED}it is decided whether the case broke"

@@ -24,6 +24,8 @@ from workbench.evaluation.plan import (
     Notice,
     Plan,
     PlanError,
+    cases_of,
+    notices,
 )
 from workbench.evaluation.resumed_batch import ResumedBatch, RunsBefore, figures_of, runs_before
 from workbench.evaluation.suites import NoSuitesError
@@ -78,10 +80,10 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
         suites = _suites_at(options, search)
         chosen = _named(history, resume.batch) if resume.batch else _lacking(history, suites, program)
         _must_have(chosen, suites, options.model_names)
-        own = {name: model.open for name, model in options.own_models.items()}
-        resumption = claim_and_read(history, chosen.number, program, options.model_names, own)
+        resumption = claim_and_read(history, chosen.number, program, options.model_names, options.own_openers)
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
+        # Also on Ctrl+C: a claim that stays would block the batch until this process ends.
         except BaseException:
             resumption.handle.release()
             raise
@@ -100,24 +102,23 @@ def _plan_of(
     if not wrong:
         warnings += resumption.differences
         wrong = [*unknown_judge(options.judge, resumption.files, program)]
-    notices = [Notice(each, "warning") for each in warnings]
+    told = notices(warnings, "warning")
     if wrong:
-        raise PlanError(*notices, *map(Notice, wrong))
+        raise PlanError(*told, *map(Notice, wrong))
     before = runs_before(resumption, _cases_of(files, program))
     try:
         limit = cost_limit_of(resumption, before, history, program, options.max_cost_usd)
     except CostLimitError as error:
-        raise PlanError(*notices, *map(Notice, error.problems)) from error
+        raise PlanError(*told, *map(Notice, error.problems)) from error
     if limit is not None and options.cluster is not None:
-        raise PlanError(*notices, Notice(NOT_IN_A_CLUSTER))
+        raise PlanError(*told, Notice(NOT_IN_A_CLUSTER))
     which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
     missing = f"{of_text(len(resumption.runs), batch.planned)} runs are missing"
     details = [f"resuming batch {which}: {missing}"]
     if limit is not None:
         details.append(limit.notice(resumption.runs))
-    asked = {(run.file.path, run.case.id): (run.file, run.case) for run in resumption.runs}.values()
-    details += unjudged_checks(asked, program.models)
-    notices += [Notice(each, "detail") for each in details]
+    details += unjudged_checks(cases_of(resumption.runs), program.models)
+    told += notices(details, "detail")
     return Plan(
         runs=resumption.runs,
         program=program,
@@ -142,7 +143,7 @@ def _plan_of(
         judge_anew=options.judge_anew,
         history=options.history,
         history_named=options.history_named,
-        notices=tuple(notices),
+        notices=tuple(told),
     )
 
 
@@ -244,6 +245,7 @@ def _named(history: History, which: str) -> BatchRow:
     try:
         return history.batch(which)
     except HistoryError as error:
+        # `--resume PATH` takes the path for the name of a batch.
         if Path(which).exists():
             raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise

@@ -74,6 +74,7 @@ class Results(Lazy[RunResult]):
             from workbench.grading.packed import InCommon  # on use: most batches are smaller
 
             self._in_common = InCommon()
+        # Packed results share equal values, which saves most of the memory.
         packed = self._in_common.packed(result)
         if self._let_go is not None and len(self._kept) >= KEPT_RUNS:
             self._let_go.take(packed)
@@ -292,6 +293,7 @@ class Evaluation:
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
+            # Other programs may then resume the batch.
             self.plan.abandon()
             self._done.set()
             await self._close()
@@ -370,6 +372,7 @@ async def _to_its_end(function: Callable[[], _Result]) -> _Result:
 
     A cancelled caller still waits for its end: the function must not go on in the background.
     """
+    # A thread cannot be cancelled, so neither can this wait; the cancellation is raised afterwards.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

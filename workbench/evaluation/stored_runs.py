@@ -15,7 +15,7 @@ from typing import Any
 from workbench.analysis.early_stop import stored_watch
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
-from workbench.evaluation.plan import FinishedRun, LazyRuns
+from workbench.evaluation.plan import FinishedRun, LazyRuns, gates_of
 from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Codes, Mapped
@@ -309,7 +309,7 @@ def stored_report(
         interrupted=batch.missing > cost_limited,
         missing=missing_of(runs),
         batch=batch.number,
-        watch=stored_watch(batch, runs, {path: suite.gate for path, suite in suites.items()}),
+        watch=stored_watch(batch, runs, gates_of(files)),
         program_version=batch.program,
         line_of=lines_of(files),
         secrets=secrets,

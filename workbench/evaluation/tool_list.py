@@ -42,6 +42,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
         started = await pool.started(file.path, server, approval.grants[file.path])
         return ToolSource(server.name, started.tools, task_tools=started.task_tools)
     except ServerError as error:
+        # A list of last time is better than none, for example while a server is down.
         remembered = pool.remembered(suite, file.path).get(server.name)
         if remembered is None:
             return ToolSource(server.name, error=str(error), output=error.output)
@@ -113,6 +114,7 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
+    # A server that could not list its tools may have this one, so that is reported before "there is no tool".
     if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if name in defined_in_suites:

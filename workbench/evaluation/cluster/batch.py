@@ -114,6 +114,7 @@ class WorkerGroup:
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
         """Run `open` until the caller has given up waiting: raises GivenUpError then."""
+        # Polled: `given_up` reads a flag that a signal handler sets.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
             if given_up():
@@ -131,6 +132,7 @@ class WorkerGroup:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would travel: {where}")
         self._packed = pickled(self._errand)
+        # The scheduler and every other client of it can read messages.
         if self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
                 "a secret would travel with the options of this batch: name it by its variable, as in --api-key-env"
@@ -390,6 +392,7 @@ class ClusterBatch(Batch):
         needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lent, None
+            # Leases of one endpoint are of no use for another.
             if tuple(limits for limits, _ in lent) != needed:
                 return False
         elif all(limits.can_lend() for limits in needed):
@@ -467,6 +470,7 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
+            # An address may come back with another worker behind it, which is asked anew.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
@@ -498,6 +502,7 @@ class ClusterBatch(Batch):
 
     def _lost(self, worker: _Worker, why: str) -> None:
         """Give the unreported runs of a worker to others."""
+        # Several tasks may notice the loss, and a new worker may have the address already.
         if self._workers.get(worker.address) is not worker:
             return
         del self._workers[worker.address]

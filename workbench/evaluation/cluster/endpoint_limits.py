@@ -190,6 +190,7 @@ def _content(folder: Path, word: str) -> str | None:
 
 
 def _hashed(suite: Path, what: object) -> str:
+    # With the path of the suite: the same command may be approved for one suite and not for another.
     return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
 
 
@@ -277,6 +278,7 @@ class EndpointLimits:
 
         Only after `can_lend`.
         """
+        # Rounded up, so that no part is empty; the last one gets the rest.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
@@ -437,6 +439,7 @@ def lanes_for(
         group = group_of(run)
         lane = lane_of_group.get(group)
         if lane is None:
+            # Models without an endpoint, such as built-in ones, are limited by concurrency alone.
             endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
             if endpoint not in endpoints:
                 endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
