@@ -93,7 +93,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
         command.write(_lines(graded, command))
     if damaged or any(plan.problems for plan in plans):
         return USAGE
-    return INFRASTRUCTURE if any(each.in_error for each in graded) else OK
+    if any(each.in_error for each in graded):
+        return INFRASTRUCTURE
+    return OK
 
 
 @dataclass

@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check, ask and write; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write
+    from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError
     from workbench.evaluation.model_list import (
         AddingError,
@@ -72,7 +73,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if not path.exists():
         warn(f"there is no {path}: give a suite or a folder that exists")
         return USAGE
-    folder = path if path.is_dir() else path.parent
+    folder = folder_of(path)
     if arguments.replace and arguments.to is not None:
         warn("--to is not for --replace: a model is changed in the file that names it")
         return USAGE

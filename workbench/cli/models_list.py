@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Ask every known endpoint that may be reached, and list; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write, write_json
+    from workbench.config.folders import folder_of
     from workbench.config.models import PRESETS
     from workbench.evaluation.model_list import known_endpoints, with_all_models
     from workbench.show.text import paint_for
@@ -37,8 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if missing := [str(path) for path in paths if not path.exists()]:
         warn(f"there is no {', '.join(missing)}: give suites or folders that exist")
         return USAGE
-    folders = [path if path.is_dir() else path.parent for path in paths]
-    known, problems = known_endpoints(program, folders, PRESETS)
+    known, problems = known_endpoints(program, list(map(folder_of, paths)), PRESETS)
     for problem in problems:
         warn(problem)
     import asyncio  # on use: `--help` answers at once

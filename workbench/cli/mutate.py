@@ -94,7 +94,9 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         for title, why in report.left_out.items():
             warn(f"{title}: {why}", program.secrets)
         warn("nothing was mutated: no case that passes offers a tool that is meant")
-        return INFRASTRUCTURE if any(result.status == Status.ERROR for result in first) else USAGE
+        if any(result.status == Status.ERROR for result in first):
+            return INFRASTRUCTURE
+        return USAGE
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE

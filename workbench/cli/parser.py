@@ -216,13 +216,13 @@ def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Pa
 
 def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
     """Return the history that is named, else that of the project of the first path."""
-    from workbench.config.folders import history_file, home_in, user_folders
+    from workbench.config.folders import folder_of, history_file, home_in, user_folders
 
     if arguments.history is not None:
         named: Path = arguments.history
         return named
     first = Path(paths[0]) if paths else Path()
-    return history_file(user_folders(), first if first.is_dir() else first.parent, home_in(os.environ))
+    return history_file(user_folders(), folder_of(first), home_in(os.environ))
 
 
 def add_named_run(parser: argparse.ArgumentParser) -> None:

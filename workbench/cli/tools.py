@@ -302,7 +302,7 @@ async def _work(
     def findings() -> list[StaticFinding]:
         from workbench.show.views.findings import findings_of_tools
 
-        found = []
+        found: list[StaticFinding] = []
         for file, suite in zip(files, suites, strict=True):
             found += map(program.secrets.redacted, findings_of_tools(file, suite))
         return found

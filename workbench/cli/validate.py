@@ -207,5 +207,7 @@ def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
 
 def _settings_problems(paths: Iterable[Path], program: Program) -> tuple[str, ...]:
     """Return the problems of every `workbench.toml` that applies to the paths, each once."""
-    folders = dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths)
+    from workbench.config.folders import folder_of
+
+    folders = dict.fromkeys(map(Path.absolute, map(folder_of, paths)))
     return tuple(dict.fromkeys(chain.from_iterable(map(program.models.problems, folders))))

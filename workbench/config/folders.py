@@ -152,6 +152,11 @@ def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
     return beside / HISTORY_NAME if beside.is_dir() else folders.history
 
 
+def folder_of(path: Path) -> Path:
+    """Return a folder itself, or the folder of a file."""
+    return path if path.is_dir() else path.parent
+
+
 def history_option(file: Path) -> str:
     """Return the option that a command needs, typed in the current folder, to use this history: nothing where it finds
     it by itself, else ` --history FILE`, quoted for a shell."""

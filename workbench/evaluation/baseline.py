@@ -35,7 +35,7 @@ from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch import later_runs
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
-from workbench.suite.suite_file import SuiteFile, parse_suite, suites_of
+from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite, suites_of
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
@@ -91,7 +91,7 @@ def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collect
 def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterator[str]:
     if not same_value(before.model_copy(update={"cases": ()}), after.model_copy(update={"cases": ()})):
         yield "what all its cases share"
-    then, now = _by_id(before), _by_id(after)
+    then, now = cases_by_id(before), cases_by_id(after)
     found: dict[str, list[Case]] = {"changed": [], "added": [], "removed": []}
     for id_, case in now.items():
         if id_ not in then:
@@ -105,10 +105,6 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
             named = ", ".join(case.name for case in cases[:_MAX_NAMED])
             more = ", …" if len(cases) > _MAX_NAMED else ""
             yield f"{counted(len(cases), 'case')} {how} ({named}{more})"
-
-
-def _by_id(suite: Suite) -> dict[str, Case]:
-    return {case.id: case for case in suite.cases}
 
 
 # Changes to tool definitions between two batches: shown beside the cases that broke, because they may explain them.
@@ -329,7 +325,7 @@ def _baseline(
         models.add(model)
     whole = set()
     for path, suite in cases.items():
-        if known.get(suites[path].key, set()).issuperset(_by_id(suite)):
+        if known.get(suites[path].key, set()).issuperset(cases_by_id(suite)):
             whole.add(suites[path].key)
     selected = RunTable(_selected(runs, same, known, whole))
     if not selected:

@@ -33,7 +33,7 @@ from workbench.grading.status import Status
 from workbench.limits import MAX_FILE_BYTES
 from workbench.numerals import counted
 from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
-from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_file import SuiteFile, cases_by_id
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.recording import Header, RecordedSuite, Recording, RecordingError
@@ -252,7 +252,7 @@ def runs_given(
     Problems are unknown cases, and cases of the suite without calls.
     """
     assert file.suite is not None
-    cases = {case.id: case for case in file.suite.cases}
+    cases = cases_by_id(file.suite)
     problems = [_unknown(case, given.places[case], cases, file) for case in given.runs if case not in cases]
     missing = [case.id for case in file.suite.cases if case.id not in given.runs and case.skip is None]
     if missing:

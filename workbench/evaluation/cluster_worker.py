@@ -54,7 +54,7 @@ from workbench.history.packing import PackedRun, RunPacker, Search
 from workbench.history.records import DoneRun
 from workbench.providers.http.rate_limits import Lease, Leases
 from workbench.suite.model import Case
-from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
 from workbench.trajectory.events import Event
 
 _logger = logging.getLogger(__name__)
@@ -191,8 +191,7 @@ class Node:
         self.problems: list[str] = []
         """Why it cannot work."""
         for file in self._files:
-            cases = file.suite.cases if file.suite is not None else ()
-            self._cases.append({case.id: case for case in cases})
+            self._cases.append(cases_by_id(file.suite))
             if file.suite is None:
                 self.problems += map(str, file.errors)
         self._plan = Plan(

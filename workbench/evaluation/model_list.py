@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from workbench.config.folders import SETTINGS_NAME, project_file, project_folder
+from workbench.config.folders import SETTINGS_NAME, folder_of, project_file, project_folder
 from workbench.config.models import (
     OWN_URLS,
     PROVIDERS,
@@ -260,13 +260,15 @@ class ListedModel:
             checked = {"ok": self.check.ok, "answers": self.check.answers, "says": self.check.sentence}
         if spec.price is not None:
             price = {name: getattr(spec.price, name) for name in _PRICES}
+        key_is_set = self.key_is_set if spec.api_key_env else None
+        file = str(spec.file) if spec.file is not None else None
         return {
             "name": spec.name,
             "provider": spec.provider,
             "base_url": spec.base_url,
             "model": spec.model,
             "api_key_env": spec.api_key_env,
-            "key_is_set": self.key_is_set if spec.api_key_env else None,
+            "key_is_set": key_is_set,
             "params": dict(spec.params),
             "price": price,
             "concurrency": spec.concurrency,
@@ -275,7 +277,7 @@ class ListedModel:
             "legacy_auth": spec.legacy_auth,
             "thoughts": spec.thoughts,
             "origin": spec.origin,
-            "file": str(spec.file) if spec.file is not None else None,
+            "file": file,
             "named_by": self.named_by,
             "check": checked,
             "tools": [probe.document() for probe in self.probes] or None,
@@ -307,8 +309,7 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
 
 def _folders(paths: Iterable[Path]) -> dict[Path, None]:
     """Return the folders of paths, each once."""
-    folders = (path if path.is_dir() else path.parent for path in paths)
-    return dict.fromkeys(map(Path.absolute, folders))
+    return dict.fromkeys(map(Path.absolute, map(folder_of, paths)))
 
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:

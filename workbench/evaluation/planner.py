@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.audit.unmeetable import with_unmeetable
-from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.engine.model_specs import Specs
@@ -16,7 +15,16 @@ from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_
 from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions, Shard
-from workbench.evaluation.plan import NOT_IN_A_CLUSTER, Notice, Plan, PlanError, cases_of, execution_of, notices
+from workbench.evaluation.plan import (
+    NOT_IN_A_CLUSTER,
+    Notice,
+    Plan,
+    PlanError,
+    cases_of,
+    execution_of,
+    notices,
+    project_paths,
+)
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
@@ -225,10 +233,9 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
             raise HistoryError(f"there is no history {shard.costs} with latencies to share runs out by")
         with History(shard.costs) as history:
             means = history.mean_latencies()
-        files = {run.file.path for run in runs}
-        home = program.environment.home
-        paths = {str(file): path_in(project_folder(file.parent, home), file) for file in files}
-        places = places_by_cost(costs_of(runs, means, paths), shard.index, shard.of)
+        paths = project_paths(runs, program.environment.home)
+        by_text = {str(file): path for file, path in paths.items()}
+        places = places_by_cost(costs_of(runs, means, by_text), shard.index, shard.of)
     ref = ShardRef(shard.index, shard.of, len(runs), shard.plan_id)
     return PlannedShard(ref, tuple(runs), places)
 

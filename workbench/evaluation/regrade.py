@@ -45,7 +45,7 @@ from workbench.providers.model import Model, ModelError
 from workbench.show.views.grade_moves import Regraded
 from workbench.suite.model import Case, GraderName, RepeatRule, Suite
 from workbench.suite.problems import Problem
-from workbench.suite.suite_file import SuiteFile, lines_of, load_suite, parse_suite
+from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, load_suite, parse_suite
 from workbench.suite.variants import has_variant_of, variant_name_of
 from workbench.tools.python_code import PythonFunctions
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
@@ -580,6 +580,5 @@ class _OldSuites:
     def _read(self, row: RunRow) -> tuple[SuiteFile, dict[str, Case]]:
         if row.suite.id not in self._then:
             then = parse_suite(self._history.suite_text(row.suite), row.suite.file)
-            cases = then.suite.cases if then.suite is not None else ()
-            self._then[row.suite.id] = then, {case.id: case for case in cases}
+            self._then[row.suite.id] = then, cases_by_id(then.suite)
         return self._then[row.suite.id]

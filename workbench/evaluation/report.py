@@ -367,6 +367,10 @@ class Report:
             cases=self._cases,
         )
 
+    @property
+    def _suite_names(self) -> dict[str, str]:
+        return {path: suite.name for path, suite in self.suites.items()}
+
     def _case_of(self, result: RunResult) -> Case | None:
         if isinstance(self.runs, tuple):
             return self._cases.get(result.run_id)
@@ -411,7 +415,7 @@ class Report:
 
         It has the reason of each case, its runs with their issues, and advice on the most frequent cause.
         """
-        plain, names = Paint(False), {path: suite.name for path, suite in self.suites.items()}
+        plain, names = Paint(False), self._suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
         # Redaction copies a result, so only those that are printed are redacted.
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
@@ -425,11 +429,10 @@ class Report:
 
     def summary_lines(self, *, width: int, paint: Paint, amount: Amount) -> list[str]:
         """Return runs, totals, gates and causes of failures as lines."""
-        names = {path: suite.name for path, suite in self.suites.items()}
         return [
             *text_report(
                 *(self.results, self.quality),
-                suite_names=names,
+                suite_names=self._suite_names,
                 width=width,
                 paint=paint,
                 amount=amount,

@@ -119,12 +119,16 @@ def _plan_of(
         details.append(limit.notice(resumption.runs))
     details += unjudged_checks(cases_of(resumption.runs), program.models)
     told += notices(details, "detail")
+    # The default stands for "not given": then the batch goes on as it began.
+    concurrency = resumption.concurrency
+    if options.concurrency != DEFAULT_CONCURRENCY:
+        concurrency = options.concurrency
     return Plan(
         runs=resumption.runs,
         program=program,
         files=tuple(files[suite] for suite in batch.suites if suite in files),
         execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
-        concurrency=options.concurrency if options.concurrency != DEFAULT_CONCURRENCY else resumption.concurrency,
+        concurrency=concurrency,
         processes=options.processes,
         cluster=options.cluster,
         compares=options.compares,
@@ -278,7 +282,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
 
 
 def _has(batch: BatchRow, suites: Sequence[Path]) -> bool:
-    return {suite.file.resolve() for suite in batch.suites}.issuperset(path.resolve() for path in suites)
+    return {suite.file.resolve() for suite in batch.suites}.issuperset(map(Path.resolve, suites))
 
 
 def _is_of(batch: BatchRow, project: Path) -> bool:

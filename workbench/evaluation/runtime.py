@@ -445,17 +445,20 @@ class Runtime:
     def _history_recorder(self, plan: Plan, specs: Specs) -> HistoryRecorder | None:
         if self._history is None:
             return None
+        until = plan.until.settings if plan.until is not None else None
+        confirms = plan.reruns.batch if plan.reruns is not None else None
+        limit_usd = plan.cost_limit.usd if plan.cost_limit is not None else None
         settings = settings_of_batch(
             plan.runs,
             specs,
             plan.execution,
             plan.concurrency,
             compares=plan.compares,
-            until=plan.until.settings if plan.until is not None else None,
+            until=until,
             shard=plan.shard,
             min_score=plan.min_score,
-            confirms=plan.reruns.batch if plan.reruns is not None else None,
-            cost_limit_usd=plan.cost_limit.usd if plan.cost_limit is not None else None,
+            confirms=confirms,
+            cost_limit_usd=limit_usd,
         )
         return HistoryRecorder(
             self._history,

@@ -30,7 +30,7 @@ from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
 from workbench.show.views.runs_report import MissingRuns
 from workbench.suite.model import Case, GraderName
-from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite, suites_of
+from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, parse_suite, suites_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording
 
@@ -295,9 +295,7 @@ def stored_report(
     """
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
-    cases: dict[str, Mapping[str, Case]] = {}
-    for path, suite in suites.items():
-        cases[path] = {case.id: case for case in suite.cases}
+    cases = {path: cases_by_id(suite) for path, suite in suites.items()}
     # Runs that the cost limit skipped are missing too, but the batch was not interrupted by that.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
     return Report(

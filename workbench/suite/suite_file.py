@@ -619,6 +619,11 @@ def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
     return {str(file.path): file.suite for file in files if file.suite is not None}
 
 
+def cases_by_id(suite: Suite | None) -> dict[str, Case]:
+    """Return the cases of a suite by id; none for a suite that could not be read."""
+    return {case.id: case for case in suite.cases} if suite is not None else {}
+
+
 def no_line(suite: str, case_id: str) -> None:
     """Knows no line: where a suite has no file."""
 
