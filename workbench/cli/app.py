@@ -109,6 +109,7 @@ def show_app(options: AppOptions, program: Program, *, begin: Begin | None = Non
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 
+        # Checked here, because the app has no place for an error before its first screen.
         if not can_record_in(options.record):
             return USAGE
     # The only way from the command line to the terminal app.

@@ -209,6 +209,7 @@ class _Looking:
             warn(f"{counted(left, 'run')} of batch {known.batch} were over before: {shows}")
         with History(known.file) as history:
             for row, recording in history.recordings(shown, None, warn):
+                # Runs are known by their places here, as in the messages of the process.
                 for event in recording.events:
                     self._step(RunEvent(replace(event, run_id=str(row.place))), printer)
                 printer.done(replace(result_of_row(row, recording), run_id=str(row.place)))

@@ -104,6 +104,7 @@ def list_running(history: Path, form: str) -> int:
 
 
 def _running(program: Program, history: Path) -> Iterator[Running]:
+    # Batches that run without a terminal may be of any history; others can only be found in a given one.
     attachable = running_ones(program.folders)
     for each in attachable:
         try:
@@ -142,6 +143,7 @@ def stop(which: str, history: Path) -> int:
         if known is None or not batch.running:
             warn(_why_not_stopped(batch), program.secrets)
             return USAGE
+        # The process ends once everything is written, so its end is awaited.
         with Connection(known, "stop"):
             while is_running(program.folders, known):
                 time.sleep(_AGAIN_S)

@@ -81,6 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "faults")
     if output is None or (options := run_options(arguments, compares=True, command="faults")) is None:
         return USAGE
+    # In the order of the table, whatever the order of the options.
     chosen = tuple(fault for fault in ALL_FAULTS if fault in arguments.fault) or ALL_FAULTS
     lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
     faults = FaultOptions(chosen, frozenset(arguments.tool), lasts)
@@ -97,6 +98,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
+    # No run called a chosen tool, or all of them failed before: there is nothing to fork.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)

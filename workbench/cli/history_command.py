@@ -66,6 +66,7 @@ class HistoryCommand:
 
     def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
         """Learn the secrets of suites, before any of their content is shown or written."""
+        # Secrets come from the `.env` and settings of a folder, which its suites share.
         for folder in {suite.file.parent for suite in suites}:
             try:
                 learn_secrets(self.program, folder)

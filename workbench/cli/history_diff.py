@@ -60,6 +60,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.warn_of_damage(missing)
     forms = [each.form for each in (options.output, *options.output.beside)]
     count = len(before.runs) + len(after.runs)
+    # A page holds every run of both batches.
     if "html" in forms and (why := why_too_many("html", count, "give another --format")) is not None:
         command.warn(why)
         return USAGE
@@ -72,6 +73,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         notes.append(f"all runs as {options.by} grades them")
     notes += notes_between(diff, before, after, same, history_option(command.file))
     with command.history() as history:
+        # Changed tools may explain cases that broke, so they are named beside them.
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
     suites = {suite.key: suite for suite in (*before.batch.suites, *after.batch.suites)}
@@ -118,6 +120,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _side(
     history: History, batch: BatchRow, wanted: int | str | None, by: GraderName | None, damaged: list[str]
 ) -> _Side:
+    # Forks and reruns were chosen by their outcome, so a comparison with them would be biased.
     if batch.kind == "fork":
         raise HistoryError(
             f"batch {batch.number} is a fork of one run, an experiment that counts for no case: "

@@ -57,6 +57,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         keep_stored(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
+        # Places instead of runs: a batch may have a million of them.
         over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
@@ -119,6 +120,7 @@ def _report(
     report = stored_report(history, batch, runs, grading, command.program.secrets, damaged.append)
     command.warn_of_damage(damaged)
     try:
+        # "x" fails for an existing file: exports never replace one.
         with file.open("x", encoding="utf-8") as written:
             written.writelines(report.json_pieces())
     except FileExistsError:

@@ -78,6 +78,7 @@ def suites_called(history: History, name: str | None, file: Path) -> list[int] |
     if name is None:
         return None
     suites = history.suites_called(name)
+    # An empty history is no reason to doubt the name.
     if not history.count_batches(suites)[0] and history.count_batches() != (0, 0):
         names = ", ".join(history.suite_paths())
         raise HistoryError(f"there is no batch of a suite {name!r} in {file}; there are {names}")

@@ -67,6 +67,7 @@ def execute(arguments: argparse.Namespace) -> int:
     except RefusedError as error:
         warn(str(error))
         return USAGE
+    # "." has no name of its own.
     named = arguments.file.resolve() if arguments.file.is_dir() else arguments.file
     options = ImportOptions(
         file=arguments.file,
@@ -80,6 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     try:
         if is_code(options.file, options.form):
+            # Before the file is run: running it for nothing would be a surprise.
             if not (options.force or options.dry):
                 must_be_free(options.output, options.runs, "-o")
             source = _executed(options.file, arguments.python, program, trusted=arguments.trust)

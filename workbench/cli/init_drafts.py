@@ -80,6 +80,7 @@ def keep(text: str, path: Path, program: Program) -> None:
     """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
+    # Numbered, so that drafts that were kept before stay.
     names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
     kept = next(name for name in names if not name.exists())
     save(kept, text, None)
@@ -139,6 +140,7 @@ def _drafting_drafted(
             warn(f"not drafted: {tool.name}: a suite cannot hold its definition", program.secrets)
     if not names:
         raise _StopError(QUALITY_MISSED)
+    # The requests of existing cases, so that no draft repeats one.
     system, before = None, list[str]()
     if like is not None:
         system = like.system
@@ -239,6 +241,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if broken := parse_suite(document.text, path).errors:
         warn(f"{path} was not written: {broken[0]}", program.secrets)
         return USAGE
+    # With the hash that was read: the user may have edited the suite while the model drafted.
     save(file.path, document.text, FileState(file.hash))
     write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
     return made.code

@@ -58,6 +58,7 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
     from workbench.show.visible import one_line
 
     for info in built_in_models():
+        # A replayed model needs the path of a recording and cannot be chosen from a list.
         if not info.name.startswith(REPLAY):
             yield f"{paint(info.name, 'strong')}  {info.description}"
     others: list[KnownEndpoint] = []
@@ -73,6 +74,7 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
         names = list(names_to_run(endpoint))
         for model, name in names:
             yield f"  {one_line(name or model)}"
+        # A name that cannot be given to --model needs an entry in a workbench.toml.
         if any(name is None for _, name in names):
             yield paint(f"  to run one: workbench models add NAME --preset {preset.name} --model MODEL", "muted")
     if others:

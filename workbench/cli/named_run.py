@@ -72,6 +72,7 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
         raise RecordingError(": ".join([unreadable, *(problem.message for problem in file.errors[:1])]))
     case = case_of_recording(recording, file)
     if path is not None:
+        # Names in the suite are relative to the suite's file, not to the history.
         file = replace(file, path=path)
     know_suites(program, [file])
     header = recording.header

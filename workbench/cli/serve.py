@@ -190,6 +190,7 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 def _obstacle(arguments: argparse.Namespace) -> str | None:
     """Return why nothing can be served with these options, if so."""
     try:
+        # A mistyped host would otherwise fail with a message of the event loop.
         socket.getaddrinfo(arguments.host, arguments.port)
     except (OSError, UnicodeError):
         return f"--host {arguments.host}: there is no such address or name; without --host, it is 127.0.0.1"

@@ -177,6 +177,7 @@ class _Shrinking:
         """Shrink a suite of one case, and write the rest of it; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
+        # The most frequent failure is the one to keep: another one that appears while shrinking is a different bug.
         ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
         often = 0
         if ways:

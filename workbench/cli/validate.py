@@ -115,7 +115,7 @@ def execute(arguments: argparse.Namespace) -> int:
     def findings() -> list[StaticFinding]:
         from workbench.show.views.findings import findings_of_file
 
-        found = []
+        found: list[StaticFinding] = []
         for file in files:
             found += map(program.secrets.redacted, findings_of_file(file, found_in.get(file.path, ())))
         return found

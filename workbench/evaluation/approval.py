@@ -107,6 +107,7 @@ class Needs:
             request = replace(
                 _request(file, whole, whole, specs),
                 asked=asked,
+                # A suite whose cases are all skipped starts nothing.
                 must_ask=runs_any and (whole.beside_models or bool(asked)),
                 mocks=can_do_with_mocks(file, asked, listings),
                 of_history=file.as_then or whole != stated,
@@ -306,6 +307,7 @@ def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs
     try:
         environment = specs.environment_at(file.path)
     except ConfigError as error:
+        # Kept instead of raised: only a run that needs a variable fails for it.
         environment = error
     return Request(file, needs, whole, Grant(needs, environment, code))
 
@@ -379,6 +381,7 @@ def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: L
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
+    # Mocks answer calls, but the model must also be told which tools there are.
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
 
 

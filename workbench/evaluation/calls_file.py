@@ -56,6 +56,7 @@ def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
             objects.append({} if kind == "{" else None)
         elif kind in "}]":
             objects.pop()
+        # A string after a brace or comma is a key if the innermost bracket is an object.
         elif kind[0] == '"' and before in ("{", ",") and objects and (known := objects[-1]) is not None:
             key = json.loads(kind)
             if key in known:
@@ -289,6 +290,7 @@ def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = 
         model=agent,
         repeat=repeat,
     )
+    # Folded from events like that of any run, so that graders need not know the difference.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
     return GivenRun(recording, result_of(planned, Status.ERROR, trajectory), case)

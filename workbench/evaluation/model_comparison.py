@@ -54,6 +54,7 @@ class ModelComparison:
         """Compare the runs of a plan, and those of its batch that were finished before."""
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
+        # In plan order: runs come in as they end.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs = watch.pairs if watch is not None else ()

@@ -349,6 +349,7 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
     """
     environment = program.environment.of(folder)
     for listed in found.models:
+        # The same model with another key is another entry.
         if listed.spec == spec and listed.environment == environment:
             return listed
     found.models.append(ListedModel(spec, environment))
@@ -452,6 +453,7 @@ class TypedModel:
         """
         problems: dict[Field, str] = {}
 
+        # All fields are checked, so that a form can show every problem at once.
         def checked(field: Field, check: Callable[[str], _Value], otherwise: _Value) -> _Value:
             try:
                 return check(getattr(self, field).strip())

@@ -231,6 +231,7 @@ class RunOptions:
             yield f"concurrency must be a whole number of at least 1, not {self.concurrency}"
         if self.processes < 1:
             yield f"processes must be a whole number of at least 1, not {self.processes}"
+        # An object of this process cannot be pickled in general.
         elif self.processes > 1 and self.own_models:
             yield f"{next(iter(self.own_models))!r} is a model of this process: several processes need models by name"
         if self.cluster is not None:

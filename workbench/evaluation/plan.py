@@ -210,6 +210,7 @@ class Plan:
     @property
     def needs_history(self) -> bool:
         """Whether a run that cannot be recorded counts as a failure."""
+        # Shards are merged from their histories, and a resumed batch continues in its own.
         return self.history_named or self.resumed is not None or self.shard is not None
 
     @property

@@ -270,6 +270,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
         project = project_folder(Path(), program.environment.home)
         found = [batch for batch in lacking if _is_of(batch, project)]
         place = str(project)
+    # Newest first.
     for batch in found:
         if not claimed(history.file, batch.number):
             return batch
@@ -339,6 +340,7 @@ def _complete_suites(
         if file.suite is None:
             left_out(f"{suite.file}, which as it was in batch {batch.number} can no longer be read")
             continue
+        # Their results go into the report, so the keys of their models must be redacted too.
         learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)
         yield suite, file
 

@@ -76,6 +76,7 @@ class RunsBefore:
 
         Raises HistoryError.
         """
+        # Cached: planning, progress and the report all need them.
         if not self._figures:
             with History(self.file) as history:
                 for row in self._over(history.each_run(self.batch)):
@@ -106,6 +107,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
+                # Under today's id and name, so that the runs of before and of now form one case.
                 result = replace(
                     result,
                     case_id=case.id,

@@ -76,6 +76,7 @@ class ToolProbes:
             results.append(result)
             yield _reasoning(result, spec) if planned.case.expects_nothing_yet else _finding(planned.case, result)
         yield _usage(results)
+        # Each probe alone may fail for its own reason; only all together show that no tool is ever called.
         if _calls_nothing(results):
             yield ProbeResult("tools", "wrong", _NO_CALLS, _ADVICE_ON_CALLS)
 
@@ -90,6 +91,7 @@ class ToolProbes:
             listener=listen,
             servers=self._servers,
             open_model=lambda _planned: self._endpoints.open(spec, environment),
+            # The suite of probes starts nothing and needs no trust.
             grant_of=lambda _path: None,
             retries=RetryPolicy(attempts=_ATTEMPTS),
         )
