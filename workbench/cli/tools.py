@@ -150,7 +150,7 @@ async def call_by_hand(
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(each for each in valid_suite(found.file).servers if each.name == found.tool.server)
-    told = _told(by_hand.tool, program)
+    print_progress = _progress_printer(by_hand.tool, program)
     try:
         executed = await execute_by_hand(
             pool,
@@ -160,7 +160,7 @@ async def call_by_hand(
             by_hand.tool,
             by_hand.arguments,
             program,
-            told,
+            print_progress,
         )
     except ToolsError as error:
         warn(str(error), program.secrets)
@@ -201,14 +201,14 @@ def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> b
     return not problems
 
 
-def _told(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
+def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
     """Return a function that prints the progress of an execution on standard error, but not too often."""
-    told_s = float("-inf")
+    printed_s = float("-inf")
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
-        nonlocal told_s
-        if clock() - told_s >= PROGRESS_EVERY_S:
-            told_s = clock()
+        nonlocal printed_s
+        if clock() - printed_s >= PROGRESS_EVERY_S:
+            printed_s = clock()
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
 
     return tell

@@ -236,6 +236,7 @@ class Baseline:
             if ref in defined and (note := note_on_suite(ref.path, then, defined[ref], _worse_cases(diff, ref.key))):
                 suite_changes.append(one_line(note))
         notes = self._notes_on_tools(diff, results) if diff.of("broke") else []
+        keys = {path: suite.key for path, suite in self.suites.items()}
         return AgainstBaseline(
             self.batch,
             self.grading,
@@ -244,7 +245,7 @@ class Baseline:
             self.fail_on,
             notes=tuple(map(one_line, notes)),
             suite_changes=tuple(suite_changes),
-            keys={path: suite.key for path, suite in self.suites.items()},
+            keys=keys,
             confirm=self.confirm if self.fail_on is not None else "none",
         )
 

@@ -427,8 +427,10 @@ def _with_references(parts: Sequence[str]) -> str:
 
 
 def _shell_word(parts: Sequence[str]) -> str:
-    quoted = (f'"${part}"' if isinstance(part, _Variable) else shlex.quote(part) for part in parts if part)
-    return "".join(quoted) or "''"
+    word = ""
+    for part in filter(None, parts):
+        word += f'"${part}"' if isinstance(part, _Variable) else shlex.quote(part)
+    return word or "''"
 
 
 def _query(url: str) -> str:

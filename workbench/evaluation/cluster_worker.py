@@ -84,7 +84,7 @@ async def enlist(errand: bytes) -> tuple[str, ...]:
         return (NO_SECRETS.redact(f"{type(error).__name__}: {error}"),)
 
 
-async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
+async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
     """Take some messages, and return the numbered ones after `seen` as soon as there are any.
 
     Returns `None` if this worker no longer works for that errand.
@@ -92,7 +92,7 @@ async def exchange(token: str, seen: int, told: bytes) -> bytes | None:
     node = _NODES.get(token)
     if node is None or not node.asked.heard():
         return None
-    messages: tuple[ToWorker, ...] = pickle.loads(told)
+    messages: tuple[ToWorker, ...] = pickle.loads(sent)
     for message in messages:
         node.hear(message)
     return await node.news(seen)

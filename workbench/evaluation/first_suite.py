@@ -92,9 +92,11 @@ def starter_suite(
     `by` is the grader that decides. A tool with `drafts` gets these as cases instead of an empty one. With `schema`,
     the first line names the JSON Schema by which editors complete the suite.
     """
-    # Of several tools of one name the first counts; a suite cannot name one without a name.
-    by_name = {tool.name: tool for tool in reversed(tools) if tool.name not in ("", ANY_TOOL)}
-    tools = [by_name[name] for name in dict.fromkeys(tool.name for tool in tools) if name in by_name]
+    by_name: dict[str, ToolDefinition] = {}
+    for tool in tools:
+        if tool.name not in ("", ANY_TOOL):
+            by_name.setdefault(tool.name, tool)
+    tools = list(by_name.values())
     groups = _groups(tools)
     names = _Names()
     grading: Table = {"extra_calls": NEW_SUITES_FREE}
@@ -276,7 +278,9 @@ class _Names:
         self._ids: set[str] = set()
 
     def new(self, text: str, *, written: bool = False) -> str:
-        plain = text if written else " ".join(_plain_word(word) for word in _WORDS.split(text) if word)
+        plain = text
+        if not written:
+            plain = " ".join(_plain_word(word) for word in _WORDS.split(text) if word)
         plain = one_line(plain[:1].upper() + plain[1:] or text)
         name, number = plain, 2
         # Ids come from names, so two names that differ only in signs would collide.

@@ -554,7 +554,8 @@ class _OldSuites:
         if key not in self._varied:
             self._varied[key] = None
             then = self._read(row)[0].suite
-            old = [variant for variant in then.variants if variant.name == name] if then is not None else []
+            variants = then.variants if then is not None else ()
+            old = [variant for variant in variants if variant.name == name]
             if old:
                 suite = file.suite.model_copy(update={"variants": (*file.suite.variants, *old)})
                 self._varied[key] = replace(file, suite=suite)

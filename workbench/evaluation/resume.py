@@ -102,23 +102,23 @@ def _plan_of(
     if not wrong:
         warnings += resumption.differences
         wrong = [*unknown_judge(options.judge, resumption.files, program)]
-    told = notices(warnings, "warning")
+    shown = notices(warnings, "warning")
     if wrong:
-        raise PlanError(*told, *map(Notice, wrong))
+        raise PlanError(*shown, *map(Notice, wrong))
     before = runs_before(resumption, _cases_of(files, program))
     try:
         limit = cost_limit_of(resumption, before, history, program, options.max_cost_usd)
     except CostLimitError as error:
-        raise PlanError(*told, *map(Notice, error.problems)) from error
+        raise PlanError(*shown, *map(Notice, error.problems)) from error
     if limit is not None and options.cluster is not None:
-        raise PlanError(*told, Notice(NOT_IN_A_CLUSTER))
+        raise PlanError(*shown, Notice(NOT_IN_A_CLUSTER))
     which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
     missing = f"{of_text(len(resumption.runs), batch.planned)} runs are missing"
     details = [f"resuming batch {which}: {missing}"]
     if limit is not None:
         details.append(limit.notice(resumption.runs))
     details += unjudged_checks(cases_of(resumption.runs), program.models)
-    told += notices(details, "detail")
+    shown += notices(details, "detail")
     # The default stands for "not given": then the batch goes on as it began.
     concurrency = resumption.concurrency
     if options.concurrency != DEFAULT_CONCURRENCY:
@@ -147,7 +147,7 @@ def _plan_of(
         judge_anew=options.judge_anew,
         history=options.history,
         history_named=options.history_named,
-        notices=tuple(told),
+        notices=tuple(shown),
     )
 
 
@@ -295,7 +295,9 @@ def _when(batch: BatchRow) -> str:
 
 
 def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Path]:
-    paths = [suite.path if isinstance(suite, SuiteFile) else Path(suite) for suite in options.suites]
+    paths = []
+    for suite in options.suites:
+        paths.append(suite.path if isinstance(suite, SuiteFile) else Path(suite))
     found = find_suites(paths, search)
     if paths and not found:
         raise NoSuitesError(f"no suite at {', '.join(map(str, paths))}")

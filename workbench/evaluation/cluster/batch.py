@@ -88,9 +88,10 @@ class WorkerGroup:
         self.is_local = address.is_local
         self.samples = samples_of(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
+        suites = [SuiteText(absolute(file.path), file.text, file.hash, file.as_then) for file in plan.files]
         self._errand = Errand(
             token=token_hex(8),
-            suites=tuple(SuiteText(absolute(file.path), file.text, file.hash, file.as_then) for file in plan.files),
+            suites=tuple(suites),
             samples=tuple(map(self.ref, self.samples)),
             granted=frozenset(self._suites[path] for path in approval.grants if path in self._suites),
             approved=frozenset(approved_things(approval, self.samples)),
@@ -201,14 +202,14 @@ class WorkerGroup:
         return reasons
 
     async def exchange(
-        self, worker: str, seen: int, told: Iterable[ToWorker] = ()
+        self, worker: str, seen: int, sent: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
         """Send a worker messages and return its own after the number `seen`.
 
         `None` means that it no longer works for this batch.
         """
         answer: bytes | None = await self.cluster.call(
-            worker, _there("exchange"), self._errand.token, seen, pickled(tuple(told)), timeout_s=SILENCE_S
+            worker, _there("exchange"), self._errand.token, seen, pickled(tuple(sent)), timeout_s=SILENCE_S
         )
         if answer is None:
             return None
@@ -432,14 +433,14 @@ class ClusterBatch(Batch):
         try:
             while True:
                 again = tuple(map(GiveBack, worker.giving_back))
-                told = await self._group.exchange(worker.address, worker.seen, again)
-                if told is None:
+                received = await self._group.exchange(worker.address, worker.seen, again)
+                if received is None:
                     break
-                for number, message in told:
+                for number, message in received:
                     if number > worker.seen:
                         worker.seen = number
                         self._take(worker, message)
-                if told:
+                if received:
                     await self._context.stored()
         except UnreachableError as error:
             why = str(error)
