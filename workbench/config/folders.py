@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -150,6 +150,11 @@ def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
     the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     return beside / HISTORY_NAME if beside.is_dir() else folders.history
+
+
+def project_paths(files: Iterable[Path], home: Path | None) -> dict[Path, str]:
+    """Return the paths of files in their projects, as histories have them."""
+    return {file: path_in(project_folder(file.parent, home), file) for file in files}
 
 
 def folder_of(path: Path) -> Path:

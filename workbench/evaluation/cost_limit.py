@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from workbench.checks.combined_kinds import Judged
+from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.model_specs import FREE, Specs
 from workbench.engine.plan import PlannedRun
-from workbench.evaluation.plan import project_paths
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import COST_LIMIT
 from workbench.grading.scoring import mean
@@ -118,7 +118,7 @@ def cost_limit(
         raise CostLimitError(*problems)
     # A cost of 0 comes from a price of 0 at that time, which says nothing about a price of today.
     means = {cell: usd for cell, usd in _means(history).items() if usd}
-    paths = project_paths(runs, program.environment.home)
+    paths = project_paths({run.file.path for run in runs}, program.environment.home)
     of_model: dict[str, list[float]] = {}
     for (_, _, model), each in means.items():
         of_model.setdefault(model, []).append(each)

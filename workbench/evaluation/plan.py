@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.config.folders import Folders, path_in, project_folder
+from workbench.config.folders import Folders
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
@@ -257,12 +257,6 @@ def gates_of(files: Iterable[SuiteFile]) -> dict[str, Gate]:
 def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
     """Return the cases of runs, each once, with their suites."""
     return {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
-
-
-def project_paths(runs: Iterable[PlannedRun], home: Path | None) -> dict[Path, str]:
-    """Return the paths of runs' suites in their projects, as histories have them, by their files."""
-    files = {run.file.path for run in runs}
-    return {file: path_in(project_folder(file.parent, home), file) for file in files}
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.audit.unmeetable import with_unmeetable
+from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.engine.model_specs import Specs
@@ -23,7 +24,6 @@ from workbench.evaluation.plan import (
     cases_of,
     execution_of,
     notices,
-    project_paths,
 )
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
@@ -233,7 +233,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
             raise HistoryError(f"there is no history {shard.costs} with latencies to share runs out by")
         with History(shard.costs) as history:
             means = history.mean_latencies()
-        paths = project_paths(runs, program.environment.home)
+        paths = project_paths({run.file.path for run in runs}, program.environment.home)
         by_text = {str(file): path for file, path in paths.items()}
         places = places_by_cost(costs_of(runs, means, by_text), shard.index, shard.of)
     ref = ShardRef(shard.index, shard.of, len(runs), shard.plan_id)
