@@ -156,7 +156,7 @@ ADVICE: Mapping[Cause, Advice] = {
 BASELINE = "offline"
 """The offline model, which is no language model."""
 
-FOR_BASELINE = "this baseline matches words: choose a model with m"
+FOR_BASELINE = "this baseline matches words: choose another model"
 """What to do about failures of the offline model, which no description can teach."""
 
 ASKED_BACK = "put what the answer asks for into the request, or name a tool that finds it out"

@@ -361,7 +361,9 @@ class OpenSuite:
         self.disk, self.on_disk = self.file, state
         self._made_here = False
         self._remember_disk(self.document.parts)
-        self._readings = min(self._readings, self._history[self._at].readings)  # saving has asked about earlier ones
+        self._readings = min(
+            self._readings, self._history[self._at].readings
+        )  # earlier readings were confirmed on saving
         self.end_group()
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:

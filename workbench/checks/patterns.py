@@ -353,9 +353,8 @@ def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
             spent[pattern] = spent.get(pattern, 0.0) + took_s
         if took_s >= left_s * 0.9:
             raise _ran_out(pattern, text)
-        # The timeout counts the processor time of all threads, so others may have used it up. They do less while the
-        # lock
-        # is held, and the time is doubled until this thread has had its share.
+        # The timeout counts the processor time of all threads, so others may have used it up. They do less while
+        # the lock is held, and the time is doubled until this thread has had its share.
         timeout_s, concurrent = (left_s, True) if timeout_s < left_s else (timeout_s * 2, False)
 
 

@@ -33,7 +33,7 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
         if failed := [source for source in suite.sources if source.error is not None]:
             warn(f"{file.path}: not pinned: {failed[0].error}", program.secrets)
         elif not servers:
-            warn(f"{file.path}: not pinned: it has no servers, and tools defined in the suite change with it alone")
+            warn(f"{file.path}: not pinned: it has no servers")
         else:
             try:
                 warn(f"pinned in {write_pins(file.path, {name: servers[name] for name in sorted(servers)})}")

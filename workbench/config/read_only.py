@@ -54,7 +54,7 @@ def refuse_if_read_only(what: str) -> None:
 def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     """Make this process one that only shows, for the rest of its life.
 
-    It still writes its `log`, a folder, and connects to sockets in the folders `sockets`, over which other processes
+    It still writes into the folder `log`, and connects to sockets in the folders `sockets`, over which other processes
     send their events."""
     global _is_read_only
     import ctypes  # noqa: F401 (opens the program's own library, and others such as dateutil import it later)

@@ -320,7 +320,7 @@ def forms_of(value: str) -> set[str]:
             encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
             forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
     lines = value.split("\n")
-    if len(lines) > 1:  # for a key in several lines, each alone, and all in one line
+    if len(lines) > 1:  # of a key in several lines also each line, and all joined
         forms |= {line.strip() for line in lines if len(line) >= MIN_ENCODED_CHARS and not line.startswith("-----")}
         forms.add(" ".join(value.split()))
     forms |= {repr(form)[1:-1] for form in forms}

@@ -433,7 +433,7 @@ class JudgementCache:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
-        """Judgements remembered under one key were asked of the same model in the same way."""
+        """Return the key of a judgement: equal for the same model asked in the same way."""
         params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
         asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
         return asked, criteria, value, scale

@@ -79,9 +79,10 @@ class Stepper:
             self.held = None
 
     def go_on(self, until: Until, hold: int | None) -> str | None:
-        """Let the run continue to the next stop, round, or its end, from the `hold` (`HoldPoint.hold`) that is meant.
+        """Let the run continue to the next stop, round, or its end, and return why not, if that is impossible.
 
-        A run that was not seen held is only told how far to continue. Returns why not, when that is impossible."""
+        `hold` is the stop (`HoldPoint.hold`) that the caller saw; `None` if it saw none, which only says how far the
+        run may continue."""
         now = self.held.hold if self.held is not None else None
         if hold != now:
             if hold is None and until == "stop":

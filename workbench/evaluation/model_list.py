@@ -661,9 +661,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
     settings_in(content, file, spec.origin)
     text = with_model(content.decode("utf-8"), spec)
     if text is None:
-        raise ConfigError(
-            f"{file}: its models are written in a way that cannot be added to: write them as tables [models.NAME]"
-        )
+        raise ConfigError(f"{file}: no model can be added: write its models as tables [models.NAME]")
     try:
         save(file, text, before)
     except SavingError as error:

@@ -59,7 +59,7 @@ PACKED = ("trajectory", "grades", "judgements", "steps", "redacted")
 
 KEPT = tuple(field.name for field in fields(RunResult) if field.name not in PACKED)
 FACTS = _Facts._fields
-"""What of a result is known at once: those of its fields that are not packed, and what follows from the others."""
+"""Facts on a result that need no unpacking: its fields that are not packed, and facts made from the others."""
 
 _facts_of = attrgetter(*_Facts._fields)
 _content_of = attrgetter(*PACKED)

@@ -125,8 +125,8 @@ CREATE INDEX regrades_of_runs ON regrades (run);
 # NULL in runs of earlier versions. A comment inside the statement would spoil SQLite's own text of the table.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
-# In details, `tools` are those that a run's first event offers, and `sample` is the zdict of its events and its
-# outcome: ids in shared. NULL in runs of earlier versions, which have everything in themselves.
+# In details, `tools` (those that a run's first event offers) and `sample` (the zdict of its events and its outcome)
+# are ids of rows in `shared`. NULL in runs of earlier versions, which have everything in themselves.
 _SHARED = """
 CREATE TABLE shared (           -- what runs of a batch have in common
     id INTEGER PRIMARY KEY,

@@ -562,7 +562,7 @@ class Outline:
                 type(suite) is type(shape) is int and 0 <= suite < len(outline.suites) and shape >= 0
                 for suite, shape, _ in outline.blocks
             ):
-                raise ValueError("its plan has a suite that is not there")
+                raise ValueError("its plan names a suite that it does not contain")
             if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:

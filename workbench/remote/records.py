@@ -55,12 +55,12 @@ def unpacked(line: bytes) -> Mapping[str, Any]:
 
 
 def greeting(**more: object) -> bytes:
-    """Return how each side begins: which protocol it speaks, and its version."""
+    """Return the first message of each side: its protocol and its version."""
     return packed(protocol=PROTOCOL, version=__version__, **more)
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """Return the run at a place of the plan is under way, since so many milliseconds; its events follow."""
+    """Return the line of a run under way: its place in the plan, and its age in milliseconds. Its events follow."""
     return packed(place=place, begun_ago_ms=round(ago_ms))
 
 
@@ -78,7 +78,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """What happens beside the events of runs; `None` for what no viewer shows.
+    """Return the line of an event that belongs to no single run; `None` for one that no viewer shows.
 
     `redact` takes secrets out of values."""
     match event:

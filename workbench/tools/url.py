@@ -145,7 +145,7 @@ class UrlConnection:
     def why_unanswered(self, error: Exception) -> str | None:
         reason = first_line(error)
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
-            return None  # a word that a server may use itself
+            return None  # the server's own error may read like this
         if reason in _REFUSED:
             return f"it answered with {self._refusal or 'an HTTP error'}"
         return reason if reason.startswith(_NO_ANSWER) else None

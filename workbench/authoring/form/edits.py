@@ -159,7 +159,7 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         return text if cell.empty_stays else ABSENT
     match cell.kind:
         case "choice":
-            of_answer = cell.place[-1] == "of" and text.strip().startswith(NAMED_MEASURE)  # the cases have the names
+            of_answer = cell.place[-1] == "of" and text.strip().startswith(NAMED_MEASURE)  # cases define these names
             if cell.place[-1] == "extra_calls" and text.strip().startswith("["):
                 return read_value(text)
             if text.strip() not in cell.choices and not of_answer:

@@ -13,7 +13,7 @@ VERSION = "ATIF-v1.7"
 
 
 def files_of_atif(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield the name of a file and its text in pieces for each run."""
+    """For each run, yield a file name and the pieces of its text."""
     for run in runs:
         result = run.result
         name = f"{run.suite.removesuffix('.toml')}.{result.case_id}.{result.model}.{result.repeat + 1}.atif.json"

@@ -47,7 +47,7 @@ class ReportModel(BaseModel):
 
     @classmethod
     def made(cls, source: object, **others: object) -> Self:
-        """Return it with `others`, and with the attributes of `source` that are called as its other fields."""
+        """Return it with the fields `others`, and the remaining ones from attributes of `source` by name."""
         rest = (name for name in cls.model_fields if name not in others)
         named = {name: getattr(source, name) for name in rest if hasattr(source, name)}
         return cls.model_validate(named | others)

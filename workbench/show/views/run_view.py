@@ -315,7 +315,7 @@ class RunView:
             run.changed(run.round)
 
     def _count(self, piece: str, at_ms: float) -> None:
-        """Count a piece of the answer, which the passing of time shows."""
+        """Count a piece of the answer; the clock's next tick shows the count."""
         item = self._run.items[self._run.round] if self._run.round is not None else None
         if isinstance(item, RoundItem):
             item.awaited.add(piece, at_ms / 1000)

@@ -107,7 +107,7 @@ class FaultTrials:
         if self._stage.shows_main:
             self._show()
         else:
-            self._stage.announce("All faults were tried: Inject faults, among all commands, shows the matrix")
+            self._stage.announce("All faults were tried: 'Inject faults' in the palette shows the matrix")
 
     def _show(self) -> None:
         from workbench.tui.faults.screen import FaultsScreen

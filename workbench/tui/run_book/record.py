@@ -209,7 +209,7 @@ class RunRecord:
     """The current step of a chain, counted from 1."""
     saved_in: Path | None = None
     unwritten: bool = False
-    """Whether a recorded run was recorded here, and is in no file of recordings."""
+    """Whether it was recorded by this program and is not saved yet."""
     original: tuple[PlannedRun, RunResult] | None = None
     """The plan and result from when it ran, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)

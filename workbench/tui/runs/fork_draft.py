@@ -183,7 +183,7 @@ def fork_draft(
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     if place is not None:
         return ForkPoint(place.round, place.answered)
-    # The end of a run is before the answer to its first unanswered call, otherwise before the next request.
+    # Without a place, fork before the answer to the first unanswered call, otherwise before the next request.
     whole = [round_ for round_ in origin.rounds if round_.stop_reason is not None]
     if whole:
         answered = sum(call.result is not None for call in whole[-1].calls)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 REST_S = 1.0
-"""How long to wait without movement: keys come first."""
+"""How long the cursor rests before an audit starts: keys come first."""
 
 AT_ONCE = 20
 """The number of cases audited at once, about ten milliseconds."""
