@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from workbench.authoring.document import Document
 from workbench.authoring.form.typed import value_at
@@ -141,7 +142,10 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
     places = [call.place for call in calls]
     if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:
         return False
-    positions = [int(place[1]) for place in places if place is not None and place[0] == "ordered"]
+    positions: list[int] = []
+    for place in places:
+        if place is not None and place[0] == "ordered":
+            positions.append(int(place[1]))
     return positions == sorted(positions)
 
 
@@ -182,6 +186,7 @@ def proposal_for_all(
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = why_not_met(suite, proposal, table, runs)
+    # The order of calls is given up last: it is the only part that can be loosened without losing a check.
     if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:
         loosest = replace(proposal, in_order=False)
         if why_not_met(suite, loosest, table, runs) is None:
@@ -197,6 +202,7 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
     Judges and functions are not asked again: checks that need one are proposed only where they held.
     """
     case = Case.model_validate(proposal.expectations_in(table))
+    # Stands in for functions and judges: each says yes.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
         try:
@@ -238,7 +244,9 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     gone = [call.tool_text for place, call in case.placed_expected_calls() if place not in places]
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
-    one_answer = all(len({call.answer for call in of_run}) == 1 for of_run in zip(*rows, strict=True))
+    # Calls of a run are a column of the rows. Calls of one answer have no order, however they are listed.
+    columns = zip(*rows, strict=True)
+    one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
         case.name,
         calls,
@@ -263,7 +271,9 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
     Of a tool that runs call differently often, the run with the fewest calls decides which ones count.
     """
     for tool in {call.tool for call in runs[0]}:
-        of_runs = [[at for at, call in enumerate(calls) if call.tool == tool] for calls in runs]
+        of_runs: list[list[int]] = []
+        for calls in runs:
+            of_runs.append([at for at, call in enumerate(calls) if call.tool == tool])
         fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
         first = [runs[fewest][at] for at in of_runs[fewest]]
         columns = []
@@ -314,7 +324,11 @@ def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
 
 
 def _answered_before(earlier: Iterable[AcceptedCall], later: Iterable[AcceptedCall]) -> bool:
-    return max(call.answer for call in earlier) < min(call.answer for call in later)
+    return max(map(_answer, earlier)) < min(map(_answer, later))
+
+
+def _answer(call: AcceptedCall) -> int:
+    return call.answer
 
 
 def _tools_of(calls: Iterable[AcceptedCall]) -> frozenset[str]:
@@ -334,10 +348,12 @@ def _of_chain(
         place: Place = ("steps", number)
         if len({of_run[number] is None for of_run in reached}) > 1:
             raise AcceptError(f"only some of the runs reach step {number + 1}")
-        called = [of_run.get(place) for of_run in by_place]
-        found = [call for call in called if call is not None]
+        called: list[list[AcceptedCall]] = []
+        for of_run in by_place:
+            called.append([of_run[place]] if place in of_run else [])
+        found = list(chain.from_iterable(called))
         try:
-            _check_tools([_tools_of([] if call is None else [call]) for call in called])
+            _check_tools(list(map(_tools_of, called)))
         except AcceptError as error:
             raise AcceptError(f"step {number + 1}: {error}") from error
         if found:

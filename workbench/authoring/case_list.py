@@ -145,7 +145,7 @@ def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
 def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> Restructured:
     """Add cases at the end, as `with_new_case` does each."""
     first = len(document.cases)
-    for at, case in enumerate(cases, first):
+    for at, case in enumerate(cases, first):  # one by one, so that each id is free of those before it
         document = document.with_new_case(at, _with_free_id(case, _ids(document)))
     return _at(document, first, message)
 
@@ -159,6 +159,7 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
     if "id" in case:
         copied["id"] = free_id(suite.cases[index].id, _ids(document))
     copied = _with_free_id(copied, _ids(document))
+    # As text first, which keeps the comments, and then with its own name and id.
     document = document.with_new_block(index + 1, document.block(index)).with_case(index + 1, copied)
     return _at(document, index + 1, f"Duplicated {_name(suite, index)}")
 
@@ -209,7 +210,8 @@ def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restru
 def tools_used(case: Table) -> tuple[str, ...]:
     """Return the tools that a case names but does not define, each once."""
     own = {ANY_TOOL, *(tool.get("name") for _, tool in tables(case.get("tools")))}
-    return tuple(dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str) and name not in own))
+    named = dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str))
+    return tuple(name for name in named if name not in own)
 
 
 def _tools_named(case: Table) -> Iterator[object]:
@@ -238,8 +240,10 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     base = match[1] if match else name
     names = set(taken)
     ids = {derived_id(other) for other in names}
-    numbered = (f"{base} {number}" for number in range(2, len(names) + 3))
-    return next(found for found in numbered if found not in names and derived_id(found) not in ids)
+    number = 2
+    while f"{base} {number}" in names or derived_id(f"{base} {number}") in ids:
+        number += 1
+    return f"{base} {number}"
 
 
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
@@ -249,7 +253,7 @@ def free_path(path: Path, taken: Iterable[Path]) -> Path:
     """
     others = set(taken)
     found, number = path, 1
-    while found in others or found.exists() or found.is_symlink():
+    while found in others or found.exists() or found.is_symlink():  # a dangling link does not `exist`
         number += 1
         found = path.with_name(f"{path.stem}-{number}{path.suffix}")
     return found
@@ -298,7 +302,7 @@ def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -
     """
     try:
         path = folder / Path(text).expanduser()
-        if path.name == "..":
+        if path.name == "..":  # `with_suffix` would make a file name of it
             raise ValueError(path)
         if not path.suffix:
             path = path.with_suffix(".toml")

@@ -21,7 +21,10 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
     """Return a document with unparsed texts as a suite file. `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
-    remaining = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.unparsed)]
+    remaining: list[Problem] = []
+    for problem in sound.problems:  # those of an unparsed text are about its last valid version
+        if not any(_is_of(problem, at) for at in document.unparsed):
+            remaining.append(problem)
     if remaining:
         # Problems below an unparsed text move by the lines that it has grown since its last valid version.
         ends = {at: _end(parts, at) for at in document.unparsed}
@@ -192,6 +195,7 @@ class Document:
 
     def forget(self) -> None:
         """Drop cached values that can be computed again, to save memory in the undo history."""
+        # Cached properties live in the dictionary of their frozen object.
         for held in (self, self.parts):
             if held is not None:
                 held.__dict__.pop("text", None)
@@ -291,6 +295,7 @@ class Document:
     def with_case_moved(self, index: int, to: int) -> Document:
         """Move a case. Raises IndexError."""
         parts = self._sound_parts().with_case_moved(index, to)
+        # Unparsed texts are known by their index, and move with their cases.
         order = [at for at in range(len(parts.cases)) if at != index]
         order.insert(to, index)
         places = {old: new for new, old in enumerate(order)} | {HEAD: HEAD}
@@ -299,7 +304,11 @@ class Document:
     def only(self, indices: frozenset[int]) -> str:
         """Return the text with only these cases, to run valid cases while a different one is being edited."""
         parts = self._sound_parts()
-        blocks = (block if index in indices else "" for index, block in enumerate(parts.blocks))
+        # Other cases become empty text, and the text between cases stays.
+        blocks = list(parts.blocks)
+        for index in range(len(blocks)):
+            if index not in indices:
+                blocks[index] = ""
         return "".join(chain.from_iterable(zip_longest(parts.between, blocks, fillvalue="")))
 
     def _sound_parts(self) -> SuiteText:
@@ -326,6 +335,7 @@ class Document:
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
         """Yield the pieces of the text: the head, then each block and the text after it."""
+        # Unparsed texts have the line ends of an editor, the file may have others.
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
         yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):

@@ -55,11 +55,9 @@ class FolderWatch:
             entries = tuple(_entries(path))
             if not is_root and is_installed(path.name, {entry.name for entry in entries}):
                 entries = ()
-            known = _Folder(
-                stamp,
-                tuple(Path(entry) for entry in entries if not entry.name.startswith(".") and _is_folder(entry)),
-                tuple(Path(entry) for entry in entries if entry.name.endswith(".toml")),
-            )
+            folders = [entry for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
+            files = [entry for entry in entries if entry.name.endswith(".toml")]
+            known = _Folder(stamp, tuple(map(Path, folders)), tuple(map(Path, files)))
         found[path] = known
         for folder in known.folders:
             self._list(folder, found)

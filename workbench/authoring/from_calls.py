@@ -50,6 +50,7 @@ def case_with_mock(
         mock["error"] = answer.content
     else:
         mock["result"] = result
+    # The first mock that fits answers, so that a new one has to stand before more general ones.
     mocks = items_at(case, ("mocks",))
     same = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
     for index in same:
@@ -131,6 +132,7 @@ def _shortest(content: str) -> JsonValue:
         return content
     try:
         value: JsonValue = json.loads(content)
+        # The mock's table is sent as this JSON; with other blanks or an other order of keys, it would be another text.
         if holds_null(value) or json_text(value) != content:
             return content
     except (ValueError, RecursionError):
@@ -157,7 +159,7 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run.
 
-    It matches the arguments as the model wrote them, which is what it will send again. For the first call in a step of
+    It matches the arguments as the model wrote them, as it will send them again. For the first call in a step of
     a chain, it belongs to the step. Raises ValueError.
     """
     record = trajectory.calls[index]

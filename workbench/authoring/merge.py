@@ -151,7 +151,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
     if not parts and [key for key in old if key in new] != kept:
         parts = ["the order changed"]
     others = [key for key in (*changed, *(new.keys() ^ old.keys())) if not _is_case(key)]
-    names = sorted({str(key[0]) if key else "the settings" for key in others})
+    names = sorted({_section(key) for key in others})
     sentences = [", ".join(parts)] if parts else []
     if names:
         sentences.append(f"{', '.join(names)} changed")
@@ -163,6 +163,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
 
 def _units(version: SuiteText) -> _Units:
     """Return the units of a text whose cases are in blocks, with `\n` as line ends."""
+    # Line ends and the byte order mark are those of `theirs`, so that they make no difference here.
     text = version.text.removeprefix(_MARK).replace("\r\n", "\n")
     outlines = Document.of_parts(version, "").cases
     units: _Units = {}
@@ -177,14 +178,18 @@ def _units(version: SuiteText) -> _Units:
             unit = units[key]
             units[key] = replace(unit, text=unit.text + unit.gap + content, gap=section.gap)
             continue
-        last, title, case = place, "", None
+        last, title, case, name = place, "", None, None
         if place[:1] == ("cases",):
             index = int(place[1])
             case, title = version.cases[index], outlines[index].name
-            name = outlines[index].id if "id" in case or "name" in case else None
+            if "id" in case or "name" in case:
+                name = outlines[index].id
+        elif len(place) > 1:
+            name = _name(version.header, place)
+        if len(place) > 1:
+            key = _free((place[0], name), counts, is_named=name is not None)
         else:
-            name = _name(version.header, place) if len(place) > 1 else ""
-        key = _free((place[0], name) if len(place) > 1 else place, counts, is_named=name is not None)
+            key = _free(place, counts, is_named=True)
         units[key] = _Unit(content, section.gap, title, case)
     units[key] = replace(units[key], is_last=True)
     return units
@@ -281,6 +286,10 @@ def _all(*versions: _Units) -> Iterable[Key]:
     return dict.fromkeys(key for units in versions for key in units)
 
 
+def _section(key: Key) -> str:
+    return str(key[0]) if key else "the settings"
+
+
 def _is_case(key: Key) -> bool:
     return key[:1] == ("cases",)
 
@@ -322,7 +331,8 @@ def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
         return text, None
     before, here, there = SuiteText.of(old).header, SuiteText.of(mine).header, SuiteText.of(theirs).header
     by_me, by_them = _changed(before, here), _changed(before, there)
-    contested = [key for key in by_me if key in by_them and _differs(here, there, key)]
+    by_both = [key for key in by_me if key in by_them]
+    contested = [key for key in by_both if _differs(here, there, key)]
     try:
         if _with(old, here, by_me) == mine:
             right = _with(theirs, here, [key for key in by_me if key not in by_them])
@@ -372,6 +382,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
             continue
         if key not in spine:
             order.insert(at, key)
+        # To look for each key would take the square of the number of cases; most are at their place.
         at = at + 1 if order[at : at + 1] == [key] else order.index(key) + 1
     return order
 
@@ -425,7 +436,7 @@ def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], th
         elif mine == old:
             wanted = theirs
         surplus = found[comment] - wanted
-        for at, gap in enumerate(gaps) if surplus > 0 else ():
+        for at, gap in enumerate(gaps if surplus > 0 else ()):
             comments = _COMMENTS.findall(gap)
             while surplus > 0 and comment in comments:
                 comments.remove(comment)

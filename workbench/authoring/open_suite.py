@@ -14,6 +14,7 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.suite.files import FileState
 from workbench.suite.problems import Place, Problem, written
+from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite, reread
 
@@ -71,6 +72,7 @@ class OpenSuite:
         """Invalid text in fields of the form, which is not part of any document."""
         self._places_of: Document | None = None
         """The document that has the cells of the invalid texts, while the current one is not TOML."""
+        # Empty until the first edit: most suites of a workspace are only read.
         self._history: list[Change] = []
         self._at = 0
         self._made_here = False
@@ -184,6 +186,7 @@ class OpenSuite:
         """
         if not self.invalid_texts:
             return
+        # While a document is not TOML, places are compared with the last one that was.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before
@@ -265,7 +268,9 @@ class OpenSuite:
         if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
             self._cut = (document, wanted, parse_suite(document.only(wanted), self.path) if wanted else None)
         cut = self._cut[2]
-        return cut if cut is not None and cut.suite is not None else None
+        if cut is None or cut.suite is None:
+            return None
+        return cut
 
     @property
     def settings_file(self) -> SuiteFile | None:
@@ -289,9 +294,9 @@ class OpenSuite:
         if document is now or document.text == now.text:
             return False
         top = self._history[self._at]
-        now.forget()
+        now.forget()  # a history of long suites would hold every version's text
         del self._history[self._at + 1 :]
-        if group is not None and group == top.group:
+        if group is not None and group == top.group:  # such as the keystrokes in one cell
             if self._at and document.text == self._history[self._at - 1].document.text:
                 del self._history[self._at]
                 self._at -= 1
@@ -310,12 +315,12 @@ class OpenSuite:
 
     @property
     def undoable(self) -> str | None:
-        """A description of what undo takes back."""
+        """A description of the change that undo takes back."""
         return self.last.summary if self.last is not None else None
 
     @property
     def redoable(self) -> str | None:
-        """A description of what redo repeats."""
+        """A description of the change that redo repeats."""
         return self.next.summary if self.next is not None else None
 
     @property
@@ -359,7 +364,7 @@ class OpenSuite:
     def saved(self, state: FileState) -> None:
         """Record that the current text was written to disk."""
         self.disk, self.on_disk = self.file, state
-        self._made_here = False
+        self._made_here = False  # from now on it differs from the disk only if its text does
         self._remember_disk(self.document.parts)
         self._readings = min(
             self._readings, self._history[self._at].readings
@@ -372,7 +377,7 @@ class OpenSuite:
         Unsaved changes stay. A suite without unsaved changes follows the disk, as a step that can be undone if there is
         a history.
         """
-        follows = not self.dirty
+        follows = not self.dirty  # before `disk` is replaced, with which it is compared
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
                 self._begin()
@@ -409,8 +414,10 @@ class OpenSuite:
         return changed
 
     def _remember_disk(self, parts: SuiteText | None) -> None:
-        blocks = parts.blocks if parts is not None else ()
-        tables = parts.cases if parts is not None else ()
+        blocks: tuple[str, ...] = ()
+        tables: tuple[Table, ...] = ()
+        if parts is not None:
+            blocks, tables = parts.blocks, parts.cases
         # Tables by identity: an edit of one case keeps those of the others.
         self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
 
@@ -434,7 +441,7 @@ class OpenSuite:
         return with_unparsed(document, sound) if document.unparsed else sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
-        """Read the parts, reusing what was read before: the last version, or the last version that could run."""
+        """Read the parts, reusing the cases of the last version, or of the last one that could run."""
         for known, file in self._known:
             if known is parts:
                 return file

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
@@ -34,7 +34,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class AcceptError(ValueError):
-    """A run that cannot become the expectation. The message says why and what to do, in one sentence."""
+    """A run that cannot become the expectation. The message has the reason and the remedy, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -191,25 +191,26 @@ def merged_call(
         written = _table(value_at(table, place))
         if written.get("tool") == first.tool:
             checks = _table(written.get("args"))
-    by_call = [{each.name: each for each in call.arguments} for call in calls]
+    by_call: list[dict[str, AcceptedArgument]] = []
+    for call in calls:
+        by_call.append({each.name: each for each in call.arguments})
     arguments = []
-    for name in dict.fromkeys(name for given in by_call for name in given):
+    for name in dict.fromkeys(chain.from_iterable(by_call)):
         found = [given[name] for given in by_call if name in given]
         in_all = len(found) == len(calls)
+        always = in_all and all(each.given for each in found)
+        kept = in_all and place is not None and all(each.choice.kind == KEPT for each in found)
+        options = _options_of(checks.get(name), _weight_in(checks))
         arguments.append(
-            _merged_argument(
-                found,
-                _options_of(checks.get(name), _weight_in(checks)),
-                always=in_all and all(each.given for each in found),
-                kept=in_all and place is not None and all(each.choice.kind == KEPT for each in found),
-                enumerated=enumerated(name),
-                lists_all=lists_all,
-            )
+            _merged_argument(found, options, always=always, kept=kept, enumerated=enumerated(name), lists_all=lists_all)
         )
-    other_keys = {key: value for key, value in others[0].items() if all(each.get(key) == value for each in others)}
+    other_keys: Table = {}
+    for key, value in others[0].items():
+        if all(each.get(key) == value for each in others):
+            other_keys[key] = value
     if forbidden := [name for name in items_at(others[0], ("forbidden_args",)) if _in_all(name, others)]:
         other_keys["forbidden_args"] = forbidden
-    lost = dict.fromkeys(each for call in calls for each in call.lost)
+    lost = dict.fromkeys(chain.from_iterable(call.lost for call in calls))
     return AcceptedCall(first.tool, answer, tuple(arguments), place, other_keys, tuple(lost))
 
 
@@ -667,6 +668,7 @@ def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
             choices = (*choices, choice)
     if len(choices) == len(argument.choices):
         return argument
+    # A case must go on to expect the argument, if only its presence.
     if choices[0].kind != KEPT and not any(_is_present(choice.written) for choice in choices):
         choices = (CheckChoice("present", _present(argument.choices[0].written)), *choices)
     return replace(argument, choices=choices, chosen=0)

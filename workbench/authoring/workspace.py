@@ -82,12 +82,13 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 
     A given folder without suites opens with its recordings. `models` decides which recorded models are known.
 
-    A `search` that was stopped opens what it found, and the samples if that is nothing. The folders are then no roots:
-    nothing looks through them again.
+    A `search` that was stopped opens the suites that it found, or the samples if there are none. The folders are then
+    no roots: nothing looks through them again.
     """
     search = search or Search()
     roots = tuple(paths) or (Path(),)
     found = _found_at(roots, search) if paths else find_suites(roots, search)
+    # A folder that was named is opened empty rather than replaced by the samples.
     if not found and (search.is_stopped or not paths):
         return read_again(Workspace((bundled("sample_suites"),), (), True), models)
     return _read(found if search.is_stopped else roots, found, False, models)
@@ -199,7 +200,9 @@ def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
     """
     if of_samples:
         return Path(RECORDINGS_FOLDER)
-    return suite.parent if is_recording(suite) else suite.parent / RECORDINGS_FOLDER
+    if is_recording(suite):
+        return suite.parent
+    return suite.parent / RECORDINGS_FOLDER
 
 
 def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, RecordedRun | None]:
@@ -300,8 +303,10 @@ class OpenSuites:
     def case_now(self, case: CaseKey) -> CaseNow | None:
         """Return the current state of a case; `None` if it is not open or has errors."""
         suite = self.at(case[0])
-        for outline in suite.cases if suite is not None else ():
-            if suite is not None and outline.key == case[1]:
+        if suite is None:
+            return None
+        for outline in suite.cases:
+            if outline.key == case[1]:
                 return read_now(suite, outline)
         return None
 
@@ -348,6 +353,7 @@ class OpenSuites:
             elif file.hash or not suite.is_new:
                 conflicts.append(suite)
             suites.append(suite)
+        # Suites without a file stay only if closing them would lose changes.
         left = [suite for suite in known.values() if suite.dirty]
         conflicts += [suite for suite in left if not suite.is_new]
         self._open([*suites, *left], len(suites))
@@ -408,7 +414,8 @@ class OpenSuites:
         """Notify followers that the file of a suite was saved or taken over."""
         files = self.workspace.files
         if any(file.path == suite.path for file in files):
-            files = tuple(suite.disk if file.path == suite.path else file for file in files)
+            at = [file.path for file in files].index(suite.path)
+            files = (*files[:at], suite.disk, *files[at + 1 :])
         else:
             files = (*files, suite.disk)
         self.workspace = replace(self.workspace, files=files)
@@ -471,6 +478,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
 
     Returns the undone changes, or the reason that nothing was: a case must not vanish from both suites.
     """
+    # Undone in one suite alone, a moved case would be in both of them or in none.
     move = suite.last.part_of if suite.last is not None else None
     if isinstance(move, Move) and open_suites.at(move.source.path) is move.source:
         if (

@@ -87,7 +87,7 @@ class _Kept(Generic[_T]):
     def of(self, source: object) -> _T:
         found = self.made.get(id(source))
         if found is None:
-            if len(self.made) >= 4_000:
+            if len(self.made) >= 4_000:  # each edit of a tool's schema is a new object
                 self.made.clear()
             found = self.made[id(source)] = (source, self.make(source))
         return found[1]
@@ -149,6 +149,7 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
     patterns = [pattern for part in parts for pattern in _mapping(part.get("patternProperties"))]
+    # A schema without properties describes nothing, and JSON Schema then allows any name.
     if not any("properties" in part for part in parts) or any(_found(pattern, name) for pattern in patterns):
         return None
     if any(part.get("additionalProperties") not in (None, False) for part in parts):
@@ -191,6 +192,7 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
                 keyword(schema, "default"),
                 schema,
             )
+    # Sorting is stable: required ones first, each kind in the order of the schema.
     return dict(sorted(found.items(), key=lambda entry: not entry[1].required))
 
 
@@ -223,6 +225,7 @@ def _refused(value: object, schema: Schema) -> str | None:
         return None
     if error is None:
         return None
+    # A list of values or a wrong type says more to the user than the validator's first error.
     listed = allowed_values(schema)
     types = types_of(schema)
     if listed and types - {"null"} != {"boolean"}:

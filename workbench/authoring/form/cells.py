@@ -127,7 +127,7 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     if text.strip() == value_text(value, schema):
         return value
     cls = class_of(value)
-    if cls.editor().reads == "nothing":
+    if cls.editor().reads == "nothing":  # typing over it means that a value is expected after all
         if not text.strip():
             return {cls.kind: True}
         return with_text(_with_check(value, {"equals": ""}), text, schema)
@@ -150,6 +150,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     old = class_of(value)
     if cls is old:
         return value
+    # Without a value to take over, the new check starts with one that the schema allows.
     carried = carried_values(value) or _suggested(schema)
     parts = expected_of(value) if old.combines else [_alone(value)]
     return _with_check(value, cls.started(Start(carried, _as_text(carried[0]), _ends(value, schema), parts)))
@@ -160,7 +161,9 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
-        text = _shown(cls.editor(option), table[option]) if option in table else ""
+        text = ""
+        if option in table:
+            text = _shown(cls.editor(option), table[option])
         cells.append(OptionCell(option, text, default_text(cls, option)))
     return tuple(cells)
 
@@ -186,7 +189,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     table = _table(value)
     if option in cls.exclusive:
         table = {name: each for name, each in table.items() if name == option or name not in cls.exclusive}
-    table.setdefault(cls.kind, expected_of(value))
+    table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
     editor = cls.editor(option)
     return {**table, option: _READERS[editor.reads](text, editor, None)}
 
@@ -204,7 +207,7 @@ def with_weight(value: object, text: str | None) -> object:
     if text is None or not text.strip():
         return _without(value, "weight")
     name = read_text(text).lower().replace(" ", "_").replace("-", "_")
-    if name in NAMED_WEIGHTS:
+    if name in NAMED_WEIGHTS:  # typed with blanks or hyphens, too
         return _with(value, "weight", name)
     try:
         weight = read_number(text, 0)
@@ -222,7 +225,9 @@ def is_optional(value: object) -> bool:
 
 def with_optional(value: object, optional: bool) -> object:
     """Set whether the argument may be left out."""
-    return _with(value, "optional", True) if optional else _without(value, "optional")
+    if not optional:
+        return _without(value, "optional")
+    return _with(value, "optional", True)
 
 
 def required_text(value: object) -> str:
@@ -235,7 +240,9 @@ def required_text(value: object) -> str:
 
 def with_required(value: object, required: bool | None) -> object:
     """Set whether the argument must hold; `None` leaves that to the grader."""
-    return _without(value, "required") if required is None else _with(value, "required", required)
+    if required is None:
+        return _without(value, "required")
+    return _with(value, "required", required)
 
 
 def as_argument(name: str, value: object) -> object:
@@ -256,7 +263,7 @@ def _table(value: object) -> Table:
 
 
 def _with(value: object, option: str, to: object) -> object:
-    table = _table(value) or {"equals": value}
+    table = _table(value) or {"equals": value}  # a plain value has no room for an option
     return {**table, option: to}
 
 
@@ -295,6 +302,7 @@ def _plain(table: Table) -> object:
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as the text of a cell with this editor; as TOML if the editor cannot have it."""
+    # Only for values that the editor reads back as they are.
     match editor.reads, value:
         case "nothing", True:
             return ""
@@ -321,7 +329,9 @@ def _ends(value: object, schema: Schema | None) -> list[object]:
     if ends:
         return [whole(min(ends)), whole(max(ends))]
     low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
-    return [low if is_number(low) else -math.inf, high if is_number(high) else math.inf]
+    if not is_number(low):
+        low = -math.inf
+    return [low, high if is_number(high) else math.inf]
 
 
 def _as_text(value: object) -> str:

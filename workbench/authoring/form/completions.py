@@ -211,7 +211,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
         case "key" if len(cell.place) > 1 and cell.place[-2] in ("args", "when"):
             table = value_at(source.table, cell.place[:-1])
-            used = [name for name in table if name != key] if isinstance(table, dict) else []
+            used = set(table) - {key} if isinstance(table, dict) else ()
             tool = source.tool(value_at(source.table, cell.place[:-2]))
             return complete("argument", typed, tool=tool, used=used)
         case "expected":
@@ -230,8 +230,9 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             return complete("tools", typed, tools=source.tools)
         case "names" if key == "forbidden_args":
             tool = source.tool(value_at(source.table, cell.place[:-1]))
-            names = [argument.name for argument in arguments_of(tool)] if tool is not None else []
-            return complete("words", typed, words=names)
+            if tool is None:
+                return ()
+            return complete("words", typed, words=[argument.name for argument in arguments_of(tool)])
         case "names":
             return complete("words", typed, words={"tags": source.tags, "models": source.models}.get(str(key), ()))
         case _:

@@ -57,7 +57,7 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
     Raises CellError with advice for invalid text.
     """
     place = row.place
-    if text == cell.text:
+    if text == cell.text:  # the same table, so that no undo step is made
         return Edit(source.table, place, f"{name_of(source, row)} changed")
     if cell.kind == "key":
         name = read_text(text)
@@ -153,8 +153,10 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             if not name and cell.place[0] == "steps":  # a step without a tool expects no call
                 return ABSENT
             return name
+    # The way to write an empty text where an empty cell removes the key.
     if cell.kind in ("text", "lines") and text.strip() == '""':
         return ""
+    # Emptying a cell removes its key, which then has the default.
     if not text.strip():
         return text if cell.empty_stays else ABSENT
     match cell.kind:
@@ -267,7 +269,7 @@ def _converted(key: str, value: object) -> object:
     match key:
         case "result":
             return value
-        case "results":
+        case "results":  # answers one after the other
             return [value]
         case "command":
             return [text or "python"]

@@ -153,7 +153,7 @@ class FormSource:
 
     def tool(self, call: object) -> ToolDefinition | None:
         """Return the tool that a call, a step or a mock names, if it is known."""
-        name = call.get("tool") if isinstance(call, dict) else None
+        name = value_at(call, ("tool",))
         if not isinstance(name, str):
             return None
         return tool_named(self.tools, name)
@@ -186,16 +186,19 @@ def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> Form
     """Return the row of one key of the table at `owner`."""
     place = (*owner, field.key)
     value = table.get(field.key, ABSENT)
-    text = "" if value is ABSENT else text_of(field.kind, value)
-    if text is None:
-        return as_it_stands(place, indent, value)
     absent = value is ABSENT
+    text, shown = "", field.default
+    if not absent:
+        written = text_of(field.kind, value)
+        if written is None:  # a value of another type is shown as TOML, to be corrected
+            return as_it_stands(place, indent, value)
+        text, shown = written, _when_empty(field)
     cell = Cell(
         field.kind,
         place,
         text,
         absent=absent,
-        shown=field.default if absent else _when_empty(field),
+        shown=shown,
         choices=field.choices,
         empty_stays=field.empty_stays,
         limits=field.limits,
@@ -223,7 +226,9 @@ def text_of(kind: CellKind, value: object) -> str | None:
                 return None
             return shown_texts(value) if kind == "names" else shlex.join(value)
         case "json":
-            return _json_text(value) if isinstance(value, dict) else _text_or_none(value)
+            if isinstance(value, dict):
+                return _json_text(value)
+            return _text_or_none(value)
         case "value":
             return shown_value(value)
         case _:
@@ -256,6 +261,14 @@ FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
 ONLY_ARGS = Field("only_args", "yes_no", "no", rare=True)
 
 
+def heading(place: Place, indent: int, written: object, *, rare: bool = False) -> FormRow:
+    """Return the heading of a list or table, which says `none` where nothing is `written`."""
+    row = FormRow("section", place, indent, str(place[-1]), rare=rare)
+    if written:
+        return row
+    return replace(row, absent=True, note="none")
+
+
 def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
     """Yield the rows of a list of expected calls, including groups in `ordered`."""
     written = value_at(source.table, (key,))
@@ -263,7 +276,7 @@ def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
         yield as_it_stands((key,), 0, written)
         return
     items = items_at(source.table, (key,))
-    yield FormRow("section", (key,), 0, key, absent=not items, note="" if items else "none")
+    yield heading((key,), 0, items)
     for index, item in enumerate(items):
         place: Place = (key, index)
         if isinstance(item, dict) and isinstance(item.get("any_order"), list):
@@ -282,6 +295,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         return
     yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
     inner = indent + DETAIL
+    # Absent rows come, too: the screen hides those that are `rare`.
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),
@@ -363,14 +377,15 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
         cell = Cell("option", place, option.text, not option.text, option.default or "none", option=option.name)
         at = (*place, option.name)
         yield FormRow("field", at, indent, option.name, (cell,), absent=not option.text, rare=is_plain)
-    if not of_answer:
-        text = "yes" if is_optional(value) else "no"
-        cell = Cell("optional", place, text, text == "no")
-        yield FormRow("field", (*place, "optional"), indent, "optional", (cell,), absent=text == "no", rare=True)
-    if len(place) > 1 and place[-2] != "when":
+    if not of_answer:  # an answer cannot be left out
+        optional = is_optional(value)
+        cell = Cell("optional", place, "yes" if optional else "no", absent=not optional)
+        yield FormRow("field", (*place, "optional"), indent, "optional", (cell,), absent=not optional, rare=True)
+    if len(place) > 1 and place[-2] != "when":  # a mock only matches arguments, and grades none
         text = required_text(value)
-        default = "yes" if of_answer else "as the grader has it"
-        cell = Cell("required", place, text, not text, "" if text else default)
+        cell = Cell("required", place, text)
+        if not text:
+            cell = replace(cell, absent=True, shown="yes" if of_answer else "as the grader has it")
         yield FormRow("field", (*place, "required"), indent, "required", (cell,), absent=not text, rare=True)
 
 
@@ -443,8 +458,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
         yield as_it_stands((key,), 0, written)
         return
     items = items_at(source.table, (key,))
-    heading = FormRow("section", (key,), 0, key, rare=rare)
-    yield heading if items else replace(heading, absent=True, note="none")
+    yield heading((key,), 0, items, rare=rare)
     for index, item in enumerate(items):
         if isinstance(item, dict):
             yield from rows_of(source, (key, index), item)
@@ -500,8 +514,9 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     text = ""
     if role is not ABSENT:
         text = role if isinstance(role, str) else shown_value(role)
-    shown = "" if text else "which role?"
-    cell = Cell("choice", (*place, "role"), text, absent=role is ABSENT, shown=shown, choices=ROLES)
+    cell = Cell("choice", (*place, "role"), text, absent=role is ABSENT, choices=ROLES)
+    if not text:
+        cell = replace(cell, shown="which role?")
     yield FormRow("item", place, 1, _number(place), (cell,))
     keys = _KEYS_OF_ROLE.get(role, ("content",))
     details: list[FormRow] = []

@@ -73,7 +73,11 @@ def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
 
 def new_mock(tool: ToolDefinition | str) -> Table:
     """Return a mock of a tool that reports success."""
-    return {"tool": tool if isinstance(tool, str) else tool.name, "result": {"ok": True}}
+    return {"tool": _tool_name(tool), "result": {"ok": True}}
+
+
+def _tool_name(tool: ToolDefinition | str) -> str:
+    return tool if isinstance(tool, str) else tool.name
 
 
 def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
@@ -116,9 +120,9 @@ class Adding:
 
 
 def adding(source: FormSource, row: FormRow) -> Adding | str:
-    """Return what can be added at a row: an element of the list that the row is, or is part of."""
+    """Return the addition at a row: an element of the list that the row is, or is part of."""
     place = row.place
-    for length in range(len(place), 0, -1):
+    for length in range(len(place), 0, -1):  # the innermost list first
         at, key = place[:length], place[length - 1]
         if key in ("args", "when") and isinstance(value_at(source.table, at[:-1]), dict):
             return _argument(source, at)
@@ -133,13 +137,14 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
                 return _LISTS[str(key)](source, (*at, index + inside))
         if isinstance(value_at(source.table, (*at, "any_order")), list) and length == len(place):
             return _call(source, (*at, "any_order", len(items_at(source.table, (*at, "any_order")))))
-    calls = "steps" if source.is_chain else "ordered"
-    lists = f"{calls}, messages or mocks" if source.is_case else "tools, servers or mocks"
+    lists = "tools, servers or mocks"
+    if source.is_case:
+        lists = "steps, messages or mocks" if source.is_chain else "ordered, messages or mocks"
     return f"nothing can be added here: go to a list, such as {lists}"
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """Remove what a row stands for: an element of a list, or a key, which then has its default."""
+    """Remove the element of a row, or its key, which then has its default."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
     text = f"{name_of(source, row)} removed"
@@ -182,7 +187,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
                 number += 1
                 name = f"{copy[unique]}_{number}"
             copy[unique] = name
-    after = _after(place)
+    after = _after(place)  # the cursor goes to the copy, which is the one to be changed
     return Edit(with_item(source.table, after, copy), after, f"{_item_name(source, place)} duplicated")
 
 
@@ -244,6 +249,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     taken = calls[_index(place)]
     items = items_at(source.table, ("ordered",))
     index = _index(group)
+    # A group of one call says no more than the call alone.
     remaining: list[object] = [{"any_order": left}] if len(left) > 1 else left
     table = with_value(source.table, ("ordered",), [*items[:index], *remaining, taken, *items[index + 1 :]])
     at = ("ordered", index + len(remaining), *row.place[len(place) :])
@@ -282,6 +288,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
+    # Of a table with fixed keys, the removed one stays as an absent row, and the cursor with it.
     names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers", "response")
     if not names_are_free or not isinstance(owner, dict) or not isinstance(left, dict):
         return place
@@ -314,7 +321,8 @@ def _call(source: FormSource, place: Place) -> Adding:
 
 
 def _step(source: FormSource, place: Place) -> Adding | str:
-    if not source.is_chain and any(key in source.table for key in (*CALL_LISTS, "extra_calls", "expect_no_calls")):
+    excluded = {*CALL_LISTS, "extra_calls", "expect_no_calls"}
+    if not source.is_chain and excluded & source.table.keys():
         return "a case has expected calls or steps, not both: remove ordered, unordered and the like first"
 
     def make(answer: str) -> Edit:
@@ -348,9 +356,10 @@ def _change(source: FormSource, place: Place) -> Adding:
 def _past_call(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         tool = _tool(source, answer)
-        name = tool if isinstance(tool, str) else tool.name
+        name = _tool_name(tool)
         messages = items_at(source.table, ("messages",))
         taken = {call.get("id") for m in messages for call in items_at(m, ("tool_calls",)) if isinstance(call, dict)}
+        # Short ids, as they are typed into the `call` of an answer.
         call_id = next(f"c{n}" for n in range(1, len(taken) + 2) if f"c{n}" not in taken)
         call = {"id": call_id, "tool": name, "args": {}}
         return Edit(with_item(source.table, place, call), place, f"the tool call {name} added")

@@ -21,6 +21,7 @@ from workbench.authoring.form.row import (
     calls_section,
     check_cells,
     field_row,
+    heading,
     messages_section,
     mocks_section,
     one_of_keys,
@@ -31,7 +32,7 @@ from workbench.authoring.form.row import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.typed import ABSENT, items_at, shown_name, value_at
+from workbench.authoring.form.typed import ABSENT, items_at, shown_name, shown_value, value_at
 from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
@@ -131,7 +132,9 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
     table: Table = written if isinstance(written, dict) else {}
     below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
-    fields = _TABLES[place] if source.is_case else (*_TABLES[place], *_OF_SUITE_ALONE.get(place, ()))
+    fields = _TABLES[place]
+    if not source.is_case:
+        fields += _OF_SUITE_ALONE.get(place, ())
     # A case has its rule about surplus calls beside what it expects.
     shown = [each for each in fields if each.key in table or not (source.is_case and each.key == "extra_calls")]
     rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in shown]
@@ -145,7 +148,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
     value: object = inherited
     if inherited is ABSENT and place[0] in _DEFAULTS:
         value = _DEFAULTS[str(place[0])]
-        for part in at[1:]:
+        for part in at[1:]:  # along the attributes, which have the names of the keys
             value = getattr(value, str(part), None)  # keys that only a suite has are not among the options in force
     text = default_text(value, inherited is not ABSENT)
     if field.key == "extra_calls" and inherited is ABSENT:
@@ -205,7 +208,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from messages_section(source)
     if source.is_chain:
         yield from _steps(source)
-        written = [key for key in _EXCLUDED_BY_STEPS if key in table and key != "user"]
+        written = [key for key in _EXCLUDED_BY_STEPS[1:] if key in table]
     else:
         written = ["ordered", "unordered", "disallowed"]
     for key in ("ordered", "unordered", "disallowed"):
@@ -232,12 +235,15 @@ def _head(source: FormSource) -> Iterator[FormRow]:
     yield field_row(table, (), Field("tags", "names"))
     if not source.is_chain or "user" in table:
         yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
-    yield field_row(table, (), Field("system", "lines", _system_of_suite(header), empty_stays=True))
+    yield field_row(table, (), Field("system", "lines", _of_suite(header, "system", "none"), empty_stays=True))
 
 
-def _system_of_suite(header: Table) -> str:
-    system = header.get("system", ABSENT)
-    return default_text(system, system is not ABSENT)
+def _of_suite(header: Table, key: str, default: str) -> str:
+    """Return the text of a case's default, which is the suite's value where it has one."""
+    value = header.get(key, ABSENT)
+    if value is ABSENT:
+        return default
+    return default_text(value, True)
 
 
 def _steps(source: FormSource) -> Iterator[FormRow]:
@@ -246,9 +252,10 @@ def _steps(source: FormSource) -> Iterator[FormRow]:
     if not isinstance(steps, list):
         yield from unknown_rows({"steps": steps}, (), 0, ())
         return
-    yield FormRow("section", ("steps",), 0, "steps", absent=not items, note="" if items else "none")
-    own = source.table.get("system", ABSENT)
-    system = _system_of_suite(source.header) if own is ABSENT else f"case: {default_text(own, False)}"
+    yield heading(("steps",), 0, items)
+    system = _of_suite(source.header, "system", "none")
+    if (own := source.table.get("system", ABSENT)) is not ABSENT:
+        system = f"case: {default_text(own, False)}"
     for index, step in enumerate(items):
         yield from step_rows(source, index, step, system)
     yield field_row(source.table, (), Field("stop_on_failure", "yes_no", "no"))
@@ -293,12 +300,8 @@ def _seldom(source: FormSource) -> Iterator[FormRow]:
     yield field_row(table, (), Field("skip", "text"))
     yield field_row(table, (), Field("cluster", "text", rare=True))
     yield field_row(table, (), Field("offer", "names", "all tools", rare=True))
-    models = header.get("models", ABSENT)
-    text = "offline" if models is ABSENT else default_text(models, True)
-    yield field_row(table, (), Field("models", "names", text, rare=True))
-    execute = header.get("execute", ABSENT)
-    text = "no" if execute is ABSENT else default_text(execute, True)
-    yield field_row(table, (), Field("execute", "yes_no", text, rare=True))
+    yield field_row(table, (), Field("models", "names", _of_suite(header, "models", "offline"), rare=True))
+    yield field_row(table, (), Field("execute", "yes_no", _of_suite(header, "execute", "no"), rare=True))
 
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -411,16 +414,13 @@ def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
     if not isinstance(written, dict):
         yield as_it_stands(place, indent, written)
         return
-    label = str(place[-1])
-    yield FormRow("section", place, indent, label, absent=not written, note="" if written else "none")
-    rows = []
+    yield heading(place, indent, written)
     for name, value in written.items():
         at = (*place, name)
-        kind: CellKind = "text" if isinstance(value, str) else "value"
-        text = value if isinstance(value, str) else as_it_stands(at, 0, value).cells[0].text
-        cells = (Cell("key", at, shown_name(name)), Cell(kind, at, text, empty_stays=True))
-        rows.append(FormRow("pair", at, indent + 2, "", cells))
-    yield from rows
+        cell = Cell("value", at, shown_value(value), empty_stays=True)
+        if isinstance(value, str):
+            cell = replace(cell, kind="text", text=value)
+        yield FormRow("pair", at, indent + 2, "", (Cell("key", at, shown_name(name)), cell))
 
 
 _OF_VARIANT = (
@@ -448,7 +448,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
     at = (*place, "changes")
     changes = variant.get("changes", [])
     if isinstance(changes, list):
-        yield FormRow("section", at, indent, "changes", absent=not changes, note="" if changes else "none")
+        yield heading(at, indent, changes)
         for index, change in enumerate(changes):
             yield from _change_rows(source, (*at, index), change, indent + 1)
     else:
@@ -487,7 +487,7 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
         if not isinstance(written, dict):
             yield as_it_stands(at, indent, written)
             continue
-        yield FormRow("section", at, indent, key, absent=not written, note="" if written else "none")
+        yield heading(at, indent, written)
         rows = [field_row(written, at, Field(name, "number", rare=True), indent + 2) for name in STATISTICS]
         yield from [*rows, *unknown_rows(written, at, indent + 2, STATISTICS)]
 
@@ -546,7 +546,9 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
     placed = list(rows)
     for band in (*finished, *bands.values()):
         pairs = [rows[at] for at in band if rows[at].kind == "pair"]
-        label_cells = _widest(rows[at].label for at in band) if rows[band[0]].place[:-1] else top_labels
+        label_cells = top_labels
+        if rows[band[0]].place[:-1]:
+            label_cells = _widest(rows[at].label for at in band)
         checks = _widest(row.cells[1].text for row in pairs if len(row.cells) > 2)
         widths = (_widest(row.cells[0].text for row in pairs), checks)
         for at in band:
@@ -568,6 +570,7 @@ def _widest(texts: Iterable[str]) -> int:
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
     """Attach each problem to the row nearest to its place, going outwards, otherwise to the first row."""
     found: dict[int, list[Problem]] = {}
+    # Backwards, so that the first of several rows at one place has its problems.
     places = {written((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in source.problems:
         if _is_about(source, problem):

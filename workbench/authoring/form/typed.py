@@ -144,8 +144,10 @@ def with_key_renamed(table: Table, place: Place, name: str) -> Table:
     """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
-        pairs = value.items() if isinstance(value, dict) else ()
-        return {name if key == place[-1] else key: inner for key, inner in pairs}
+        changed: Table = {}  # a new table, since a renamed key of the old one would move to its end
+        for key, inner in value.items() if isinstance(value, dict) else ():
+            changed[name if key == place[-1] else key] = inner
+        return changed
 
     return _changed(table, place[:-1], renamed)
 
@@ -187,7 +189,7 @@ _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 
 class CellError(ValueError):
-    """Text that is not a value of the wanted kind. The message says in one sentence what to write."""
+    """Text that is not a value of the wanted kind. The message has the advice in one sentence."""
 
 
 def read_text(text: str) -> str:
@@ -222,6 +224,7 @@ def read_value(text: str, schema: Schema | None = None) -> object:
     text = text.strip()
     if is_text(schema):
         return read_text(text)
+    # TOML before JSON: the suite is TOML, and a table of it would not be JSON.
     found = _toml(text)
     if found is not None:
         if isinstance(found[0], date | time) or (isinstance(found[0], float) and not math.isfinite(found[0])):
@@ -322,8 +325,7 @@ def last_item(text: str) -> tuple[str, str]:
 
 def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
     """Read a number; whole numbers stay whole. Raises CellError for other text, and outside the limits."""
-    found = _toml(text.strip())
-    number = found[0] if found else None
+    (number,) = _toml(text.strip()) or (None,)
     if not is_number(number) and number not in (math.inf, -math.inf):
         raise CellError(f"write a number{_limits(least, most)}")
     if not least <= number <= most:
@@ -444,7 +446,8 @@ def pieces_of(text: str) -> Iterator[str]:
         if quote:
             closes = character == quote and not escaped
             escaped = character == "\\" and quote == '"' and not escaped
-            quote = "" if closes else quote
+            if closes:
+                quote = ""
         elif character in "\"'" and (depth or not piece.strip()):
             quote = character
         elif character in "[{" and (depth or not piece.strip()):

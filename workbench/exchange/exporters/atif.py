@@ -43,7 +43,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
     """Yield the steps. The results of an agent's calls are the observation of its step."""
     said = run.conversation
-    for at, each in enumerate(said):
+    for at, each in enumerate(said):  # results follow their answer, up to the next message
         message = each.message
         match each.role:
             case "tool":

@@ -134,10 +134,11 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
     for message in start.messages:
         yield Said(message.role, message)
     for done in result.trajectory.rounds[:rounds]:
+        # A step of a chain may set another system prompt, which then stands in front of its request.
         yield from _before(done, system)
         if done.step is not None and done.step.system is not None:
             system = done.step.system
-        if done.stop_reason is None:
+        if done.stop_reason is None:  # it broke off, and the next round asks again
             continue
         yield Said("assistant", answer_message(done), done)
         yield from (Said("tool", message) for message in result_messages(done))

@@ -17,7 +17,7 @@ EXPORTS_FOLDER = "exports"
 
 
 class ExportError(Exception):
-    """An export that cannot be made. The message says why, and what to do."""
+    """An export that cannot be made. The message has the reason and the remedy."""
 
 
 class Form(NamedTuple):

@@ -10,7 +10,7 @@ from typing import IO
 
 from workbench.dataclasses import compact_json, dataclass
 from workbench.exchange.exporters.exported import ExportedRun, Said, question
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Round
@@ -18,6 +18,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
+# The words of Inspect, which has no word for a refusal but that of its providers' filters.
 _STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
 _KEPT_IN_MEMORY_BYTES = 1 << 20
 
@@ -120,14 +121,15 @@ def _sample(run: ExportedRun) -> Json:
     first = 0
     while first < len(said) and said[first].answer is None:
         first += 1
+    messages: list[JsonValue] = [_message(each, model) for each in said]
     sample: Json = {
         "id": result.case_id,
         "epoch": result.repeat + 1,
-        "input": [_message(each, model) for each in said[:first]],
+        "input": messages[:first],
         "target": list(run.expected),
-        "messages": [_message(each, model) for each in said],
-        "output": _output(answers[-1], said, model) if answers else {"model": model, "choices": []},
-        "scores": {grade.grader: _score(run.result, at) for at, grade in enumerate(result.grades)},
+        "messages": messages,
+        "output": {"model": model, "choices": []},
+        "scores": {},
         "metadata": {**run.facts, "name": result.case_name},
         "model_usage": {},
         "started_at": run.time(0),
@@ -136,6 +138,10 @@ def _sample(run: ExportedRun) -> Json:
         "uuid": run.key,
         "events": [_event(run, answer, said) for answer in answers if not answer.replayed],
     }
+    if answers:
+        sample["output"] = _output(answers[-1], said, model)
+    if result.grades:
+        sample["scores"] = {grade.grader: _score(result, grade) for grade in result.grades}
     if result.usage is not None:
         sample["model_usage"] = {model: _usage(result.usage)}
     if result.status == Status.ERROR:
@@ -144,14 +150,17 @@ def _sample(run: ExportedRun) -> Json:
     return sample
 
 
-def _score(result: RunResult, at: int) -> Json:
-    grade = result.grades[at]
+def _score(result: RunResult, grade: Grade) -> Json:
     return {
-        "value": grade.score if grade.score is not None else grade.verdict,
+        "value": grade.verdict if grade.score is None else grade.score,
         "answer": result.trajectory.final_answer,
         "explanation": grade.reason,
-        "metadata": {"verdict": grade.verdict, "issues": [issue.why for issue in grade.issues]},
+        "metadata": {"verdict": grade.verdict, "issues": list(map(_why, grade.issues))},
     }
+
+
+def _why(issue: Issue) -> str:
+    return issue.why
 
 
 def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
@@ -164,7 +173,7 @@ def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
         "working_start": start_ms / 1_000,
         "model": model,
         "input": [_message(each, model) for each in question(run.result, answer)],
-        "tools": [_tool(tool) for tool in run.tools],
+        "tools": list(map(_tool, run.tools)),
         "tool_choice": "auto",
         "config": {},
         "output": _output(answer, said, model),

@@ -13,8 +13,8 @@ def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
     """Yield a line for each run: messages, tools, model, name, and the result as `metadata`."""
     for run in runs:
         document = {
-            "messages": [_message(said) for said in run.conversation],
-            "tools": [function_of(tool) for tool in run.tools],
+            "messages": list(map(_message, run.conversation)),
+            "tools": list(map(function_of, run.tools)),
             "model": run.result.model,
             "name": run.result.case_name,
             "metadata": run.facts,
@@ -25,7 +25,7 @@ def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def _message(said: Said) -> dict[str, JsonValue]:
     message = said.message
     table: dict[str, JsonValue] = {"role": said.role, "content": message.content}
-    if said.answer is not None and said.answer.reasoning:
+    if said.answer is not None and said.answer.reasoning:  # the key of DeepSeek, which most endpoints have taken over
         table["reasoning_content"] = said.answer.reasoning
     if message.tool_calls:
         table["tool_calls"] = [_call(call) for call in message.tool_calls]

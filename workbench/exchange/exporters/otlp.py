@@ -37,6 +37,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
+# Kinds of spans and codes of statuses, as OTLP's protobuf numbers them.
 _INTERNAL, _CLIENT = 1, 3
 _OK, _ERROR = 1, 2
 
@@ -98,10 +99,10 @@ class _Trace:
         if self._content:
             before = list(conversation(result, 0))
             requests = [each.message.content for each in before if each.role == "user"]
-            last = run.conversation[-1:]
+            final = [each for each in run.conversation[-1:] if each.answer is not None]
             attributes |= {
                 "gen_ai.input.messages": _messages(before),
-                "gen_ai.output.messages": _messages(last if last and last[0].answer is not None else []),
+                "gen_ai.output.messages": _messages(final),
                 "input.value": requests[-1] if requests else None,
                 "output.value": result.trajectory.final_answer or None,
             }
@@ -153,7 +154,7 @@ class _Trace:
         if self._content:
             asked = question(run.result, answer)
             systems = [each.message.content for each in asked if each.role == "system"]
-            said = [each for each in run.conversation if each.answer is answer and reason is not None]
+            said = [each for each in run.conversation if each.answer is answer]
             instructions: list[JsonValue] = [{"type": "text", "content": text} for text in systems[-1:]]
             tools = [_tool_definition(function_of(tool)) for tool in run.tools]
             attributes |= {
@@ -202,6 +203,7 @@ class _Trace:
             "attributes": _attributes(attributes),
         }
 
+    # Ids are made from the run, so that a second export of it is the same trace and not another one.
     def _id(self, which: str) -> str:
         return hashlib.sha256(f"{self._run.key} {which}".encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -449,8 +451,9 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 def _why(error: Exception, secrets: Secrets) -> str:
     """Return why nothing was accepted, and the remedy, as the rest of a sentence that begins with the address."""
     if isinstance(error, Refused):
-        said = quoted(words_of(error.body), secrets)
-        why = f"({error.status}: {said})" if said else f"({error.status})"
+        why = f"({error.status})"
+        if said := quoted(words_of(error.body), secrets):
+            why = f"({error.status}: {said})"
         match error.status:
             case 401 | 403:
                 return f"does not accept the headers {why}: set {HEADERS}, such as Authorization=Bearer%20KEY"

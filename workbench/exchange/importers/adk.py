@@ -34,6 +34,7 @@ _THRESHOLD = 0.8
 
 def _at(node: Node, key: str) -> Node:
     """Return a table's value under a key of Python, or the same key as ADK's server writes it (`evalCases`)."""
+    # pydantic takes both names of a field, and ADK's own files have either.
     first, *others = key.split("_")
     return node.first(key, first + "".join(map(str.capitalize, others))) or Node(None, node.place)
 
@@ -107,6 +108,7 @@ def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
 def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
     before: list[Node] = []
     for number, turn in enumerate(turns, start=1):
+        # Of each turn, the expected answer goes on with the conversation, not one of a model.
         notes: list[Note] = []
         request, *answers = (Node(each, turn.place) for each in _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])
@@ -143,7 +145,7 @@ def _answer_of(turn: Node) -> str:
 
 
 def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
-    """Yield a turn as messages of OpenAI: the request, and what is expected after it, if anything is."""
+    """Yield a turn as messages of OpenAI: the request, and the expected answer, if there is one."""
     asked = _at(turn, "user_content")
     request = turn.need("query").text() if asked.value is None else _text(asked, notes)
     yield {"role": "user", "content": request}
@@ -160,8 +162,10 @@ def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
     uses, answers = _elements(data, "tool_uses"), _elements(data, "tool_responses")
     for event in _elements(data, "invocation_events"):
         for part in _elements(event.at("content"), "parts"):
-            uses += [use for use in [_at(part, "function_call")] if use.value is not None]
-            answers += [answer for answer in [_at(part, "function_response")] if answer.value is not None]
+            if (use := _at(part, "function_call")).value is not None:
+                uses.append(use)
+            if (answer := _at(part, "function_response")).value is not None:
+                answers.append(answer)
     _left_out(data, ("intermediate_responses",), notes)
     for use in uses:
         calls.append(call_written(use.text_of("id"), use.text_of("name"), use.value_of("args")))

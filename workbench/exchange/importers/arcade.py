@@ -176,7 +176,7 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
     notes = [note for note in asked.notes if note.kind not in ("no tools", "expects nothing yet")]
     calls = case.need("calls").items()
     critics = {critic.need("field").text(): critic for critic in case.need("critics").items()}
-    # Arcade writes the dots of a tool's name as `_` in some versions, and as they are in others.
+    # The names of expected calls may have `_` for the dots of a tool's name.
     names = {str(tool["name"]).replace(".", "_"): str(tool["name"]) for tool in tools}
     expected: list[Table] = []
     for call in calls:
@@ -188,7 +188,7 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
             if check is not None:
                 args[field] = check
         expected.append({"tool": names.get(tool.replace(".", "_"), tool), "args": args})
-    # A critic of an argument that no call names asks for it to be absent.
+    # A critic of an argument that no call names compares it with null.
     named = {field for call in calls for field in call.need("args").table()}
     nowhere = [field for field in critics if field not in named]
     if expected:

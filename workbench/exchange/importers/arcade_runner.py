@@ -1,7 +1,7 @@
 """Runner for a file of Arcade evals, in the Python that it is written for: prints the suites in it as JSON.
 
-`PYTHON arcade_runner.py FILE < FILE`: it needs nothing but the standard library and what the file imports. What the
-file itself prints goes to standard error.
+`PYTHON arcade_runner.py FILE < FILE`: it needs nothing but the standard library and the imports of the file. Output of
+the file itself goes to standard error.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def plain(value: Any) -> Any:
 
 
 def is_suite(value: object) -> bool:
+    # By name: this file imports nothing but the standard library.
     return any(kind.__name__ == "EvalSuite" for kind in type(value).__mro__)
 
 
@@ -60,11 +61,13 @@ def rubric_of(rubric: object) -> dict[str, Any]:
 def critic_of(critic: Any) -> dict[str, Any]:
     names = [kind.__name__ for kind in type(critic).__mro__]
     weight = getattr(critic, "_original_weight", critic.weight)
+    if isinstance(weight, enum.Enum):
+        weight = weight.name.lower()
     found = {
         "critic": names[0] if names[0] in CRITICS else "custom",
         "class": names[0],
         "field": critic.critic_field,
-        "weight": weight.name.lower() if isinstance(weight, enum.Enum) else weight,
+        "weight": weight,
     }
     return found | {name: getattr(critic, name) for name in OPTIONS if hasattr(critic, name)}
 
@@ -76,7 +79,7 @@ def case_of(case: Any) -> dict[str, Any]:
         "user": case.user_message,
         "messages": case.additional_messages,
         "calls": [{"tool": call.name, "args": call.args} for call in case.expected_tool_calls],
-        "critics": [critic_of(critic) for critic in case.critics or []],
+        "critics": list(map(critic_of, case.critics or [])),
         "rubric": rubric_of(case.rubric),
     }
 

@@ -157,17 +157,22 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
         declared = _declared(functions[name], "properties", parameter, "type")
         if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
             checks.append({"equals_text": _EMPTY[declared]})
+        # The lists of accepted values name optional parameters that the schema requires; the schema decides.
         required = _declared(functions[name], "required")
         if isinstance(required, list) and parameter in required:
             may_be_left_out = False
         if checks:
-            check = checks[0] if len(checks) == 1 else {"any_of": checks}
-            args[parameter] = {**check, "optional": True} if may_be_left_out else check
+            check: Table = {"any_of": checks}
+            if len(checks) == 1:
+                check = dict(checks[0])
+            if may_be_left_out:
+                check["optional"] = True
+            args[parameter] = check
     return {"tool": _plain_name(answer, name), "args": args, "only_args": True}
 
 
 def _declared(function: Node, *keys: str) -> JsonValue:
-    """Return what a function declares of its parameters at some keys; `None` where it does not."""
+    """Return the declaration of a function's parameters at some keys; `None` where there is none."""
     found = function.at("parameters")
     for key in keys:
         found = found.at(key)
@@ -185,12 +190,15 @@ def _check(value: JsonValue, node: Node) -> Table:
 
 
 def _whole(node: Node) -> Iterator[JsonValue]:
-    """Yield the whole values that an accepted one stands for: each field of a table lists what is accepted in it."""
+    """Yield the whole values that an accepted one stands for: each field of a table lists its accepted values."""
     if isinstance(node.value, dict):
         choices: list[list[dict[str, JsonValue]]] = []
         for name, accepted in node.value.items():
             listed = accepted if isinstance(accepted, list) else [accepted]
-            choices.append([{} if value == _LEAVE_OUT else {name: value} for value in listed])
+            fields: list[dict[str, JsonValue]] = []
+            for value in listed:
+                fields.append({} if value == _LEAVE_OUT else {name: value})
+            choices.append(fields)
         for chosen in _combinations(node, choices):
             yield {key: value for field in chosen for key, value in field.items()}
     elif isinstance(node.value, list) and any(isinstance(each, dict) for each in node.value):

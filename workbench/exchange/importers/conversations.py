@@ -1,7 +1,7 @@
 """Cases made of conversations.
 
-The messages before the last request are the case's conversation, those after it are a run, and the calls in the run are
-what the case expects.
+The messages before the last request are the case's conversation, those after it are a run, and the case expects the
+calls in the run.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def not_imported(place: str, why: str) -> Note:
 
 
 class Mapped(NamedTuple):
-    """A part of the file and the key of the case that it became. `into` is empty where `what` names that key."""
+    """A part of the file and the key of the case that it became. `into` is empty if the part is called like the key."""
 
     what: str
     into: str = ""
@@ -87,7 +87,7 @@ class ImportedRun:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether that system called it wrong, so that no case expects what was done in it."""
+        """Whether that system called it wrong, so that no case expects its calls."""
         return any(not score.passed for score in self.scores)
 
 
@@ -161,7 +161,7 @@ def gathered(
 
 
 def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> Imported:
-    """Make a case of each node. Raises RefusedError where none can be made, naming cases as `what`."""
+    """Make a case of each node. Raises RefusedError where none can be made."""
     cases, notes = gathered(partial(make, node) for node in nodes)
     if not cases:
         raise first_refusal(notes, f"holds no {what}")
@@ -258,8 +258,10 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     RefusedError for a conversation without a message of a user.
     """
     messages = conversation.messages
-    requests = [index for index, message in enumerate(messages) if message.role == "user"]
-    followed = [at for at in requests if at + 1 < len(messages) and messages[at + 1].role == "assistant"]
+    roles = [message.role for message in messages]
+    requests = [index for index, role in enumerate(roles) if role == "user"]
+    # A request without an answer, such as the last one of a session that was left, shows no calls.
+    followed = [at for at in requests if roles[at + 1 : at + 2] == ["assistant"]]
     if not requests:
         raise RefusedError("has no message of a user, so there is no request to make a case of", conversation.place)
     request = "the request"
@@ -326,6 +328,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 
 def name_of(text: str, place: str) -> str:
     """Return a name for a case: the first line of its request, cut after a word."""
+    # The name is one line of a tree, and the id of the case is made from it.
     line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
     if len(line) > _MAX_NAME_CHARS:
         line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
@@ -421,6 +424,7 @@ def _expecting(
     table = _with_mocks(table, calls, results, place, mapped, notes)
     last = rounds[-1]
     if last.calls:
+        # Without the limit, a run would ask the model once more, and the recorded one could not be compared with it.
         table = table | {"limits": {"max_rounds": len(rounds)}}
         notes.append(Note(place, "ends with calls and no answer: max_rounds stops a run there too"))
     elif last.text:
@@ -539,7 +543,7 @@ def _written(messages: Iterable[Message], place: str) -> tuple[list[Table], list
             table["call"] = message.call_id
         if message.is_error:
             table["is_error"] = True
-        if len(table) > 1:
+        if len(table) > 1:  # an answer without text and calls says nothing, and suites have none
             written.append(table)
     return written, notes
 

@@ -107,7 +107,9 @@ def _run(record: Node, made: list[ToolCall], results: dict[str, ToldResult]) -> 
         rounds.append(ToldRound(calls=tuple(made), results=results))
     if answer := record.text_of("actual_output"):
         rounds.append(ToldRound(answer))
-    return ImportedRun("imported", tuple(rounds)) if rounds else None
+    if not rounds:
+        return None
+    return ImportedRun("imported", tuple(rounds))
 
 
 DEEPEVAL = Format(_recognizes, _read, graded_as("every"))

@@ -169,6 +169,7 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
             if not any(same(tool, other) for other in known):
                 known.append(tool)
     most = min(2, len(tables))
+    # Tools with several definitions stay in their cases: a suite has one of each name.
     shared = {name: known[0] for name, known in definitions.items() if len(known) == 1 and offered[name] >= most}
     found = []
     for table in tables:
@@ -320,7 +321,7 @@ def _tools_of_list(path: Path) -> list[Table]:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What to import, and where to.
+    """The file to import, and the files to write.
 
     `file` may be a folder. `form` is recognized where it is `None`; `fields` are the fields of a table by their
     meaning, `tools_from` the file that defines tools. Existing files are replaced, and recordings added to others, only
@@ -465,6 +466,7 @@ def _read_folder(options: ImportOptions) -> _Read:
         if len(notes) > 1:
             why += f", and {counted(len(notes) - 1, 'other')}"
         raise RefusedError(why)
+    # Backwards, so that each form is shown with its first file.
     forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
     if len(forms) > 1:
         named = ", ".join(f"{name}: {form}" for form, name in forms.items())
@@ -569,7 +571,7 @@ def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
     """
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
-    while waiting:
+    while waiting:  # without recursion: an imported file may nest deeply
         match waiting.pop():
             case str() as text:
                 found.update(keys_in(text))
@@ -577,6 +579,6 @@ def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
                 waiting += items
             case dict() as table:
                 waiting += [*table, *table.values()]
-    for number, key in enumerate(sorted(found), start=1):
+    for number, key in enumerate(sorted(found), start=1):  # sorted, so that a second import gives the same numbers
         secrets.add(f"{name}_{number}", key)
     return len(found)

@@ -44,6 +44,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     attached = sample.get("attachments") or Node({})
     asked = [each for each in sample.items_of("events") if each.text_of("event") == "model"]
     answers = [each for each in sample.need("messages").items() if each.text_of("role") == "assistant"]
+    # The tokens and the time of an answer are in the event of its request, not in the message.
     measured = {_id_of_answer(event): event for event in asked}
     if "" in measured:  # a log whose answers have no ids: in their order, where it is plain which is which
         measured = {}
@@ -129,8 +130,8 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
         "tool_calls": calls,
     }
     if event is not None and (output := event.get("output")) is not None:
-        seconds = number_of(output.get("time"))
-        answer["latency_ms"] = seconds * 1000 if seconds is not None else None
+        if (seconds := number_of(output.get("time"))) is not None:
+            answer["latency_ms"] = seconds * 1000
         answer["usage"] = _usage(output.get("usage"))
     return answer
 

@@ -68,15 +68,18 @@ def _agentevals_case(record: Node) -> ImportedCase:
         return case_of(conversation_of(Node(document, messages.place)))
 
     case = read(wanted)
-    if reference is None:
+    if reference is None:  # the outputs alone: a run, whose calls are expected
         return replace(case, place=record.place)
     notes = [note for note in case.notes if note.kind != "check calls"]
     notes.append(Note(reference.place, "the reference's calls are expected in their order, as under `strict`"))
     calls = sum(len(each.calls) for run in case.runs for each in run.rounds)
     of_reference = Mapped(f"{counted(calls, 'call')} of the reference", "ordered")
-    mapped = tuple(of_reference if each.into == "ordered" else each for each in case.mapped)
-    runs = read(made).runs if made is not None else ()
-    return replace(case, place=record.place, mapped=mapped, notes=tuple(notes), runs=runs)
+    mapped = list(case.mapped)
+    for at, each in enumerate(mapped):
+        if each.into == "ordered":
+            mapped[at] = of_reference
+    runs = () if made is None else read(made).runs
+    return replace(case, place=record.place, mapped=tuple(mapped), notes=tuple(notes), runs=runs)
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
@@ -145,8 +148,10 @@ def _case(record: Node) -> ImportedCase:
     before = replace(full, messages=full.messages[: index + 1], name=name, tags=tags, notes=about)
     case = case_of(before, index)
     said = full.messages[index + 1 :]
-    answers = [each.content for each in said if each.role == "assistant" and not each.tool_calls]
-    answer = answers[-1] if answers else ""
+    answer = ""
+    for each in said:
+        if each.role == "assistant" and not each.tool_calls:
+            answer = each.content
     texts_out = [value for value in outputs.table().values() if isinstance(value, str)]
     if not answer and not wanted and len(texts_out) == 1:
         answer = texts_out[0]
@@ -198,6 +203,7 @@ def _message(node: Node) -> Node | None:
         inner = given
     if kind not in _ROLES or not isinstance(inner.value, dict):
         return None
+    # Older versions of LangChain have OpenAI's calls in `additional_kwargs`.
     calls = inner.value_of("tool_calls") or inner.at("additional_kwargs").value_of("tool_calls")
     table: dict[str, JsonValue] = {key: inner.value.get(key) for key in ("content", "tool_call_id", "name")}
     table |= {"role": _ROLES[kind], "tool_calls": calls}

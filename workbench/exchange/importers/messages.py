@@ -147,7 +147,7 @@ class _Reading:
             inner = each.get("function") or each
             arguments = inner.value_of("arguments", "args", "input")
             made.append(self.calls.call(each, each.text_of("id"), inner.text_of("name"), arguments))
-        if (old := node.get("function_call")) is not None:
+        if (old := node.get("function_call")) is not None:  # of OpenAI until 2023: one call, without an id
             made.append(self.calls.call(old, "", old.text_of("name"), old.value_of("arguments")))
         at = len(self.messages)
         in_text, answer = parted("\n".join(filter(None, texts)))
@@ -188,6 +188,7 @@ def _usage(node: Node | None) -> Usage | None:
         return None
     count = UsageCount()
     count.update(node.value)
+    # The three wires count cached tokens differently, so each is read by the keys that only it has.
     if node.has("prompt_tokens"):
         usage = count.chat()
     elif node.first("cache_read_input_tokens", "cache_creation_input_tokens") is not None:
@@ -278,6 +279,7 @@ ANTHROPIC = Format(
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
+# Messages alone do not tell items from a list of messages.
 _TYPED = (_OF_ANSWERS | _RESULTS) - {"message"}
 
 

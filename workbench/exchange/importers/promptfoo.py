@@ -167,7 +167,7 @@ def _content(path: Path) -> JsonValue:
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
     """Return the rows of a CSV file as tests.
 
-    Columns that begin with `__` say what is expected, others are variables. A cell that is empty in one row is an empty
+    Columns that begin with `__` are expectations, others are variables. A cell that is empty in one row is an empty
     variable.
     """
     tables = [row for row in rows if isinstance(row, dict)]
@@ -179,10 +179,11 @@ def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
         for name, value in row.items():
             if name == "__description":
                 test["description"] = value
-            elif not name.startswith("__expected"):
-                test.update({name: value} if name.startswith("__") else {})
-            elif isinstance(value, str) and value.strip():
-                asserts.append(_assertion(value))
+            elif name.startswith("__expected"):
+                if isinstance(value, str) and value.strip():
+                    asserts.append(_assertion(value))
+            elif name.startswith("__"):
+                test[name] = value
         found.append(test)
     return found
 
@@ -227,7 +228,9 @@ def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table
     for each in (defaults, test):
         if (variables := each.get("vars")) is not None:
             given |= variables.table()
-    choices: list[list[JsonValue]] = [value if isinstance(value, list) else [value] for value in given.values()]
+    choices: list[list[JsonValue]] = []
+    for value in given.values():
+        choices.append(value if isinstance(value, list) else [value])
     # Counted before they are made: a few variables with a hundred values each are millions of cases.
     count = len(prompts) * math.prod(map(len, choices))
     if count > MAX_TEST_CASES:
@@ -250,7 +253,7 @@ def case_of_test(
     tools: tuple[Table, ...],
     name: str,
 ) -> ImportedCase:
-    """Return a case that expects what assertions ask of the answer to a conversation. Raises RefusedError."""
+    """Return a case with the expectations that assertions have of the answer to a conversation. Raises RefusedError."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, [str(tool["name"]) for tool in tools])
@@ -318,7 +321,9 @@ def results_in(root: Node) -> list[Node]:
     if not isinstance(listed.value, list):
         return []
     rows = listed.items()
-    return rows if all(row.has("testCase", "prompt") for row in rows) else []
+    if not all(row.has("testCase", "prompt") for row in rows):
+        return []
+    return rows
 
 
 def cases_of_results(
@@ -327,7 +332,7 @@ def cases_of_results(
     """Return a case of each test with a prompt, with its runs. Reasons of tests that are left out go to `notes`."""
     groups: dict[str, list[Node]] = {}
     for result in results:
-        # Repeats of a test share its index, but older versions write no index.
+        # Repeats of a test share its index, where the file has one.
         raw = result.at("prompt").text_of("raw")
         key = json_text([raw, result.value_of("vars"), result.text_of("description")])
         groups.setdefault(f"{result.value_of('testIdx')} {key}", []).append(result)
@@ -454,6 +459,7 @@ def _calls(output: Node) -> list[JsonValue] | None:
     return made or None
 
 
+# Longer beginnings first: the first one that fits is taken.
 _MODELS = {
     "openai:chat:": "openai:",
     "openai:responses:": "openai-responses:",

@@ -94,9 +94,12 @@ class Expectations:
     def _expect_first(self, tool: str, args: Table) -> None:
         for call in self._calls:
             if call["tool"] == tool and "args" not in call:
-                call |= {"args": args} if args else {}
-                return
-        self._calls.append({"tool": tool, "args": args} if args else {"tool": tool})
+                break
+        else:
+            call = {"tool": tool}
+            self._calls.append(call)
+        if args:
+            call["args"] = args
 
     def _take(self, kind: str, node: Node) -> str | None:
         if kind in ("is-valid-openai-tools-call", "is-valid-openai-function-call"):
@@ -173,7 +176,6 @@ class Expectations:
         return "tool of an expected call, wherever it is among the calls"
 
     def _first_argument(self, name: str, check: Table) -> str:
-        # JavaScript's `==` and `===` compare a number with a number: only a text must not be cast.
         tool, args = self._first
         equal = check.get("equals")
         if check.keys() == {"equals", "cast"} and isinstance(equal, int | float):
@@ -199,7 +201,7 @@ class Expectations:
 
     def _tool_call_f1(self, node: Node) -> str:
         value = node.need("value")
-        given = value.value.split(",") if isinstance(value.value, str) else [each.text() for each in value.items()]
+        given = value.value.split(",") if isinstance(value.value, str) else list(map(Node.text, value.items()))
         names = list(dict.fromkeys(name.strip() for name in given if name.strip()))
         threshold = self._number(node, "threshold") if node.has("threshold") else 1
         count = len(names)
@@ -285,7 +287,7 @@ class Expectations:
         return name
 
 
-_NONE = object()
+_NONE = object()  # not `None`, which is a literal of JavaScript
 
 _OF_CALLS: dict[str, Callable[[Expectations, Node], str | None]] = {
     "tool-call-f1": Expectations._tool_call_f1,

@@ -64,7 +64,7 @@ class FewValues:
 # `.eval` files of Inspect: zip archives of the parts of a log.
 
 _STEP_BYTES = 4_096
-"""Bytes unpacked at once: the size that an archive declares for a part may be less than what it expands to."""
+"""Bytes unpacked at once: a part may expand to more than the size that its archive declares."""
 _ZSTANDARD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 

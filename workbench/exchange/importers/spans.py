@@ -368,6 +368,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
             {"id": each.get("id") or "", "function": {"name": each.get("name"), "arguments": each.get("arguments")}}
             for _, each in sorted(of_message.items())
         ]
+    # Prompts and answers are numbered apart.
     for of_last in (False, True):
         numbers = sorted(number for is_last, number in messages if is_last is of_last)
         if numbers and numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
@@ -394,7 +395,7 @@ def _parts_in(value: JsonValue) -> JsonValue:
     return parts if typed else value
 
 
-# In this order: a span that has its messages in several dialects has them most completely in an earlier one.
+# SDKs write several dialects at once: the first one that finds messages is taken.
 _DIALECTS: tuple[Callable[[Attributes], Iterator[JsonValue] | list[JsonValue]], ...] = (
     _of_conventions,
     _of_events,
@@ -490,25 +491,27 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
         if (found := tool_result_of(tool.attributes)) is None:
             continue
         call_id, result = found
-        if call_id not in answered and _makes(messages, call_id):
+        if call_id not in answered and _makes(messages, call_id):  # no later request has repeated it
             answered.add(call_id)
             messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
     keys = ("gen_ai.request.model", "llm.model_name", "ai.model.id", "gen_ai.response.model", "model_name")
-    alike = [span, *(each for each, said in asked if each is not span and _same(said, messages))]
-    document: dict[str, JsonValue] = {
-        "messages": messages,
-        "tools": next(filter(None, (tools_of(each.attributes) for each in alike)), []),
-        "model": next(filter(None, (each.attributes.text(*keys) for each in alike)), ""),
-    }
+    same = [each for each in asked if _same(each[1], messages)]
+    alike = [span, *(each for each, _ in same)]
+    document: dict[str, JsonValue] = {"messages": messages}
+    for each in alike:  # an SDK may write tools or the model into other spans of the same request alone
+        document["tools"] = document.get("tools") or tools_of(each.attributes)
+        document["model"] = document.get("model") or each.attributes.text(*keys)
     conversation = conversation_of(Node(document, place))
     started = min((each.start_ns for each in spans if each.start_ns), default=0)
-    latencies, usage = _measured(conversation, [each for each in asked if _same(each[1], messages)])
+    latencies, usage = _measured(conversation, same)
     case = case_of(replace(conversation, started_at=_when(started), latency_ms=latencies, usage=usage))
-    others = sum(not _same(each, messages) for _, each in asked)
+    others = len(asked) - len(same)
     if not others:
         return case
-    what = "1 span of another conversation" if others == 1 else f"{count_text(others)} spans of other conversations"
-    return case.noted(Note(place, f"{what}: left out"))
+    spans_left = "1 span of another conversation"
+    if others > 1:
+        spans_left = f"{count_text(others)} spans of other conversations"
+    return case.noted(Note(place, f"{spans_left}: left out"))
 
 
 def _must_be_whole(span: _Span, messages: list[JsonValue], place: str) -> None:

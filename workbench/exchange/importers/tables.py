@@ -56,7 +56,11 @@ def _records(source: Source) -> list[Node]:
 
 
 def _known_fields(rows: list[Node]) -> str:
-    return ", ".join(dict.fromkeys(key for row in rows if isinstance(row.value, dict) for key in row.value))
+    known: dict[str, None] = {}
+    for row in rows:
+        if isinstance(row.value, dict):
+            known |= dict.fromkeys(row.value)
+    return ", ".join(known)
 
 
 def _recognizes(source: Source) -> bool:
@@ -78,7 +82,7 @@ def _read(source: Source) -> Imported:
 
 def _at(row: Node, field: str) -> Node | None:
     """Return a row's value under a field, which may lead inside with dots."""
-    if (whole := row.get(field)) is not None:
+    if (whole := row.get(field)) is not None:  # a column may have a dot in its name
         return whole
     *path, last = field.split(".")
     for key in path:
@@ -101,10 +105,11 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
         if meaning in given:
             table[meaning] = given[meaning].text()
     if (tags := given.get("tags")) is not None:
-        table["tags"] = [_said(part) for part in tags.items()] if isinstance(tags.value, list) else _split(tags)
+        table["tags"] = list(map(_said, tags.items())) if isinstance(tags.value, list) else _split(tags)
     if "answer" in given:
         table["response_contains"] = [_said(part) for part in given["answer"].listed()]
     notes = _expect(table, row, fields, given)
+    # A field inside a table stands for all of its column.
     used = {field.split(".")[0] for field in fields.values()} | set(fields.values())
     left = [key for key in row.table() if key not in used]
     if left:
@@ -132,6 +137,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if len(listed) != len(tools):
         raise args.refused(f"has arguments of {len(listed)} calls, and there are {len(tools)}")
     calls: list[object] = []
+    # Written as the form writes a call, so that arguments which look like checks stay values.
     for tool, each in zip(tools, listed, strict=True):
         made = case_expecting({}, tool, each.parsed().table())["ordered"]
         assert isinstance(made, list)

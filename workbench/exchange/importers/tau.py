@@ -101,7 +101,9 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     if not turns:
         raise record.refused("has no message of a user, so there is no request to make a case of")
     spans = list(zip(turns, [*turns[1:], len(said)], strict=True))
-    calls = [[call for message in said[at:end] for call in message.tool_calls] for at, end in spans]
+    calls: list[list[ToolCall]] = []
+    for at, end in spans:
+        calls.append([call for message in said[at:end] for call in message.tool_calls])
     answered = [number for number, (at, end) in enumerate(spans, start=1) if end > at + 1]
     expected = _by_turn(wanted or [], calls, answered[-1] if answered else len(turns))
     quiet = 0
@@ -160,6 +162,7 @@ def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
 
 def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
     """Return the actions that a task asks for; `None` where the file does not say."""
+    # tau-bench repeats the task in each record; tau2 lists the tasks apart.
     task = record.at("info").at("task")
     if results is not None:
         task_id = record.table().get("task_id")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from workbench.config.models import Provider
@@ -625,7 +626,7 @@ class Merger:
         arguments = self._secrets.redacted(dict(call.arguments))
         # The log has no secrets, and neither have its arguments.
         fitting: list[ServerCall] = []
-        for each in (each for log in self._logs for each in log.calls):
+        for each in chain.from_iterable(log.calls for log in self._logs):
             in_time = each not in self._used and from_s <= each.began_s <= to_s
             if in_time and _is_tool(call.tool, each.tool) and each.arguments in (arguments, call.arguments):
                 fitting.append(each)
@@ -633,7 +634,9 @@ class Merger:
 
     def _tools(self, offered: tuple[Table, ...], place: str) -> tuple[tuple[Table, ...], list[Note]]:
         """Return the tools on offer with missing descriptions and schemas from the server, and notes on differences."""
-        listed = {name: tool for log in self._logs for name, tool in log.tools.items()}
+        listed: dict[str, Table] = {}
+        for log in self._logs:
+            listed |= log.tools
         tools: list[Table] = []
         notes: list[Note] = []
         for tool in offered:

@@ -34,11 +34,12 @@ _OF_ONE_CONNECTION = {
 }
 _CLOSING_S = 0.2
 """Time that answers have to end when the proxy is closed."""
+# Headers with keys of endpoints. Their values become secrets, as a program may repeat its key in a message.
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class ListenError(Exception):
-    """The proxy cannot be set up as asked; the message says why and what to do."""
+    """The proxy cannot be set up as asked; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class RecordingProxy:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_S),
-            auto_decompress=False,
+            auto_decompress=False,  # the program gets the bytes of the endpoint, compressed as they are
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             read_bufsize=2**20,
@@ -291,7 +292,7 @@ def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """Return the headers for the request to the endpoint."""
     kept = _kept(headers)
-    for name in ("host", "content-length", "expect"):
+    for name in ("host", "content-length", "expect"):  # aiohttp sets its own
         kept.popall(name, None)
     if (accepted := kept.popall("accept-encoding", None)) is not None:
         offered = [each.strip() for value in accepted for each in value.split(",")]

@@ -197,12 +197,13 @@ class AnswerReading:
         assert self._unpacked is not None
         chunk = self._unpacked.feed(chunk)
         self._bytes += len(chunk)
-        if not 200 <= self._status < 300:
+        if not 200 <= self._status < 300:  # of a refusal, only the beginning is quoted
             self._held += chunk[: MAX_ERROR_BYTES - len(self._held)]
             return
         if self._bytes > MAX_BODY_BYTES:
             raise ValueError(f"it is longer than {MAX_BODY_BYTES >> 20} MiB")
         if self._kind != "events":
+            # The first bytes decide beside the content type, which some endpoints get wrong.
             self._held += chunk
             self._kind = self._kind or kind_of(bytes(self._held[:64]).lstrip(), self._content_type)
             if self._kind != "events":
@@ -213,6 +214,7 @@ class AnswerReading:
 
     def _take_events(self, events: list[SseEvent]) -> None:
         for event in events:
+            # The first event already has the id, which a later request may name.
             if self.wire == "openai-responses" and not self._response_id:
                 self._response_id = _response_id(event.data)
             self._said(self._reader.feed(event))
@@ -235,7 +237,7 @@ class AnswerReading:
             self.fail(f"{problem}: {words}" if words else problem)
             return
         if self._kind == "events":
-            if not self._reader.ended:
+            if not self._reader.ended:  # the last event may lack the blank line behind it
                 for event in self._parser.close():
                     self._said(self._reader.feed(event))
         elif self._kind == "document":
@@ -263,7 +265,7 @@ class AnswerReading:
                     text.append(piece)
                 case ReasoningDelta(text=piece):
                     reasoning.append(piece)
-                case TextWasReasoning():
+                case TextWasReasoning():  # a model closed a tag of thoughts that it had not opened
                     reasoning += text
                     text.clear()
                 case CallStarted(_, call_id, tool):
